@@ -1,0 +1,27 @@
+"""Every backend behind a small port: one folder a source, the embedded engine and the server beside each other."""
+
+from adapters.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
+from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
+from adapters.port import DocumentEncoder, DocumentReader, Entry, Query, QueryEncoder, Retriever, Writer
+
+__all__ = [
+    "SENSITIVITIES",
+    "AdapterError",
+    "BadResponse",
+    "Document",
+    "DocumentEncoder",
+    "DocumentReader",
+    "Entry",
+    "Link",
+    "Query",
+    "QueryEncoder",
+    "Record",
+    "Rejected",
+    "Retriever",
+    "Scope",
+    "Sensitivity",
+    "TimedOut",
+    "Unavailable",
+    "VersionMismatch",
+    "Writer",
+]

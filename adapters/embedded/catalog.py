@@ -1,0 +1,90 @@
+"""One unchanging view of all documents: which rows live, where each stands, what a filter lets through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adapters.document import Record
+from adapters.embedded.columns import Flags
+from adapters.embedded.segment import Segment
+from adapters.filter import Filter
+
+_MASKS = 256
+"""How many filters' masks a view keeps: at 100,000 documents 25 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Which positions pass. ``count`` of them do; ``everything`` spares the search a test per document."""
+
+    flags: Flags
+    count: int
+    everything: bool
+
+
+class Catalog:
+    """Segments in a row: a *position* counts through all of them, from 0, the dead included."""
+
+    def __init__(self, segments: Sequence[Segment], dead: Flags) -> None:
+        self.segments = tuple(segments)
+        self.live: Flags = ~dead
+        self.bases = np.cumsum([0, *(len(segment) for segment in segments)])
+        self.docnos: npt.NDArray[np.int64] = np.concatenate(
+            [np.zeros(0, np.int64), *(segment.docnos for segment in segments)]
+        )
+        self.count = int(self.live.sum())
+        self._masks: dict[bytes, Mask] = {}
+
+    def __len__(self) -> int:
+        return len(self.live)
+
+    def ids(self, positions: Iterable[int]) -> tuple[str, ...]:
+        """The documents' own ids, in the order asked."""
+        if len(self.segments) == 1:
+            keys = self.segments[0].keys
+            return tuple([keys[position][2] for position in positions])
+        found = []
+        for position in positions:
+            segment, row = self.locate(position)
+            found.append(segment.keys[row][2])
+        return tuple(found)
+
+    def locate(self, position: int) -> tuple[Segment, int]:
+        """The segment and the row there."""
+        index = int(np.searchsorted(self.bases, position, side="right")) - 1
+        return self.segments[index], position - int(self.bases[index])
+
+    def record(self, position: int) -> Record:
+        """The record at a position."""
+        segment, row = self.locate(position)
+        return segment.record(row)
+
+    def position(self, key: tuple[str, str, str]) -> int | None:
+        """Where the living document of this key stands."""
+        for index in range(len(self.segments) - 1, -1, -1):
+            row = self.segments[index].row(key)
+            if row is not None and self.live[position := int(self.bases[index]) + row]:
+                return position
+        return None
+
+    def positions(self, docnos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Where these document numbers stand; each must be held here."""
+        return np.searchsorted(self.docnos, docnos)
+
+    def mask(self, wanted: Filter) -> Mask:
+        """The living positions that pass a filter in normal form."""
+        key = msgspec.json.encode(wanted)  # and not the filter: in Python 1.0 == True
+        if (mask := self._masks.get(key)) is None:
+            parts = [segment.columns.flags(wanted) for segment in self.segments]
+            flags = self.live & np.concatenate([np.zeros(0, np.bool_), *parts])
+            count = int(flags.sum())
+            mask = Mask(flags, count, everything=count == len(flags))
+            if len(self._masks) >= _MASKS:
+                self._masks.pop(next(iter(self._masks)))
+            self._masks[key] = mask
+        return mask

@@ -1,0 +1,53 @@
+"""Files that appear whole or not at all, and are never changed afterwards."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` in one step that survives a power cut (write, sync, rename, sync the folder)."""
+    draft = path.with_name(f"{path.name}.draft")
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder's entries are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until everything below ``folder`` is on disk."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        sync(path)
+    sync(folder)
+
+
+def share(source: Path, target: Path) -> None:
+    """Make ``target`` the same unchanging file as ``source``: a hard link, or a copy where there are none."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the one writer's lock of a folder, across processes; it goes with the process, however that ends."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,249 @@
+"""The embedded engine: one folder, one writer at a time, any number of readers in any number of processes.
+
+A *version* of the library is a manifest and the files that it names. Files never change once written; a write
+makes new ones, shares the unchanged ones by hard link, and puts the next manifest in place in one step. All
+indexes of one version hold the same documents: a crash leaves the version before, whole.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+import anyio.to_thread
+import numpy as np
+
+from adapters.document import Record, Scope
+from adapters.embedded import files, segment
+from adapters.embedded.catalog import Catalog
+from adapters.embedded.columns import Flags
+from adapters.embedded.manifest import Manifest
+from adapters.embedded.segment import Segment, Stored
+from adapters.errors import Unavailable
+from adapters.port import Entry
+from fusion import DocId
+
+T = TypeVar("T")
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a version has that the one before had not: document numbers added, and numbers gone."""
+
+    added: Sequence[int]
+    removed: Sequence[int]
+
+
+class Part(Protocol[T]):
+    """An index over the catalog: how its files are made, and how they are opened."""
+
+    name: str
+    """Its folder."""
+    version: str
+    """Recipe of its files in a word: part of the index version."""
+
+    def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:
+        """Fill the empty folder ``target`` for ``catalog``, from ``previous`` and ``change`` where there is one."""
+        ...
+
+    def open(self, folder: Path, catalog: Catalog) -> T:
+        """Map what :meth:`build` made."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One version, open. Whoever holds it sees it unchanged, whatever is written meanwhile."""
+
+    manifest: Manifest
+    catalog: Catalog
+    opened: Mapping[str, object]
+
+    def index(self, part: Part[T]) -> T:
+        """A part's index as :meth:`Part.open` gave it."""
+        return cast(T, self.opened[part.name])
+
+
+class Library:
+    """Documents and their indexes in ``folder``.
+
+    :param parts: the indexes kept; each version of the library has all of them.
+    :param index_version: identity of the encoder and analysers; an index of another one is refused.
+    :raises VersionMismatch: if the folder holds an index of another identity.
+    """
+
+    def __init__(self, folder: Path, parts: Sequence[Part[Any]], index_version: str) -> None:
+        self._folder = folder
+        self._parts = tuple(parts)
+        self._index_version = index_version
+        folder.mkdir(parents=True, exist_ok=True)
+        self._snapshot = self._open(Manifest.read(folder, index_version), None)
+
+    @property
+    def index_version(self) -> str:
+        """What every version of this library was built with."""
+        return self._index_version
+
+    def current(self) -> Snapshot:
+        """The newest version that this process has opened."""
+        return self._snapshot
+
+    def refresh(self) -> bool:
+        """Follow the manifest: open what another process has written. True if there was something new."""
+        newest = Manifest.read(self._folder, self._index_version)
+        if newest.version == self._snapshot.manifest.version:
+            return False
+        self._snapshot = self._open(newest, self._snapshot)
+        return True
+
+    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
+        """The records that exist, by id."""
+        catalog = self._snapshot.catalog
+        found = {}
+        for id_ in ids:
+            position = catalog.position((scope.tenant, scope.environment, id_))
+            if position is not None:
+                found[id_] = catalog.record(position)
+        return found
+
+    async def write(self, upserts: Sequence[Entry], deletes: Iterable[Key]) -> int:
+        """See :class:`adapters.port.Writer`; off the event loop."""
+        return await anyio.to_thread.run_sync(self.write_now, upserts, list(deletes))
+
+    def write_now(self, upserts: Sequence[Entry], deletes: Iterable[Key] = ()) -> int:
+        """Add, replace and delete, in one new version. Waits for a writer in another process.
+
+        A key that stands twice among ``upserts`` keeps its last entry.
+        """
+        newest = {entry.record.key: entry for entry in upserts}
+        with files.exclusive(self._folder / "lock"):
+            self.refresh()
+            catalog = self._snapshot.catalog
+            gone = [
+                position
+                for key in {*newest, *deletes}
+                if (position := catalog.position(key)) is not None
+            ]
+            if not newest and not gone:
+                return self._snapshot.manifest.version
+            first = self._snapshot.manifest.next_docno
+            added = [Stored(first + n, e.record, e.vector) for n, e in enumerate(newest.values())]
+            dead = ~catalog.live
+            dead[gone] = True
+            kept = _worth_keeping(catalog.segments, _split(dead, catalog), len(added))
+            removed = sorted(int(docno) for docno in catalog.docnos[gone])
+            self._publish(kept, dead, added, Change([row.docno for row in added], removed))
+            return self._snapshot.manifest.version
+
+    def optimize(self) -> None:
+        """Merge all segments into one without dead rows: the fastest to search. Nothing is lost or added."""
+        with files.exclusive(self._folder / "lock"):
+            self.refresh()
+            catalog = self._snapshot.catalog
+            if len(catalog.segments) > 1 or catalog.count < len(catalog):
+                self._publish(0, ~catalog.live, [], Change([], []))
+
+    def _publish(self, kept: int, dead: Flags, added: Sequence[Stored], change: Change) -> None:
+        """The next version: the first ``kept`` segments as they are, all later rows that live and ``added`` in one."""
+        manifest, catalog = self._snapshot.manifest, self._snapshot.catalog
+        version = manifest.version + 1
+        name = f"{version:012d}"
+        segments = list(catalog.segments[:kept])
+        dead_of = _split(dead, catalog)
+        merged = [(old, np.flatnonzero(~dead_of[kept + n])) for n, old in enumerate(catalog.segments[kept:])]
+        for leftover in self._folder.glob(f"*/{name}*"):  # of a writer that died here
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        if added or any(len(rows) for _, rows in merged):
+            segment.write(self._folder / "segments" / name, _rows(merged, added))
+            segments.append(Segment(self._folder / "segments" / name))
+        flags = np.zeros(sum(map(len, segments)), np.bool_)
+        flags[: catalog.bases[kept]] = dead[: catalog.bases[kept]]
+        following = Catalog(segments, flags)
+        for part in self._parts:
+            target = self._folder / part.name / name
+            target.mkdir(parents=True)
+            before = self._folder / part.name / f"{manifest.version:012d}" if manifest.version else None
+            part.build(target, before, following, change)
+            files.sync_tree(target)
+        (self._folder / "dead").mkdir(exist_ok=True)
+        np.save(self._folder / "dead" / f"{name}.npy", flags)
+        files.sync_tree(self._folder / "dead")
+        last = max((row.docno for row in added), default=manifest.next_docno - 1)
+        written = Manifest(version, self._index_version, tuple(s.name for s in segments), last + 1, following.count)
+        written.write(self._folder)
+        self._snapshot = self._open(written, self._snapshot)
+        self._sweep(keep=(manifest, written))
+
+    def _open(self, manifest: Manifest, before: Snapshot | None) -> Snapshot:
+        """Open a version; segments that are open already are shared with the one before."""
+        while True:
+            try:
+                held = {s.name: s for s in before.catalog.segments} if before else {}
+                folder = self._folder / "segments"
+                segments = [held.get(name) or Segment(folder / name) for name in manifest.segments]
+                name = f"{manifest.version:012d}"
+                if manifest.version:
+                    dead = np.load(self._folder / "dead" / f"{name}.npy")
+                else:
+                    dead = np.zeros(0, np.bool_)
+                catalog = Catalog(segments, dead)
+                opened = {
+                    part.name: part.open(self._folder / part.name / name, catalog) for part in self._parts
+                } if manifest.version else {}
+            except FileNotFoundError as missing:
+                # Two newer versions came while this one was opened, and its files were swept away.
+                newest = Manifest.read(self._folder, self._index_version)
+                if newest.version == manifest.version:
+                    raise Unavailable(f"the index in {self._folder} lacks {missing.filename}") from missing
+                manifest = newest
+            else:
+                return Snapshot(manifest, catalog, opened)
+
+    def _sweep(self, keep: tuple[Manifest, Manifest]) -> None:
+        """Remove what neither this version nor the one before it names; who still reads it keeps it mapped."""
+        names = {f"{manifest.version:012d}" for manifest in keep}
+        for part in self._parts:
+            for folder in (self._folder / part.name).iterdir():
+                if folder.name not in names:
+                    shutil.rmtree(folder)
+        segments = {name for manifest in keep for name in manifest.segments}
+        for folder in (self._folder / "segments").iterdir():
+            if folder.name not in segments:
+                shutil.rmtree(folder)
+        for file in (self._folder / "dead").iterdir():
+            if file.stem not in names:
+                file.unlink()
+
+
+def _split(flags: Flags, catalog: Catalog) -> list[Flags]:
+    """Flags by position as flags by segment."""
+    return [flags[a:b] for a, b in zip(catalog.bases[:-1], catalog.bases[1:], strict=True)]
+
+
+def _worth_keeping(segments: Sequence[Segment], dead: Sequence[Flags], incoming: int) -> int:
+    """How many of the first segments stay as they are; the later ones are merged with what comes in.
+
+    The logarithmic method (Bentley, Saxe 1980): a segment is merged when what comes after it has grown to half
+    its size, so there are O(log n) segments and a document is written O(log n) times. A segment that is more
+    than half dead is merged too.
+    """
+    kept = len(segments)
+    for index, flags in enumerate(dead):
+        if 2 * int(flags.sum()) > len(flags):
+            kept = index
+            break
+    after = incoming + sum(int((~flags).sum()) for flags in dead[kept:])
+    while kept and int((~dead[kept - 1]).sum()) <= 2 * after:
+        kept -= 1
+        after += int((~dead[kept]).sum())
+    return kept
+
+
+def _rows(merged: Iterable[tuple[Segment, Iterable[int]]], added: Iterable[Stored]) -> Iterator[Stored]:
+    for old, rows in merged:
+        yield from old.stored(rows)
+    yield from added

@@ -1,0 +1,46 @@
+"""The one small file that says which version of a library is current."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from adapters.embedded import files
+from adapters.errors import Unavailable, VersionMismatch
+
+_NAME = "manifest.json"
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """A version, counted from 1; 0 is the empty library that has no file yet."""
+
+    version: int
+    index_version: str
+    segments: tuple[str, ...] = ()
+    next_docno: int = 0
+    documents: int = 0
+
+    @classmethod
+    def read(cls, folder: Path, index_version: str) -> Manifest:
+        """The current one of ``folder``.
+
+        :raises VersionMismatch: if it was built with anything else than ``index_version``.
+        :raises Unavailable: if it cannot be read.
+        """
+        try:
+            found = msgspec.json.decode((folder / _NAME).read_bytes(), type=cls)
+        except FileNotFoundError:
+            return cls(0, index_version)
+        except msgspec.DecodeError as error:
+            raise Unavailable(f"{folder / _NAME} is damaged: {error}") from error
+        if found.index_version != index_version:
+            raise VersionMismatch(
+                f"the index in {folder} was built as {found.index_version!r}, the settings ask for "
+                f"{index_version!r}: use those settings, or index again into another TRIVIUM_DATA_DIR"
+            )
+        return found
+
+    def write(self, folder: Path) -> None:
+        """Make this the current one: the step that publishes a version."""
+        files.replace(folder / _NAME, msgspec.json.encode(self))

@@ -1,0 +1,87 @@
+"""A batch of documents on disk: written once, mapped into memory, never changed."""
+
+from __future__ import annotations
+
+import mmap
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adapters.document import Record, fields
+from adapters.embedded import files
+from adapters.embedded.columns import Columns, ColumnsBuilder
+from adapters.port import Matrix, Vector
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One row to write: ``docno`` is the number that a document gets when it is written, growing for ever."""
+
+    docno: int
+    record: Record
+    vector: Vector
+
+
+class Segment:
+    """Rows 0 to ``len`` of one folder: records, keys, document numbers, vectors, filterable columns.
+
+    Within a segment, and from one to the next, document numbers grow.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name = folder.name
+        self.keys: list[tuple[str, str, str]] = msgspec.msgpack.decode(
+            (folder / "keys.msgpack").read_bytes(), type=list[tuple[str, str, str]]
+        )
+        self.docnos: npt.NDArray[np.int64] = np.load(folder / "docnos.npy")
+        self.vectors: Matrix = np.memmap(folder / "vectors.f32", np.float32, mode="r").reshape(len(self.keys), -1)
+        self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
+        self._ends: npt.NDArray[np.int64] = np.load(folder / "ends.npy")
+        self._rows = {key: row for row, key in enumerate(self.keys)}
+        with (folder / "records.bin").open("rb") as file:
+            self._records = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def row(self, key: tuple[str, str, str]) -> int | None:
+        """The row that holds this key, dead or alive."""
+        return self._rows.get(key)
+
+    def record(self, row: int) -> Record:
+        """Decode one row's record."""
+        start = self._ends[row - 1] if row else 0
+        return _decode(self._records[start : self._ends[row]])
+
+    def stored(self, rows: Iterable[int]) -> Iterator[Stored]:
+        """Rows as they would be written again."""
+        for row in rows:
+            yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
+
+
+def write(folder: Path, rows: Iterable[Stored]) -> None:
+    """Write a segment of at least one row; docnos must grow. One record at a time is held. On disk at the end."""
+    folder.mkdir(parents=True)
+    ends, docnos, keys = array("q"), array("q"), []
+    columns = ColumnsBuilder()
+    with (folder / "records.bin").open("wb") as records, (folder / "vectors.f32").open("wb") as vectors:
+        for row in rows:
+            records.write(_encode(row.record))
+            vectors.write(np.ascontiguousarray(row.vector, np.float32))
+            ends.append(records.tell())
+            docnos.append(row.docno)
+            keys.append(row.record.key)
+            columns.add(fields(row.record))
+    np.save(folder / "ends.npy", np.frombuffer(ends, np.int64))
+    np.save(folder / "docnos.npy", np.frombuffer(docnos, np.int64))
+    (folder / "keys.msgpack").write_bytes(msgspec.msgpack.encode(keys))
+    (folder / "columns.msgpack").write_bytes(columns.encode())
+    files.sync_tree(folder)

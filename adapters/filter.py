@@ -1,0 +1,250 @@
+"""What a search may return: a small algebra, its normal form, and its meaning.
+
+A field may hold several values (``tags``); a test on it holds if any value passes. ``Not`` is the complement,
+so ``Not(Eq("language", "en"))`` also holds for a document without a language. Strings, numbers and booleans
+never equal each other (``"1"``, ``1``, ``true``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeAlias, assert_never
+
+from msgspec import Struct
+
+from adapters.document import SENSITIVITIES, Scalar, Scope, Sensitivity
+
+
+class Eq(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="eq"):
+    """Some value of ``field`` is ``value``."""
+
+    field: str
+    value: Scalar
+
+
+class In(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="in"):
+    """Some value of ``field`` is among ``values``."""
+
+    field: str
+    values: tuple[Scalar, ...]
+
+
+class Range(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="range"):
+    """Some number of ``field`` lies within the bounds that are given. Bounds of ``created_at`` may be RFC 3339."""
+
+    field: str
+    gt: float | datetime | None = None
+    gte: float | datetime | None = None
+    lt: float | datetime | None = None
+    lte: float | datetime | None = None
+
+
+class Exists(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="exists"):
+    """``field`` has a value."""
+
+    field: str
+
+
+class And(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="and"):
+    """Every one holds; ``And(())`` holds for all documents."""
+
+    filters: tuple[Filter, ...] = ()
+
+
+class Or(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="or"):
+    """At least one holds; ``Or(())`` holds for none."""
+
+    filters: tuple[Filter, ...] = ()
+
+
+class Not(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="not"):
+    """The one inside does not hold."""
+
+    filter: Filter
+
+
+Filter: TypeAlias = Eq | In | Range | Exists | And | Or | Not
+
+EVERYTHING = And(())
+NOTHING = Or(())
+
+FIELDS = (
+    "id",
+    "collection",
+    "parent_id",
+    "chunk_index",
+    "url",
+    "created_at",
+    "importance",
+    "sensitivity",
+    "tags",
+    "language",
+)
+"""What a user's filter may name, besides ``metadata.<key>``."""
+
+MAX_NODES = 256
+MAX_VALUES = 4_096
+MAX_DEPTH = 16
+_METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
+
+
+def access(scope: Scope, clearance: Sensitivity) -> Filter:
+    """What a caller may see at all: its scope, at or under its clearance."""
+    visible = SENSITIVITIES[: SENSITIVITIES.index(clearance) + 1]
+    return And(
+        (Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible))
+    )
+
+
+def check(wanted: Filter, depth: int = 1) -> int:
+    """Refuse what a user may not ask; the number of nodes otherwise.
+
+    :raises ValueError: for an unknown field, a value that is no number where one is needed, or more nodes,
+        values or nesting than is allowed; the message names what is.
+    """
+    if depth > MAX_DEPTH:
+        raise ValueError(f"filter: nested deeper than the {MAX_DEPTH} levels allowed")
+    match wanted:
+        case And(filters) | Or(filters):
+            nodes = 1 + sum(check(each, depth + 1) for each in filters)
+        case Not(inner):
+            nodes = 1 + check(inner, depth + 1)
+        case In(field, values):
+            _check_field(field)
+            nodes = 1
+            if len(values) > MAX_VALUES:
+                raise ValueError(f"filter: {len(values)} values for {field!r}, allowed are {MAX_VALUES}")
+        case Range(field):
+            _check_field(field)
+            bounds = [b for b in (wanted.gt, wanted.gte, wanted.lt, wanted.lte) if b is not None]
+            if not bounds:
+                raise ValueError(f"filter: the range of {field!r} has no bound, give gt, gte, lt or lte")
+            if any(isinstance(bound, datetime) for bound in bounds) and field != "created_at":
+                raise ValueError(f"filter: the bounds of {field!r} must be numbers; only created_at takes dates")
+            nodes = 1
+        case Eq(field) | Exists(field):
+            _check_field(field)
+            nodes = 1
+        case _:
+            assert_never(wanted)
+    if nodes > MAX_NODES:
+        raise ValueError(f"filter: more than the {MAX_NODES} conditions allowed")
+    return nodes
+
+
+def _check_field(field: str) -> None:
+    if field not in FIELDS and not _METADATA.fullmatch(field):
+        raise ValueError(f"filter: unknown field {field[:80]!r}, allowed are {', '.join(FIELDS)}, metadata.<key>")
+
+
+def normal(wanted: Filter) -> Filter:
+    """The one form of all filters that say the same by the laws applied here, so that it can be a key.
+
+    Nested ``And`` and ``Or`` are flattened, sorted and freed of repetition; ``Eq`` becomes ``In``; dates become
+    seconds; double negation goes; what is always or never true is folded away.
+    """
+    match wanted:
+        case Eq(field, value):
+            return In(field, (_number(value),))
+        case In(field, values):
+            distinct = {(type(value).__name__, value) for value in map(_number, values)}
+            return In(field, tuple(value for _, value in sorted(distinct))) if distinct else NOTHING
+        case Range():
+            return _normal_range(wanted)
+        case Exists():
+            return wanted
+        case Not(inner):
+            folded = normal(inner)
+            if folded in {EVERYTHING, NOTHING}:
+                return NOTHING if folded == EVERYTHING else EVERYTHING
+            return folded.filter if isinstance(folded, Not) else Not(folded)
+        case And(filters):
+            return _normal_list(And, filters, neutral=EVERYTHING, absorbing=NOTHING)
+        case Or(filters):
+            return _normal_list(Or, filters, neutral=NOTHING, absorbing=EVERYTHING)
+        case _:
+            assert_never(wanted)
+
+
+def _number(value: Scalar) -> Scalar:
+    return value if isinstance(value, str | bool) else float(value)
+
+
+def _normal_range(wanted: Range) -> Filter:
+    """At most one lower and one upper bound, in seconds where dates were given."""
+    lower = [(float(b), strict) for b, strict in ((_epoch(wanted.gt), 1), (_epoch(wanted.gte), 0)) if b is not None]
+    upper = [(float(b), -strict) for b, strict in ((_epoch(wanted.lt), 1), (_epoch(wanted.lte), 0)) if b is not None]
+    low, high = max(lower, default=None), min(upper, default=None)
+    return Range(
+        wanted.field,
+        gt=low[0] if low and low[1] else None,
+        gte=low[0] if low and not low[1] else None,
+        lt=high[0] if high and high[1] else None,
+        lte=high[0] if high and not high[1] else None,
+    )
+
+
+def _epoch(bound: float | datetime | None) -> float | None:
+    return bound.timestamp() if isinstance(bound, datetime) else bound
+
+
+def _normal_list(
+    kind: type[And] | type[Or], filters: tuple[Filter, ...], neutral: Filter, absorbing: Filter
+) -> Filter:
+    flat: dict[str, Filter] = {}
+    for each in map(normal, filters):
+        if each == absorbing:
+            return absorbing
+        for part in each.filters if isinstance(each, kind) else (each,):
+            flat[repr(part)] = part
+    parts = tuple(flat[key] for key in sorted(flat))
+    if not parts:
+        return neutral
+    return parts[0] if len(parts) == 1 else kind(parts)
+
+
+def matches(wanted: Filter, values: Mapping[str, tuple[Scalar, ...]]) -> bool:
+    """What a filter means, told on one document's fields. Every backend's compiler must agree with this."""
+    match wanted:
+        case Eq(field, value):
+            return any(_same(each, value) for each in values.get(field, ()))
+        case In(field, among):
+            return any(_same(each, value) for each in values.get(field, ()) for value in among)
+        case Range(field):
+            return any(_within(each, wanted) for each in values.get(field, ()))
+        case Exists(field):
+            return bool(values.get(field))
+        case And(filters):
+            return all(matches(each, values) for each in filters)
+        case Or(filters):
+            return any(matches(each, values) for each in filters)
+        case Not(inner):
+            return not matches(inner, values)
+        case _:
+            assert_never(wanted)
+
+
+def kind(value: Scalar) -> str:
+    """``text``, ``truth`` or ``number``: values of different kinds are never equal."""
+    if isinstance(value, bool):
+        return "truth"
+    return "text" if isinstance(value, str) else "number"
+
+
+def _same(one: Scalar, other: Scalar) -> bool:
+    return kind(one) == kind(other) and one == other
+
+
+def _within(value: Scalar, bounds: Range) -> bool:
+    if isinstance(value, str | bool):
+        return False
+    gt, gte, lt, lte = (_epoch(b) for b in (bounds.gt, bounds.gte, bounds.lt, bounds.lte))
+    return (
+        value > (-math.inf if gt is None else gt)
+        and value >= (-math.inf if gte is None else gte)
+        and value < (math.inf if lt is None else lt)
+        and value <= (math.inf if lte is None else lte)
+    )

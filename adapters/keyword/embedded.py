@@ -1,0 +1,123 @@
+"""Keywords in this process: BM25 by tantivy.
+
+Robertson, Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; k1 = 1.2, b = 0.75.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import tantivy
+
+from adapters.document import fields, passage
+from adapters.embedded import Catalog, Change, Library, files
+from adapters.embedded.segment import Segment
+from adapters.filter import Filter
+from adapters.keyword import analysis
+from adapters.keyword.labels import compile_filter, labels
+from adapters.port import Query
+from fusion import Ranking
+
+_HEAP_BYTES = 128 * 1024 * 1024
+_NOT_SHARED = {".tantivy-writer.lock", ".tantivy-meta.lock"}
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("docno", indexed=True, fast=True)
+    builder.add_text_field("body", tokenizer_name="trivium", index_option="position")
+    builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+_SCHEMA = _schema()
+_MUST, _SHOULD = tantivy.Occur.Must, tantivy.Occur.Should
+
+
+class KeywordPart:
+    """The files: a tantivy index over ``passage`` and labels, its unchanged files shared with the version before."""
+
+    name = "keyword"
+    version = analysis.VERSION
+
+    def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:
+        """Delete what is gone from the version before, add what is new."""
+        if previous is None:
+            added = catalog.docnos[catalog.live]
+        else:
+            added = np.asarray(change.added, np.int64)
+            for file in previous.iterdir():
+                if file.name not in _NOT_SHARED:
+                    files.share(file, target / file.name)
+        index = _index(target)
+        with index.writer(_HEAP_BYTES, num_threads=1) as writer:
+            for docno in change.removed:
+                writer.delete_documents_by_term("docno", docno)
+            for position in catalog.positions(added):
+                segment, row = catalog.locate(int(position))
+                writer.add_document(_document(segment, row))
+        # Leaving the writer's context commits and waits for its merges: the folder is whole from here on.
+
+    def open(self, folder: Path, catalog: Catalog) -> tantivy.Searcher:
+        """Map the index."""
+        del catalog
+        return _index(folder).searcher()
+
+
+class EmbeddedKeyword:
+    """The keyword source of a library that keeps a :class:`KeywordPart`."""
+
+    def __init__(self, library: Library, part: KeywordPart) -> None:
+        self._library = library
+        self._part = part
+
+    async def search(self, query: Query) -> Ranking:
+        """The best documents by BM25, which is the score (0 and up). Ties by age, the oldest first."""
+        snapshot = self._library.current()
+        mask = snapshot.catalog.mask(query.filter)
+        asked = analysis.terms(query.text)
+        if not mask.count or not (asked.words or asked.phrases):
+            return Ranking("keyword", (), ())
+        searcher = snapshot.index(self._part)
+        # The index holds the living only, so a filter that passes all of them need not be asked.
+        everyone = mask.count == snapshot.catalog.count
+        hits = searcher.search(_query(asked, None if everyone else query.filter), query.depth, count=False).hits
+        docnos = np.asarray(searcher.fast_field_values("docno", [address for _, address in hits]), np.int64)
+        positions = snapshot.catalog.positions(docnos).tolist()
+        scores = [score for score, _ in hits]
+        best = sorted(range(len(scores)), key=lambda index: (-scores[index], positions[index]))
+        return Ranking(
+            "keyword",
+            snapshot.catalog.ids([positions[index] for index in best]),
+            tuple([scores[index] for index in best]),
+        )
+
+
+def _query(asked: analysis.Terms, wanted: Filter | None) -> tantivy.Query:
+    """No syntax is ever parsed: user text is only the value of a term."""
+    term = tantivy.Query.term_query
+    parts = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in asked.words]
+    parts += [(_MUST, tantivy.Query.phrase_query(_SCHEMA, "body", list(phrase))) for phrase in asked.phrases]
+    parts += [(_MUST, term(_SCHEMA, "body", word, "freq")) for word in asked.must]
+    text = tantivy.Query.boolean_query(parts)
+    if wanted is None:
+        return text
+    allowed = tantivy.Query.const_score_query(compile_filter(_SCHEMA, wanted), 0.0)
+    return tantivy.Query.boolean_query([(_MUST, text), (_MUST, allowed)])
+
+
+def _document(segment: Segment, row: int) -> tantivy.Document:
+    record = segment.record(row)
+    values = {
+        "docno": int(segment.docnos[row]),
+        "body": passage(record.document),
+        "labels": labels(fields(record)),
+    }
+    return tantivy.Document.from_dict(values, _SCHEMA)
+
+
+def _index(folder: Path) -> tantivy.Index:
+    index = tantivy.Index(_SCHEMA, str(folder))
+    index.register_tokenizer("trivium", analysis.analyzer())
+    return index

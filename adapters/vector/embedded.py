@@ -1,0 +1,121 @@
+"""Vectors in this process: HNSW over every large segment, exact search over the small and the filtered.
+
+Malkov, Yashunin: "Efficient and robust approximate nearest neighbor search using Hierarchical Navigable Small
+World graphs", 2018. The graph holds 8-bit vectors; what it finds is scored again with the full ones, so a score
+is the exact cosine. docs/decisions/0002-embedded-engines.md has the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import faiss
+import numpy as np
+import numpy.typing as npt
+
+from adapters.embedded import Catalog, Change, Library, Mask, files
+from adapters.embedded.segment import Segment
+from adapters.errors import Rejected
+from adapters.port import Query, Vector
+from fusion import Ranking
+
+_EXACT_ROWS = 4_096
+"""Up to here comparing with every vector costs no more than walking the graph, and misses nothing."""
+_EXACT_SHARE = 0.05
+"""A filter that leaves less than this share starves the graph: its recall falls, so compare exactly."""
+_NEIGHBOURS = 32
+_EF_CONSTRUCTION = 80
+_EF_SEARCH = 80
+"""With 100,000 passages and depth 50: recall .97 (`make bench-load` prints it)."""
+
+_Graphs = Mapping[str, "faiss.IndexHNSWSQ"]
+
+
+class VectorPart:
+    """The files: one HNSW graph for each segment that is large enough, named for it."""
+
+    name = "vector"
+    version = "hnsw-sq8-1"
+
+    def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:  # noqa: ARG002
+        """Share the graphs of segments that were there, build those of the new ones."""
+        for segment in catalog.segments:
+            file = f"{segment.name}.faiss"
+            if previous and (previous / file).exists():
+                files.share(previous / file, target / file)
+            elif len(segment) > _EXACT_ROWS:
+                faiss.write_index(_graph(segment.vectors), str(target / file))
+
+    def open(self, folder: Path, catalog: Catalog) -> _Graphs:
+        """Map the graphs; processes share the memory."""
+        del catalog
+        return {
+            path.stem: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC) for path in folder.glob("*.faiss")
+        }
+
+
+class EmbeddedVector:
+    """The vector source of a library that keeps a :class:`VectorPart`."""
+
+    def __init__(self, library: Library, part: VectorPart) -> None:
+        self._library = library
+        self._part = part
+
+    async def search(self, query: Query) -> Ranking:
+        """The nearest documents by cosine; the score is the cosine, in [-1, 1]. Ties by position.
+
+        :raises Rejected: if the query has no vector, or one of another length than the documents'.
+        """
+        snapshot = self._library.current()
+        catalog = snapshot.catalog
+        if query.vector is None:
+            raise Rejected("the vector source was asked without a vector")
+        if not len(catalog):
+            return Ranking("vector", (), ())
+        if len(query.vector) != catalog.segments[0].vectors.shape[1]:
+            raise Rejected(
+                f"the query's vector has {len(query.vector)} numbers, "
+                f"the index has {catalog.segments[0].vectors.shape[1]}"
+            )
+        mask = catalog.mask(query.filter)
+        graphs = snapshot.index(self._part)
+        found = [
+            _search(segment, graphs.get(segment.name), int(base), query.vector, query.depth, mask)
+            for segment, base in zip(catalog.segments, catalog.bases[:-1], strict=True)
+        ]
+        positions = np.concatenate([positions for positions, _ in found])
+        scores = np.concatenate([scores for _, scores in found])
+        best = np.lexsort((positions, -scores))[: query.depth]
+        return Ranking("vector", catalog.ids(positions[best].tolist()), tuple(scores[best].tolist()))
+
+
+def _search(
+    segment: Segment, graph: faiss.IndexHNSWSQ | None, base: int, vector: Vector, depth: int, mask: Mask
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """A segment's best positions with their cosines, in no order."""
+    flags = None if mask.everything else mask.flags[base : base + len(segment)]
+    allowed = len(segment) if flags is None else int(flags.sum())
+    rows: npt.NDArray[np.int64] | None = None
+    if graph is not None and allowed > max(_EXACT_SHARE * len(segment), depth):
+        parameters = faiss.SearchParametersHNSW(efSearch=max(_EF_SEARCH, depth))
+        if flags is not None:
+            bitmap = np.packbits(flags, bitorder="little")
+            parameters.sel = faiss.IDSelectorBitmap(bitmap)
+        _, found = graph.search(vector[np.newaxis], depth, params=parameters)
+        rows = found[0][found[0] >= 0]
+    elif flags is not None:
+        rows = np.flatnonzero(flags)
+    scores = (segment.vectors if rows is None else segment.vectors[rows]) @ vector
+    best = np.argpartition(-scores, depth - 1)[:depth] if len(scores) > depth else np.arange(len(scores))
+    return base + (best if rows is None else rows[best]), scores[best]
+
+
+def _graph(vectors: npt.NDArray[np.float32]) -> faiss.IndexHNSWSQ:
+    graph = faiss.IndexHNSWSQ(
+        vectors.shape[1], faiss.ScalarQuantizer.QT_8bit, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT
+    )
+    graph.hnsw.efConstruction = _EF_CONSTRUCTION
+    graph.train(vectors)
+    graph.add(vectors)
+    return graph

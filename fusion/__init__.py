@@ -1,0 +1,22 @@
+"""Pure ranking arithmetic: no I/O, no async, nothing of ours imported."""
+
+from fusion.concatenate import Concatenate
+from fusion.ranking import Contribution, DocId, FusedHit, Hit, Ranking
+from fusion.rrf import RRF
+from fusion.strategy import STRATEGIES, Strategy, parse
+from fusion.walk import Adjacency, Walk
+
+__all__ = [
+    "RRF",
+    "STRATEGIES",
+    "Adjacency",
+    "Concatenate",
+    "Contribution",
+    "DocId",
+    "FusedHit",
+    "Hit",
+    "Ranking",
+    "Strategy",
+    "Walk",
+    "parse",
+]

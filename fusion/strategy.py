@@ -1,0 +1,52 @@
+"""Fusion strategies by name: the one table. A strategy prints itself as it is written: ``rrf(k=60)``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from fusion.concatenate import Concatenate
+from fusion.ranking import FusedHit, Ranking
+from fusion.rrf import RRF
+
+
+class Strategy(Protocol):
+    """Rankings in, one ranking out. Pure; ``str()`` of it is what :func:`parse` reads."""
+
+    def __call__(
+        self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int
+    ) -> list[FusedHit]:
+        """At most ``limit`` fused hits, best first; the order of ``rankings`` must not matter."""
+        ...
+
+
+STRATEGIES: Mapping[str, type[RRF] | type[Concatenate]] = {"concatenate": Concatenate, "rrf": RRF}
+
+_WRITTEN = re.compile(r"\s*([a-z_]+)\s*(?:\(\s*(.*?)\s*\))?\s*")
+_ARGUMENT = re.compile(r"([a-z_]+)\s*=\s*(-?\d+)")
+
+
+def parse(written: str) -> Strategy:
+    """Read ``name`` or ``name(key=integer, …)``.
+
+    :raises ValueError: if the name, a key or a value is not allowed; the message says what is.
+    """
+    match = _WRITTEN.fullmatch(written)
+    name = match.group(1) if match else written
+    if match is None or name not in STRATEGIES:
+        raise ValueError(f"unknown fusion strategy {written[:80]!r}, allowed are {', '.join(_examples())}")
+    arguments: dict[str, int] = {}
+    for part in filter(None, (match.group(2) or "").split(",")):
+        argument = _ARGUMENT.fullmatch(part.strip())
+        if argument is None:
+            raise ValueError(f"{name}: {part.strip()[:40]!r} is not of the form key=integer")
+        arguments[argument.group(1)] = int(argument.group(2))
+    try:
+        return STRATEGIES[name](**arguments)
+    except TypeError:
+        raise ValueError(f"{name}: {written[:80]!r} has an unknown key, write {STRATEGIES[name]()}") from None
+
+
+def _examples() -> list[str]:
+    return [str(strategy()) for strategy in STRATEGIES.values()]
