@@ -17,7 +17,8 @@ import anyio.to_thread
 import numpy as np
 
 from adapters.document import Record, Scope
-from adapters.embedded import files, segment
+from adapters import files
+from adapters.embedded import segment
 from adapters.embedded.catalog import Catalog
 from adapters.embedded.columns import Flags
 from adapters.embedded.manifest import Manifest

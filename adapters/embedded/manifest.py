@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters.embedded import files
+from adapters import files
 from adapters.errors import Unavailable, VersionMismatch
 
 _NAME = "manifest.json"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters.document import Record, fields
-from adapters.embedded import files
+from adapters import files
 from adapters.embedded.columns import Columns, ColumnsBuilder
 from adapters.port import Matrix, Vector
 

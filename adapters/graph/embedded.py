@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters.document import passage
-from adapters.embedded import Catalog, Change, Library, files
+from adapters import files
+from adapters.embedded import Catalog, Change, Library
 from adapters.embedded.segment import Segment
 from adapters.graph.link import link
 from adapters.graph.names import MAX_WORDS, normalize, words

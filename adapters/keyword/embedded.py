@@ -11,7 +11,8 @@ import numpy as np
 import tantivy
 
 from adapters.document import fields, passage
-from adapters.embedded import Catalog, Change, Library, files
+from adapters import files
+from adapters.embedded import Catalog, Change, Library
 from adapters.embedded.segment import Segment
 from adapters.filter import Filter
 from adapters.keyword import analysis

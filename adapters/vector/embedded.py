@@ -14,7 +14,8 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from adapters.embedded import Catalog, Change, Library, Mask, files
+from adapters import files
+from adapters.embedded import Catalog, Change, Library, Mask
 from adapters.embedded.segment import Segment
 from adapters.errors import Rejected
 from adapters.port import Query, Vector
