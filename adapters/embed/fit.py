@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from adapters.document import passage
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table import QueryTable
-from adapters.port import Matrix
+from adapters.port import Entry, Matrix
 
 RECIPE = 1
 """Counted up whenever the same corpus would give another table."""
@@ -35,19 +36,16 @@ _QUESTIONS = ("what is", "how does", "who is", "how to", "why does", "where is")
 
 
 def fit(
-    model: MiniLM,
-    titles: Sequence[str],
-    texts: Sequence[str],
-    vectors: Matrix,
-    cache: Path,
-    progress: Callable[[str], None] = lambda step: None,
+    model: MiniLM, entries: Sequence[Entry], cache: Path, progress: Callable[[str], None] = lambda step: None
 ) -> QueryTable:
-    """Fit a table to a sample of a corpus.
+    """Fit a table to a sample of a corpus, as it is stored.
 
-    :param titles: may be empty texts; parallel to ``texts`` and to the rows of ``vectors``.
     :param cache: folder for the model's vectors of single tokens, the same for every corpus.
     :param progress: told the name of each step as it begins.
     """
+    titles = [entry.record.document.title for entry in entries]
+    texts = [entry.record.document.text for entry in entries]
+    vectors = np.stack([entry.vector for entry in entries])
     progress("single tokens")
     prior = _token_vectors(model, cache)
     progress("made-up queries")
@@ -57,7 +55,7 @@ def fit(
     document_ids = [
         encoding.ids[:_DOCUMENT_TOKENS]
         for encoding in model.tokenizer.encode_batch(
-            [f"{title}\n{text}"[: 16 * _DOCUMENT_TOKENS] for title, text in zip(titles, texts, strict=True)],
+            [passage(entry.record.document)[: 16 * _DOCUMENT_TOKENS] for entry in entries],
             add_special_tokens=False,
         )
     ]
@@ -68,7 +66,7 @@ def fit(
     idf = np.log1p(rows.shape[0] / np.maximum(np.bincount(rows.indices, minlength=len(prior)), 1))
     start = (_PRIOR * idf[:, np.newaxis] * prior).astype(np.float32)
     table = _ridge(rows, wanted, start)
-    fitted = QueryTable.quantised(f"table-r{RECIPE}", table, len(texts), agreement=0.0)
+    fitted = QueryTable.quantised(f"{model.identity}+table-r{RECIPE}", table, len(texts), agreement=0.0)
     fitted.agreement = _agreement(fitted, query_ids[:held], targets[:held], vectors)
     return fitted
 

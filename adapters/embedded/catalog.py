@@ -43,6 +43,12 @@ class Catalog:
     def __len__(self) -> int:
         return len(self.live)
 
+    def scattered(self) -> bool:
+        """Whether a fifth or more of all rows is dead, or outside the largest segment."""
+        return 5 * max((len(segment) for segment in self.segments), default=0) < 4 * len(self) or (
+            5 * self.count < 4 * len(self)
+        )
+
     def ids(self, positions: Iterable[int]) -> tuple[str, ...]:
         """The documents' own ids, in the order asked."""
         if len(self.segments) == 1:

@@ -87,6 +87,14 @@ class Columns:
             case _:
                 assert_never(wanted)
 
+    def counts(self, field: str, flags: Flags) -> dict[str, int]:
+        """How many of the flagged rows have each text value of a field; values of none are left out."""
+        if (column := self._columns.get(field)) is None:
+            return {}
+        codes, numbers = np.unique(column.text_codes[flags[column.text_rows]], return_counts=True)
+        texts = list(column.codes)
+        return {texts[code]: int(number) for code, number in zip(codes, numbers, strict=True)}
+
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)
         if (column := self._columns.get(field)) is None:

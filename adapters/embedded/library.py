@@ -8,6 +8,7 @@ indexes of one version hold the same documents: a crash leaves the version befor
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from adapters.embedded.columns import Flags
 from adapters.embedded.manifest import Manifest
 from adapters.embedded.segment import Segment, Stored
 from adapters.errors import Unavailable
+from adapters.filter import Filter
 from adapters.port import Entry
 from fusion import DocId
 
@@ -53,6 +55,10 @@ class Part(Protocol[T]):
 
     def open(self, folder: Path, catalog: Catalog) -> T:
         """Map what :meth:`build` made."""
+        ...
+
+    def count(self, index: T, catalog: Catalog) -> int:
+        """How many documents an opened index holds."""
         ...
 
 
@@ -89,6 +95,17 @@ class Library:
         """What every version of this library was built with."""
         return self._index_version
 
+    def generation(self) -> int:
+        """The version that searches of this process see."""
+        return self._snapshot.manifest.version
+
+    def documents_by_part(self) -> dict[str, int]:
+        """How many documents each index holds by its own count: all the same, or something is wrong."""
+        snapshot = self._snapshot
+        if not snapshot.opened:
+            return {part.name: 0 for part in self._parts}
+        return {part.name: part.count(snapshot.index(part), snapshot.catalog) for part in self._parts}
+
     def current(self) -> Snapshot:
         """The newest version that this process has opened."""
         return self._snapshot
@@ -110,6 +127,23 @@ class Library:
             if position is not None:
                 found[id_] = catalog.record(position)
         return found
+
+    def sample(self, count: int) -> list[Entry]:
+        """At most ``count`` living documents, evenly spread over the order of writing."""
+        catalog = self._snapshot.catalog
+        living = np.flatnonzero(catalog.live)
+        chosen = living[np.linspace(0, len(living) - 1, min(count, len(living))).astype(int)] if len(living) else living
+        rows = (catalog.locate(int(position)) for position in chosen)
+        return [Entry(segment_.record(row), segment_.vectors[row]) for segment_, row in rows]
+
+    def counts(self, field: str, wanted: Filter) -> dict[str, int]:
+        """How many living documents that pass ``wanted`` (in normal form) have each text value of a field."""
+        catalog = self._snapshot.catalog
+        flags = catalog.mask(wanted).flags
+        totals: Counter[str] = Counter()
+        for segment_, part in zip(catalog.segments, _split(flags, catalog), strict=True):
+            totals.update(segment_.columns.counts(field, part))
+        return dict(totals)
 
     async def write(self, upserts: Sequence[Entry], deletes: Iterable[Key]) -> int:
         """See :class:`adapters.port.Writer`; off the event loop."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -42,19 +41,18 @@ class _Part(msgspec.Struct, frozen=True):
     frequency: dict[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes: the living documents in catalog order, then the names."""
+    """Nodes: the living documents in catalog order, then the names.
+
+    ``positions`` says where in the catalog a document's node stands, ``nodes`` which node a name is, and
+    ``frequency`` in how many documents a word occurs.
+    """
 
     adjacency: Adjacency
     positions: npt.NDArray[np.int64]
+    nodes: dict[Name, int]
     frequency: dict[str, int]
-    names: list[Name]
-
-    @cached_property
-    def nodes(self) -> dict[Name, int]:
-        """By name, its node."""
-        return {name: len(self.positions) + index for index, name in enumerate(self.names)}
 
 
 class GraphPart:
@@ -88,12 +86,19 @@ class GraphPart:
         offsets, targets, weights = (
             np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("offsets", "targets", "weights")
         )
+        names = msgspec.msgpack.decode((folder / "names.msgpack").read_bytes(), type=list[Name])
         return Graph(
-            Adjacency(offsets.view(np.ndarray), targets.view(np.ndarray), weights.view(np.ndarray)),
+            # As plain arrays: indexing a numpy.memmap costs twice as much, for the same memory.
+            Adjacency(np.asarray(offsets), np.asarray(targets), np.asarray(weights)),
             np.flatnonzero(catalog.live),
+            {name: catalog.count + index for index, name in enumerate(names)},
             msgspec.msgpack.decode((folder / "frequency.msgpack").read_bytes(), type=dict[str, int]),
-            msgspec.msgpack.decode((folder / "names.msgpack").read_bytes(), type=list[Name]),
         )
+
+    def count(self, index: Graph, catalog: Catalog) -> int:
+        """Nodes that are documents."""
+        del catalog
+        return len(index.positions)
 
 
 class EmbeddedGraph:
@@ -144,7 +149,7 @@ def _visible(graph: Graph, catalog: Catalog, query: Query) -> npt.NDArray[np.boo
     mask = catalog.mask(query.access)
     if mask.count == catalog.count:
         return None
-    return np.concatenate((mask.flags[graph.positions], np.ones(len(graph.names), np.bool_)))
+    return np.concatenate((mask.flags[graph.positions], np.ones(len(graph.nodes), np.bool_)))
 
 
 def _part(segment: Segment) -> _Part:

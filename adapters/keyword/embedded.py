@@ -65,6 +65,11 @@ class KeywordPart:
         del catalog
         return _index(folder).searcher()
 
+    def count(self, index: tantivy.Searcher, catalog: Catalog) -> int:
+        """Documents that are not deleted."""
+        del catalog
+        return int(index.num_docs)
+
 
 class EmbeddedKeyword:
     """The keyword source of a library that keeps a :class:`KeywordPart`."""

@@ -55,6 +55,12 @@ class VectorPart:
             path.stem: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC) for path in folder.glob("*.faiss")
         }
 
+    def count(self, index: _Graphs, catalog: Catalog) -> int:
+        """Vectors of living documents: those in a graph by the graph's count, the others by their rows."""
+        held = sum(graph.ntotal for graph in index.values())
+        held += sum(len(segment.vectors) for segment in catalog.segments if segment.name not in index)
+        return int(held - (len(catalog) - catalog.count))
+
 
 class EmbeddedVector:
     """The vector source of a library that keeps a :class:`VectorPart`."""

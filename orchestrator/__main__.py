@@ -1,0 +1,5 @@
+"""``python -m orchestrator`` is ``trivium``."""
+
+from orchestrator.cli import main
+
+main()

@@ -1,0 +1,71 @@
+"""The application: FastAPI around our own fast routes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from orchestrator import settings as settings_
+from orchestrator.api import openapi
+from orchestrator.api.endpoint import endpoint
+from orchestrator.api.problems import STATUSES, respond
+from orchestrator.api.routes import OPERATIONS
+from orchestrator.logs import configure
+from orchestrator.settings import Settings
+from orchestrator.warm import warm
+from orchestrator.wiring import Service, open_service
+
+
+def create(settings: Settings | None = None) -> FastAPI:
+    """The application for ``settings``, by default those of the environment. Stores open as it starts up."""
+    chosen = settings or settings_.read()
+    configure(chosen.log_level)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service = await anyio.to_thread.run_sync(open_service, chosen)
+        await warm(service)
+        app.state.service = service
+        async with anyio.create_task_group() as group:
+            group.start_soon(_follow, service)
+            yield
+            group.cancel_scope.cancel()
+
+    # No generated documentation pages: they load scripts from elsewhere.
+    app = FastAPI(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)
+    # Starlette's own routes: FastAPI's cost six times as much a request, and the types below check what it would.
+    app.router.routes += [
+        Route(_starlette(op.path), endpoint(op.handler), methods=[op.method]) for op in OPERATIONS
+    ]
+    app.openapi = lambda: openapi.document(app.title, app.version)  # type: ignore[method-assign]
+    app.add_exception_handler(HTTPException, _no_route)
+    return app
+
+
+async def _follow(service: Service) -> None:
+    """See what other processes write, soon after they have."""
+    while True:
+        await anyio.sleep(service.settings.follow_ms / 1_000)
+        await anyio.to_thread.run_sync(service.refresh)
+
+
+async def _no_route(request: Request, error: Any) -> Response:
+    """What Starlette itself refuses: a path or a method that there is not."""
+    status = error.status_code if error.status_code in STATUSES else 500
+    response = respond(status, f"{request.method} {request.url.path[:200]}", "")
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _starlette(path: str) -> str:
+    return path.replace("{id}", "{id:path}")

@@ -1,0 +1,63 @@
+"""The one table from errors to statuses, and how a problem looks on the wire (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import msgspec
+from starlette.responses import Response
+
+from adapters import AdapterError
+from orchestrator.contract import Problem
+from orchestrator.outcome import AllSourcesFailed
+from orchestrator.plan import BadRequest
+
+_log = logging.getLogger(__name__)
+
+RETRY_AFTER_S = 1
+"""Seconds that a caller is asked to wait before it tries a service again that could not answer."""
+
+STATUSES: Mapping[int, str] = {
+    404: "not found",
+    405: "method not allowed",
+    413: "body too large",
+    422: "request not understood",
+    500: "internal error",
+    503: "service unavailable",
+}
+"""Every status of an error that this service gives, with its title."""
+
+
+class HttpError(Exception):
+    """An error that has a status of its own, raised at the edge only."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+def problem(error: Exception, request_id: str) -> Response:
+    """The answer to a request that raised ``error``."""
+    match error:
+        case HttpError():
+            return respond(error.status, str(error), request_id)
+        case msgspec.ValidationError() | BadRequest():
+            return respond(422, str(error), request_id)
+        case msgspec.DecodeError() | UnicodeDecodeError() | RecursionError():
+            return respond(422, f"the body is not JSON as asked: {error}", request_id)
+        case AllSourcesFailed():
+            failures = tuple(f"{failed.source}: {failed.reason}" for failed in error.failures)
+            return respond(503, "no source could answer", request_id, failures)
+        case AdapterError():
+            return respond(503, str(error), request_id)
+        case _:
+            _log.error("request %s failed", request_id, exc_info=error)
+            return respond(500, "a defect of ours; the log has it under this request id", request_id)
+
+
+def respond(status: int, detail: str, request_id: str, errors: tuple[str, ...] = ()) -> Response:
+    """A problem on the wire."""
+    body = Problem(STATUSES[status], status, detail, request_id=request_id, errors=errors)
+    headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else None
+    return Response(msgspec.json.encode(body), status, headers, media_type="application/problem+json")

@@ -1,0 +1,37 @@
+"""Every path of the API: its handler, and what goes in and out. The OpenAPI document is made from this table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapters import Document
+from orchestrator import contract
+from orchestrator.api import documents, health, search
+from orchestrator.api.endpoint import Handler
+
+NDJSON = "application/x-ndjson"
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path. ``takes`` is the type of the body, one a line where ``media`` is NDJSON."""
+
+    method: str
+    path: str
+    handler: Handler
+    gives: type
+    takes: type | None = None
+    media: str = JSON
+    problems: tuple[int, ...] = ()
+
+
+OPERATIONS = (
+    Operation("POST", "/v1/search", search.search, contract.SearchResponse, contract.SearchRequest, problems=(413, 422, 503)),
+    Operation("POST", "/v1/documents", documents.put, contract.BulkResponse, Document, NDJSON, problems=(413, 422, 503)),
+    Operation("GET", "/v1/documents/{id}", documents.get, Document, problems=(404,)),
+    Operation("DELETE", "/v1/documents/{id}", documents.delete, contract.DeleteResponse, problems=(503,)),
+    Operation("GET", "/v1/collections", documents.collections, contract.CollectionsResponse),
+    Operation("GET", "/livez", health.live, contract.Liveness),
+    Operation("GET", "/readyz", health.ready, contract.Readiness, problems=(503,)),
+)

@@ -1,0 +1,204 @@
+"""The command line. Exit codes: 0 done, 1 not well or partly done, 2 wrong use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import anyio
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from adapters import AdapterError, Document
+from orchestrator import settings as settings_
+from orchestrator.contract import Mode, SearchRequest
+from orchestrator.doctor import examine
+from orchestrator.indexing import beir, lines
+from orchestrator.outcome import AllSourcesFailed
+from orchestrator.plan import BadRequest
+from orchestrator.progress import encoding_bar, steps
+from orchestrator.serving import NotLoopback, serve_http
+from orchestrator.settings import Settings, SettingsError
+from orchestrator.show import explain as show_explanation
+from orchestrator.show import show
+from orchestrator.wiring import Service, open_service
+
+main = typer.Typer(
+    help="Search over vectors, a knowledge graph and keywords at once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+_out = Console()
+_err = Console(stderr=True)
+_SHOWN_ERRORS = 20
+_PATIENCE_MS = 10_000
+"""A person at a terminal waits for a cold start rather than for half an answer."""
+
+Port = Annotated[int, typer.Option(min=1, max=65_535)]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors that are somebody's to mend are told in a line, without a trace."""
+    try:
+        yield
+    except (SettingsError, BadRequest, NotLoopback, msgspec.ValidationError) as error:
+        _fail(str(error), code=2)
+    except (AdapterError, AllSourcesFailed, OSError) as error:
+        _fail(str(error), code=1)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _err.print(f"[red]trivium: {escape(message)}[/red]", soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def _patient(chosen: Settings) -> Settings:
+    return chosen.model_copy(update={"source_timeout_ms": _PATIENCE_MS})
+
+
+def _tidy(service: Service) -> None:
+    with steps(_err, "fitting the query table") as step:
+        service.tidy(step)
+
+
+@main.command()
+def demo(
+    port: Port = 8080,
+    serve: Annotated[bool, typer.Option(help="serve the API afterwards")] = True,
+) -> None:
+    """Index the documentation of this Python, answer three questions, serve the API."""
+    from orchestrator.demo import run  # noqa: PLC0415  # reads the language reference when it is imported
+
+    with _told():
+        service = open_service(_patient(settings_.read()))
+        anyio.run(run.prepare, service, _out)
+        anyio.run(run.answer, service, _out)
+        _tidy(service)
+        if serve:
+            _out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
+            _out.print(run.example(port), soft_wrap=True, highlight=False, markup=False)
+            serve_http("127.0.0.1", port, workers=1)
+
+
+@main.command()
+def serve(
+    host: Annotated[str, typer.Option(help="a loopback address")] = "127.0.0.1",
+    port: Port = 8080,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="processes")] = 1,
+) -> None:
+    """Serve the API."""
+    with _told():
+        settings_.read()  # says what is wrong here, and not once in every worker
+        serve_http(host, port, workers)
+
+
+@main.command()
+def index(
+    path: Annotated[str, typer.Argument(help="an NDJSON file, - for standard input, or a BEIR folder")],
+    as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
+) -> None:
+    """Add documents, replacing those of the same id. Lines that are wrong are named, the others are kept."""
+    refusals = _Refusals()
+    with _told():
+        chosen = settings_.read()
+        with _documents(path, chosen, refusals) as (documents, total):
+            service = open_service(chosen)
+
+            async def run() -> int:
+                with encoding_bar(_err, total) as advance:
+                    return (await service.writer.index(documents, service.caller.scope, advance)).indexed
+
+            indexed = anyio.run(run)
+        _tidy(service)
+        held = service.library.current().catalog.count
+    if as_json:
+        report = {"indexed": indexed, "rejected": refusals.count, "documents": held, "errors": refusals.first}
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    else:
+        refusals.tell()
+        _out.print(f"{indexed} indexed, {refusals.count} rejected; the index holds {held} documents")
+    raise typer.Exit(1 if refusals.count else 0)
+
+
+@main.command()
+def search(
+    query: str,
+    mode: Annotated[str, typer.Option(help="auto, hybrid, vector, graph or keyword")] = "auto",
+    limit: Annotated[int, typer.Option(help="1 to 50")] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="show how each score came about")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the answer as the API gives it")] = False,
+) -> None:
+    """Search."""
+    with _told():
+        asked = {"query": query, "mode": mode, "limit": limit, "explain": explain, "timeout_ms": _PATIENCE_MS}
+        request = msgspec.convert(asked, SearchRequest)
+        service = open_service(_patient(settings_.read()))
+        answer = anyio.run(service.engine.search, request, service.caller, "cli")
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+        return
+    show(_out, query, answer)
+    show_explanation(_out, answer)
+
+
+@main.command()
+def doctor() -> None:
+    """Look at everything that the settings name, and say what to do about what is not well."""
+    with _told():
+        findings = list(examine(settings_.read()))
+    for finding in findings:
+        mark = "[green]ok[/green]  " if finding.well else "[red]fail[/red]"
+        advice = f" -> {finding.advice}" if finding.advice else ""
+        _out.print(f"{mark} {finding.part}: {escape(finding.saw + advice)}", soft_wrap=True)
+    raise typer.Exit(0 if all(finding.well for finding in findings) else 1)
+
+
+class _Refusals:
+    """The lines that were refused: how many, and the first of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[lines.Bad] = []
+
+    def add(self, bad: lines.Bad) -> None:
+        self.count += 1
+        if len(self.first) < _SHOWN_ERRORS:
+            self.first.append(bad)
+
+    def tell(self) -> None:
+        for bad in self.first:
+            _err.print(f"[red]line {bad.line}: {escape(bad.error)}[/red]", soft_wrap=True)
+        if self.count > len(self.first):
+            _err.print(f"[red]and {self.count - len(self.first)} more[/red]")
+
+
+@contextmanager
+def _documents(
+    path: str, chosen: Settings, refusals: _Refusals
+) -> Iterator[tuple[Iterable[Document], int | None]]:
+    """The documents of whatever ``path`` is, and how many lines there are, where that can be known."""
+    place = Path(path)
+    if path != "-" and beir.is_folder(place):
+        with (place / "corpus.jsonl").open("rb") as corpus:
+            total = sum(1 for _ in corpus)
+        yield _readable(beir.read(place), refusals.add), total
+        return
+    if path != "-" and place.is_dir():
+        raise IsADirectoryError(f"{path} is a folder without corpus.jsonl, so it is no BEIR data set")
+    with nullcontext(sys.stdin.buffer) if path == "-" else place.open("rb") as file:
+        yield lines.good(lines.read(file, chosen.max_document_bytes), refusals.add), None
+
+
+def _readable(read: Iterable[lines.Good | lines.Bad], refuse: Callable[[lines.Bad], None]) -> Iterator[Document]:
+    try:
+        yield from lines.good(read, refuse)
+    except ValueError as error:
+        _fail(str(error), code=2)

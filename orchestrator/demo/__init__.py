@@ -1,0 +1,1 @@
+"""The demonstration: the documentation of the Python that runs it."""

@@ -1,0 +1,60 @@
+"""What turns a query into a vector: the model, or the table that stands in for it when there is no time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from adapters import QueryEncoder
+from adapters.port import Vector
+from cache import Memo
+
+Policy: TypeAlias = Literal["adaptive", "model", "table"]
+
+
+class FastEncoder(Protocol):
+    """An encoder that answers at once."""
+
+    def encode(self, text: str) -> Vector | None:
+        """A unit vector, or ``None`` where it has nothing to say."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A query's vector and what made it: ``request``, ``model`` or ``table``."""
+
+    vector: Vector
+    by: str
+
+
+class Encoding:
+    """Encodes queries by a policy.
+
+    ``adaptive`` spends processor time that nobody else wants: the model while fewer than ``busy`` requests are in
+    flight, the table beyond. What the model has said is remembered and said again, whatever the load. So one
+    request after the other gives the same answer every time, and a flood is served by the table.
+    """
+
+    def __init__(
+        self, model: QueryEncoder, table: FastEncoder, policy: Policy, busy: int, memo_entries: int
+    ) -> None:
+        self._model = model
+        self._table = table
+        self._policy = policy
+        self._busy = busy
+        self._memo: Memo[str, Vector] = Memo(memo_entries)
+
+    async def encode(self, text: str, in_flight: int) -> Encoded:
+        """The vector of ``text``, given how many requests are in flight, this one included."""
+        if self._policy == "table" or (
+            self._policy == "adaptive" and in_flight >= self._busy and self._memo.get(text) is None
+        ):
+            guess = self._table.encode(text)
+            if guess is not None:
+                return Encoded(guess, "table")
+        vector = self._memo.get(text)
+        if vector is None:
+            vector = await self._model.encode(text)
+            self._memo.put(text, vector)
+        return Encoded(vector, "model")

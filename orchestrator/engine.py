@@ -1,0 +1,185 @@
+"""One query, from the request to the answer, in the order in which it happens."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, assert_never
+
+import anyio
+from msgspec import UNSET
+
+from adapters import AdapterError, DocumentReader, Record, Retriever
+from fusion import Concatenate, DocId, FusedHit, Ranking
+from orchestrator.caller import Caller
+from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
+from orchestrator.encode import Encoding
+from orchestrator.gather import Road, gather
+from orchestrator.hydrate import hydrate
+from orchestrator.outcome import AllSourcesFailed, Answered, Failed, Outcome
+from orchestrator.plan import Plan, plan
+from orchestrator.settings import Settings
+from orchestrator.timing import Stopwatch
+
+_log = logging.getLogger(__name__)
+
+
+class Index(Protocol):
+    """What an answer says of the stores that it came from."""
+
+    @property
+    def index_version(self) -> str:
+        """Identity of the encoder and the analysers."""
+        ...
+
+    def generation(self) -> int:
+        """Grows with every acknowledged write."""
+        ...
+
+
+@dataclass(slots=True)
+class _Request:
+    """One request on its way."""
+
+    plan: Plan
+    timeout_s: float
+    watch: Stopwatch
+    encoder: str = "none"
+    degraded: list[Degraded] = field(default_factory=list)
+
+    def left_s(self) -> float:
+        """Seconds until its deadline, never quite none: what is ready needs no time to be taken."""
+        return max(self.timeout_s - self.watch.total_ms() / 1_000, 0.001)
+
+
+class Engine:
+    """The search. It holds the sources, and nothing of a request outlives the request."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        sources: Mapping[str, Retriever],
+        documents: DocumentReader,
+        encoding: Encoding,
+        index: Index,
+    ) -> None:
+        self._settings = settings
+        self._sources = sources
+        self._documents = documents
+        self._encoding = encoding
+        self._index = index
+        self._in_flight = 0
+
+    async def search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
+        """Answer one request.
+
+        :raises BadRequest: if it asks for what is not allowed.
+        :raises AllSourcesFailed: if no source that was asked answered in time.
+        """
+        self._in_flight += 1
+        try:
+            return await self._search(asked, caller, request_id)
+        finally:
+            self._in_flight -= 1
+
+    async def _search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
+        watch = Stopwatch()
+        with watch.stage("plan"):
+            request = _Request(plan(asked, caller, self._settings), asked.timeout_ms / 1_000, watch)
+            generation = self._index.generation()
+        with watch.stage("gather"):
+            roads = {source: self._road(source, request) for source in request.plan.sources}
+            outcomes = await gather(roads, min(request.plan.timeout_s, request.left_s()))
+        with watch.stage("fuse"):
+            rankings = _answers(outcomes, request)
+            fused = [hit for hit in _fuse(rankings, request) if hit.fusion_score >= request.plan.min_score]
+        with watch.stage("hydrate"):
+            records = await self._fetch([hit.id for hit in fused], request)
+            hits, withheld = hydrate(fused, records, request.plan.query.filter)
+        return SearchResponse(
+            hits=hits,
+            mode=asked.mode,
+            route=Route(request.plan.sources, request.plan.reason),
+            degraded=tuple(request.degraded),
+            index_version=self._index.index_version,
+            generation=generation,
+            cache="miss",
+            took_ms=watch.total_ms(),
+            timings_ms=watch.stages,
+            request_id=request_id,
+            explain=_explain(request, rankings, withheld) if asked.explain else UNSET,
+        )
+
+    def _road(self, source: str, request: _Request) -> Road:
+        """How one source is asked. The vector source encodes first: beside the others, not before them."""
+        retriever, query, watch = self._sources[source], request.plan.query, request.watch
+
+        async def ask() -> Ranking:
+            with watch.stage(source):
+                return await retriever.search(query)
+
+        async def encode_and_ask() -> Ranking:
+            with watch.stage("embed"):
+                encoded = await self._encoding.encode(query.text, self._in_flight)
+            request.encoder = encoded.by
+            with watch.stage(source):
+                return await retriever.search(replace(query, vector=encoded.vector))
+
+        if source == "vector" and query.vector is None:
+            return encode_and_ask
+        return ask
+
+    async def _fetch(self, ids: Sequence[DocId], request: _Request) -> Mapping[DocId, Record]:
+        """The documents. Without them there is no answer: neither their text nor the check of who may read it."""
+        try:
+            with anyio.fail_after(request.left_s()):
+                return await self._documents.fetch(request.plan.query.scope, ids)
+        except (TimeoutError, AdapterError) as error:
+            reason = str(error) or "timed out"
+            raise AllSourcesFailed((Failed("documents", reason, request.watch.total_ms()),)) from error
+
+
+def _answers(outcomes: Mapping[str, Outcome], request: _Request) -> list[Ranking]:
+    """The rankings that came; what did not come is noted as degraded."""
+    rankings: list[Ranking] = []
+    failures: list[Failed] = []
+    for outcome in outcomes.values():
+        match outcome:
+            case Answered(ranking):
+                rankings.append(ranking)
+            case Failed():
+                failures.append(outcome)
+            case _:
+                assert_never(outcome)
+    if not rankings:
+        raise AllSourcesFailed(tuple(failures))
+    request.degraded += [Degraded(failed.source, failed.reason, failed.after_ms) for failed in failures]
+    return rankings
+
+
+def _fuse(rankings: Sequence[Ranking], request: _Request) -> list[FusedHit]:
+    """Fuse as planned; if that fails, put the rankings behind one another, and say so."""
+    chosen = request.plan
+    try:
+        return chosen.strategy(rankings, chosen.weights, chosen.limit)
+    except Exception:
+        _log.exception("fusion by %s failed", chosen.strategy)
+        fallback = Concatenate()
+        reason = f"{chosen.strategy} failed, {fallback} was used"
+        request.degraded.append(Degraded("fusion", reason, request.watch.total_ms()))
+        return fallback(rankings, chosen.weights, chosen.limit)
+
+
+def _explain(request: _Request, rankings: Sequence[Ranking], withheld: int) -> Explanation:
+    return Explanation(
+        fusion=str(request.plan.strategy),
+        weights=request.plan.weights,
+        depth=request.plan.query.depth,
+        encoder=request.encoder,
+        rankings={
+            ranking.source: tuple(ExplainedHit(hit.id, hit.rank, hit.score) for hit in ranking)
+            for ranking in rankings
+        },
+        withheld=withheld,
+    )

@@ -1,0 +1,59 @@
+"""From fused hits to whole documents, and the second lock on the door.
+
+The sources were asked within the filter already. Here every document is held against it once more, by the
+filter's own meaning and not by any backend's translation of it: what should not be here does not leave.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from adapters import Record
+from adapters.document import fields
+from adapters.filter import Filter, matches
+from fusion import Contribution, DocId, FusedHit
+from orchestrator.contract import SearchHit, SourceShare
+
+_log = logging.getLogger(__name__)
+
+
+def hydrate(
+    fused: Sequence[FusedHit], records: Mapping[DocId, Record], wanted: Filter
+) -> tuple[tuple[SearchHit, ...], int]:
+    """The hits whose documents exist and pass, and how many were withheld because they do not pass."""
+    hits: list[SearchHit] = []
+    withheld = 0
+    for hit in fused:
+        record = records.get(hit.id)
+        if record is None:  # deleted between the search and now
+            continue
+        if not matches(wanted, fields(record)):
+            withheld += 1
+            _log.error("a source returned a document that the request's filter forbids")
+            continue
+        hits.append(_hit(hit, record))
+    return tuple(hits), withheld
+
+
+def _hit(fused: FusedHit, record: Record) -> SearchHit:
+    document = record.document
+    return SearchHit(
+        id=document.id,
+        parent_id=document.parent_id,
+        collection=document.collection,
+        title=document.title,
+        text=document.text,
+        url=document.url,
+        metadata=document.metadata,
+        score=fused.fusion_score,
+        fusion_score=fused.fusion_score,
+        sources={source: _share(given) for source, given in fused.sources.items()},
+        boosts={},
+    )
+
+
+def _share(given: Contribution | None) -> SourceShare | None:
+    if given is None:
+        return None
+    return SourceShare(given.rank, given.score, given.weight, given.contribution)

@@ -1,0 +1,99 @@
+"""Data sets as BEIR lays them out, with a graph beside them where there is one.
+
+``corpus.jsonl`` (``_id``, ``title``, ``text``); and if there: ``edges.jsonl`` (``source``, ``target``, ``type``,
+``weight``), ``mentions.jsonl`` (``doc``, ``entity``), ``entities.jsonl`` (``_id``, ``name``).
+Thakur et al.: "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models", 2021.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from adapters import Document, Link
+from orchestrator.indexing.lines import Bad, Good, checked
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class _Passage(msgspec.Struct, rename={"id": "_id"}):
+    id: str
+    text: str
+    title: str = ""
+    metadata: dict[str, str | int | float | bool | None] = {}
+
+
+class _Edge(msgspec.Struct):
+    source: str
+    target: str
+    type: str = "link"
+    weight: float = 1.0
+
+
+class _Mention(msgspec.Struct):
+    doc: str
+    entity: str
+
+
+class _Entity(msgspec.Struct, rename={"id": "_id"}):
+    id: str
+    name: str
+
+
+def is_folder(path: Path) -> bool:
+    """Whether this is such a data set."""
+    return (path / "corpus.jsonl").is_file()
+
+
+def read(folder: Path) -> Iterator[Good | Bad]:
+    """The corpus, each passage with its links and mentions; the graph's files are held in memory.
+
+    Without ``mentions.jsonl`` the documents come without entities, which asks for extracting them.
+
+    :raises ValueError: if a line of a graph file cannot be read.
+    """
+    links: dict[str, list[Link]] = defaultdict(list)
+    for edge in _rows(folder / "edges.jsonl", _Edge):
+        if edge.source != edge.target:
+            links[edge.source].append(Link(edge.target, edge.type, edge.weight))
+    names = {entity.id: entity.name for entity in _rows(folder / "entities.jsonl", _Entity)}
+    mentioned: dict[str, list[str]] = defaultdict(list)
+    for mention in _rows(folder / "mentions.jsonl", _Mention):
+        mentioned[mention.doc].append(names.get(mention.entity, mention.entity))
+    has_mentions = (folder / "mentions.jsonl").is_file()
+    decoder = msgspec.json.Decoder(_Passage)
+    with (folder / "corpus.jsonl").open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                passage = decoder.decode(line)
+                document = Document(
+                    id=passage.id,
+                    title=passage.title,
+                    # A title without a text is a document here: some catalogues have no more than that.
+                    text=passage.text,
+                    metadata=dict(passage.metadata),
+                    entities=tuple(mentioned[passage.id]) if has_mentions else None,
+                    links=tuple(links[passage.id]),
+                )
+                yield Good(number, checked(document))
+            except (msgspec.DecodeError, ValueError) as error:
+                yield Bad(number, str(error))
+
+
+def _rows(path: Path, kind: type[T]) -> Iterator[T]:
+    if not path.is_file():
+        return
+    decoder = msgspec.json.Decoder(kind)
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    yield decoder.decode(line)
+                except msgspec.DecodeError as error:
+                    raise ValueError(f"{path.name}, line {number}: {error}") from error

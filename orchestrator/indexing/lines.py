@@ -1,0 +1,79 @@
+"""From lines of text to documents: each line good or bad by itself, and a bad one says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from adapters import Document
+from adapters.document import ID_BYTES, trimmed
+
+_decoder = msgspec.json.Decoder(Document)
+
+MAX_LIST = 10_000
+"""Tags, entities, links or metadata keys of one document, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Good:
+    """A line that holds a document; lines count from 1."""
+
+    line: int
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A line that does not; ``error`` names the field, what it holds and what is allowed."""
+
+    line: int
+    error: str
+
+
+def read(lines: Iterable[bytes], max_bytes: int) -> Iterator[Good | Bad]:
+    """One value a line that is not blank, in order. Nothing is held back, so any size of input will do."""
+    for number, line in enumerate(lines, start=1):
+        stripped = line.strip()
+        if not stripped:
+            continue
+        if len(stripped) > max_bytes:
+            yield Bad(number, f"the line has {len(stripped)} bytes, allowed are {max_bytes}")
+            continue
+        try:
+            yield Good(number, checked(_decoder.decode(stripped)))
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+            yield Bad(number, str(error))
+
+
+def checked(document: Document) -> Document:
+    """What the types cannot say: id in bytes, lists trimmed and deduplicated, dates with a zone.
+
+    :raises ValueError: naming the field and what is allowed.
+    """
+    if len(document.id.encode()) > ID_BYTES:
+        raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {ID_BYTES} - at `$.id`")
+    for name in ("tags", "entities", "links", "metadata"):
+        if len(getattr(document, name) or ()) > MAX_LIST:
+            raise ValueError(f"{name}: more than {MAX_LIST} - at `$.{name}`")
+    if not (document.text.strip() or document.title.strip()):
+        raise ValueError("text: empty, and so is the title; one of them must say something - at `$.text`")
+    if document.created_at and document.created_at.tzinfo is None:
+        raise ValueError("created_at: without a time zone, write 2026-01-31T12:00:00Z - at `$.created_at`")
+    if document.tags or document.entities:
+        return msgspec.structs.replace(
+            document,
+            tags=trimmed(document.tags),
+            entities=None if document.entities is None else trimmed(document.entities),
+        )
+    return document
+
+
+def good(lines: Iterable[Good | Bad], refuse: Callable[[Bad], None]) -> Iterator[Document]:
+    """The documents of the good lines; every bad one is handed to ``refuse``."""
+    for line in lines:
+        if isinstance(line, Good):
+            yield line.document
+        else:
+            refuse(line)

@@ -1,0 +1,87 @@
+"""The way into the stores: read, extract, encode, write; bounded in memory, whatever the size of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import anyio.to_thread
+
+from adapters import Document, DocumentEncoder, Entry, Record, Scope, Writer
+from adapters.document import passage
+
+_ENCODED_AT_ONCE = 256
+_WRITTEN_AT_ONCE = 4_096
+"""Documents between two versions of the store: what a crash may lose of a bulk run, and what memory holds."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """A run so far: documents stored, and the store's generation that shows them."""
+
+    indexed: int = 0
+    generation: int = 0
+
+
+class IndexWriter:
+    """Takes documents to the stores.
+
+    :param extract: what a text mentions, for documents that do not say so themselves.
+    """
+
+    def __init__(
+        self, store: Writer, encoder: DocumentEncoder, extract: Callable[[str], tuple[str, ...]]
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._extract = extract
+
+    async def index(
+        self, documents: Iterable[Document], scope: Scope, on_progress: Callable[[int], None] = lambda count: None
+    ) -> Progress:
+        """Store all, in batches: each is on disk and searchable before the next is begun.
+
+        The last of several documents with one id stands. May be run again from the start after a crash: documents
+        are known by their id.
+
+        :param on_progress: called with the number of documents that were encoded since the last call.
+        """
+        progress = Progress()
+        entries: list[Entry] = []
+        remaining = iter(documents)
+        while batch := await anyio.to_thread.run_sync(_next, remaining):
+            entries += await anyio.to_thread.run_sync(self._entries, batch, scope)
+            on_progress(len(batch))
+            if len(entries) >= _WRITTEN_AT_ONCE:
+                progress.generation = await self._store.write(entries, ())
+                progress.indexed += len(entries)
+                entries = []
+        if entries:
+            progress.generation = await self._store.write(entries, ())
+            progress.indexed += len(entries)
+        return progress
+
+    async def delete(self, scope: Scope, ids: Iterable[str]) -> int:
+        """Delete by id; the generation that no longer shows them."""
+        return await self._store.write((), [(scope.tenant, scope.environment, id_) for id_ in ids])
+
+    def _entries(self, documents: list[Document], scope: Scope) -> list[Entry]:
+        texts = [passage(document) for document in documents]
+        vectors = self._encoder.encode_documents(texts)
+        return [
+            Entry(
+                Record(
+                    scope.tenant,
+                    scope.environment,
+                    document,
+                    document.entities if document.entities is not None else self._extract(text),
+                ),
+                vector,
+            )
+            for document, text, vector in zip(documents, texts, vectors, strict=True)
+        ]
+
+
+def _next(documents: Iterator[Document]) -> list[Document]:
+    return list(islice(documents, _ENCODED_AT_ONCE))

@@ -1,0 +1,139 @@
+"""From a request to what will be done, and why: pure, so that every decision can be shown and tested."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from adapters import Query
+from adapters.filter import And, Filter, In, Not, access, check, normal
+from fusion import Strategy, parse
+from orchestrator.caller import Caller
+from orchestrator.contract import SOURCES, SearchRequest, Source
+from orchestrator.settings import Settings
+
+ASKED_FOR_BY_NAME = ("memory", "history")
+"""Collections that a search leaves out unless it names them."""
+
+_QUOTED = re.compile(r'\s*"[^"]+"\s*')
+_IDENTIFIER = re.compile(r"\S*(?:\w[._:/\\-]\w|\d\w*[a-zA-Z]|[a-zA-Z]\w*\d|[a-z][A-Z])\S*")
+_IDENTIFIER_WEIGHT = 2.0
+
+
+class BadRequest(ValueError):
+    """The request cannot be planned: the message names the field, its value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that is decided before anything is done. ``timeout_s`` is for the sources, in seconds."""
+
+    query: Query
+    sources: tuple[Source, ...]
+    reason: str
+    strategy: Strategy
+    weights: Mapping[str, float]
+    limit: int
+    min_score: float
+    timeout_s: float
+
+
+def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
+    """Decide.
+
+    :raises BadRequest: if a field's value is not allowed.
+    """
+    if len(request.query) > settings.max_query_chars:
+        raise BadRequest(
+            f"query: {len(request.query)} characters, allowed are 1 to {settings.max_query_chars}"
+        )
+    if not request.query.strip():
+        raise BadRequest("query: nothing but white space, allowed is text of 1 character and more")
+    sources, weights, reason = _route(request)
+    try:
+        strategy = _strategy(request.fusion or settings.fusion)
+    except ValueError as error:
+        raise BadRequest(f"fusion: {error}") from error
+    allowed, wanted = _filters(request, caller, settings)
+    return Plan(
+        query=Query(
+            text=request.query,
+            depth=max(request.limit * settings.overfetch, settings.depth),
+            scope=caller.scope,
+            access=allowed,
+            filter=wanted,
+            vector=_vector(request),
+        ),
+        sources=sources,
+        reason=reason,
+        strategy=strategy,
+        weights=weights | request.weights,
+        limit=request.limit,
+        min_score=request.min_score,
+        timeout_s=min(request.timeout_ms, settings.source_timeout_ms) / 1_000,
+    )
+
+
+def _route(request: SearchRequest) -> tuple[tuple[Source, ...], dict[str, float], str]:
+    """Which sources, with what weight, and the reason in words."""
+    weights: dict[str, float] = dict.fromkeys(SOURCES, 1.0)
+    match request.mode:
+        case "vector" | "graph" | "keyword" as only:
+            return (only,), weights, f"mode {only} asks that source alone"
+        case "hybrid":
+            return SOURCES, weights, "mode hybrid asks every source"
+        case "auto":
+            if _QUOTED.fullmatch(request.query):
+                return ("vector", "keyword"), weights, "a quoted text is looked up by its words: no graph"
+            if identifier := _IDENTIFIER.search(request.query):
+                weights["keyword"] = _IDENTIFIER_WEIGHT
+                return SOURCES, weights, f"{identifier.group()[:80]!r} looks like an identifier: keyword weighs more"
+            return SOURCES, weights, "a question in words: every source"
+
+
+def _filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple[Filter, Filter]:
+    """What the caller may see, and what this request may return, both in normal form."""
+    if request.filter is not None:
+        try:
+            check(request.filter)
+        except ValueError as error:
+            raise BadRequest(str(error)) from error
+    collections = request.collections or settings.default_collections
+    return _normal(caller, collections, request.filter)
+
+
+@lru_cache(maxsize=1_024)
+def _access(caller: Caller) -> Filter:
+    return normal(access(caller.scope, caller.clearance))
+
+
+def _normal(caller: Caller, collections: tuple[str, ...], wanted: Filter | None) -> tuple[Filter, Filter]:
+    if wanted is None:
+        return _access(caller), _without_filter(caller, collections)
+    return _access(caller), normal(And((_without_filter(caller, collections), wanted)))
+
+
+@lru_cache(maxsize=4_096)
+def _without_filter(caller: Caller, collections: tuple[str, ...]) -> Filter:
+    within = In("collection", collections) if collections else Not(In("collection", ASKED_FOR_BY_NAME))
+    return normal(And((_access(caller), within)))
+
+
+@lru_cache(maxsize=256)
+def _strategy(written: str) -> Strategy:
+    return parse(written)
+
+
+def _vector(request: SearchRequest) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
+    """The request's own vector, scaled to unit length."""
+    if request.vector is None:
+        return None
+    vector = np.asarray(request.vector, np.float64)
+    length = float(np.linalg.norm(vector)) if len(vector) else 0.0
+    if not np.isfinite(length) or length == 0.0:
+        raise BadRequest("vector: must hold finite numbers, one of them not 0")
+    return (vector / length).astype(np.float32)

@@ -1,0 +1,61 @@
+"""Answers on a terminal: a table that shows which source found each hit, and where."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.contract import SOURCES, SearchHit, SearchResponse
+
+_SNIPPET = 88
+
+
+def show(console: Console, query: str, answer: SearchResponse) -> None:
+    """The hits, then what the answer says of itself."""
+    table = Table(title=f"[bold]{escape(query)}[/bold]", title_justify="left", expand=True)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("document", ratio=1, overflow="ellipsis")
+    table.add_column("score", justify="right", no_wrap=True)
+    for source in SOURCES:
+        table.add_column(source, justify="right", no_wrap=True)
+    for place, hit in enumerate(answer.hits, start=1):
+        table.add_row(str(place), _document(hit), f"{hit.score:.3f}", *(_rank(hit, source) for source in SOURCES))
+    console.print(table)
+    console.print(
+        f"[dim]a source's column: its rank of the document · {escape(answer.route.reason)} · "
+        f"{answer.took_ms:.1f} ms[/dim]"
+    )
+    for each in answer.degraded:
+        console.print(f"[yellow]degraded: {escape(each.source)} ({escape(each.reason)})[/yellow]")
+    if not answer.hits:
+        console.print("[yellow]nothing found[/yellow]")
+
+
+def explain(console: Console, answer: SearchResponse) -> None:
+    """How the score of each hit came about."""
+    if not answer.explain:
+        return
+    made = answer.explain
+    console.print(
+        f"[dim]{made.fusion}; {made.depth} hits asked of each source; query encoded by: {made.encoder}[/dim]"
+    )
+    for place, hit in enumerate(answer.hits, start=1):
+        parts = [
+            f"{source} {share.weight:g}/(k+{share.rank}) = {share.contribution:.5f} (raw score {share.score:.4f})"
+            for source, share in hit.sources.items()
+            if share is not None
+        ]
+        console.print(f"{place:>3}. {escape(hit.id)}: fusion_score {hit.fusion_score:.4f} <- {' + '.join(parts)}")
+    console.print(f"[dim]stages, ms: {', '.join(f'{k} {v:.2f}' for k, v in answer.timings_ms.items())}[/dim]")
+
+
+def _document(hit: SearchHit) -> Text:
+    snippet = " ".join(hit.text.split())[:_SNIPPET]
+    return Text.assemble((hit.title or hit.id, "bold"), f"  [{hit.id}]" if hit.title not in {"", hit.id} else "", f"\n{snippet}")
+
+
+def _rank(hit: SearchHit, source: str) -> str:
+    share = hit.sources.get(source)
+    return "-" if share is None else str(share.rank)
