@@ -18,7 +18,7 @@ SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "rest
 
 ID_BYTES = 512
 Name = Annotated[str, Meta(min_length=1, max_length=ID_BYTES)]
-_Metadatum: TypeAlias = str | int | float | bool | None | list[str | int | float | bool]
+_Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

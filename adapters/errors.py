@@ -1,11 +1,11 @@
 """What an adapter raises, and nothing else leaves one.
 
-    AdapterError
-    ├── Unavailable    cannot be reached, refuses, or is not built yet
-    ├── TimedOut       did not answer in its time
-    ├── Rejected       understood us and said no: our request was at fault
-    ├── BadResponse    answered what makes no sense
-    └── VersionMismatch  holds an index that another embedder or analyser built
+AdapterError
+├── Unavailable    cannot be reached, refuses, or is not built yet
+├── TimedOut       did not answer in its time
+├── Rejected       understood us and said no: our request was at fault
+├── BadResponse    answered what makes no sense
+└── VersionMismatch  holds an index that another embedder or analyser built
 """
 
 from __future__ import annotations

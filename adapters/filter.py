@@ -94,9 +94,7 @@ _METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
 def access(scope: Scope, clearance: Sensitivity) -> Filter:
     """What a caller may see at all: its scope, at or under its clearance."""
     visible = SENSITIVITIES[: SENSITIVITIES.index(clearance) + 1]
-    return And(
-        (Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible))
-    )
+    return And((Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible)))
 
 
 def check(wanted: Filter, depth: int = 1) -> int:
@@ -175,8 +173,8 @@ def _number(value: Scalar) -> Scalar:
 
 def _normal_range(wanted: Range) -> Filter:
     """At most one lower and one upper bound, in seconds where dates were given."""
-    lower = [(float(b), strict) for b, strict in ((_epoch(wanted.gt), 1), (_epoch(wanted.gte), 0)) if b is not None]
-    upper = [(float(b), -strict) for b, strict in ((_epoch(wanted.lt), 1), (_epoch(wanted.lte), 0)) if b is not None]
+    lower = [(b, strict) for b, strict in ((_epoch(wanted.gt), 1), (_epoch(wanted.gte), 0)) if b is not None]
+    upper = [(b, -strict) for b, strict in ((_epoch(wanted.lt), 1), (_epoch(wanted.lte), 0)) if b is not None]
     low, high = max(lower, default=None), min(upper, default=None)
     return Range(
         wanted.field,
@@ -187,13 +185,16 @@ def _normal_range(wanted: Range) -> Filter:
     )
 
 
+def seconds(bound: float | datetime) -> float:
+    """A bound as the number that it is compared as: a date in seconds since the epoch."""
+    return bound.timestamp() if isinstance(bound, datetime) else float(bound)
+
+
 def _epoch(bound: float | datetime | None) -> float | None:
-    return bound.timestamp() if isinstance(bound, datetime) else bound
+    return None if bound is None else seconds(bound)
 
 
-def _normal_list(
-    kind: type[And] | type[Or], filters: tuple[Filter, ...], neutral: Filter, absorbing: Filter
-) -> Filter:
+def _normal_list(kind: type[And] | type[Or], filters: tuple[Filter, ...], neutral: Filter, absorbing: Filter) -> Filter:
     flat: dict[str, Filter] = {}
     for each in map(normal, filters):
         if each == absorbing:

@@ -21,18 +21,14 @@ class Concatenate:
     def __str__(self) -> str:
         return "concatenate()"
 
-    def __call__(
-        self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int
-    ) -> list[FusedHit]:
+    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
         """Concatenate and deduplicate into at most ``limit`` hits; ``weights`` are shown but change nothing."""
         ordered = sorted(rankings, key=_priority)
         sources: dict[DocId, dict[str, Contribution | None]] = {}
         for ranking in ordered:
             for hit in ranking:
                 gave = sources.setdefault(hit.id, dict.fromkeys(r.source for r in ordered))
-                gave[ranking.source] = Contribution(
-                    hit.rank, hit.score, weights.get(ranking.source, 1.0), 0.0
-                )
+                gave[ranking.source] = Contribution(hit.rank, hit.score, weights.get(ranking.source, 1.0), 0.0)
         total = len(sources)
         return [
             FusedHit(id_, raw=(total - place) / total, fusion_score=(total - place) / total, sources=gave)

@@ -31,9 +31,7 @@ class RRF:
     def __str__(self) -> str:
         return f"rrf(k={self.k})"
 
-    def __call__(
-        self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int
-    ) -> list[FusedHit]:
+    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
         """Fuse into at most ``limit`` hits, best first.
 
         Ties are broken by the keyword rank, up, then by the id, up; the order of ``rankings`` never matters.
@@ -41,9 +39,7 @@ class RRF:
         # Floating-point addition is not associative: one order of summing makes the bytes the same every time.
         ordered = sorted(rankings, key=lambda ranking: ranking.source)
         shares = {
-            ranking.source: [
-                weights.get(ranking.source, 1.0) / (self.k + rank) for rank in range(1, len(ranking) + 1)
-            ]
+            ranking.source: [weights.get(ranking.source, 1.0) / (self.k + rank) for rank in range(1, len(ranking) + 1)]
             for ranking in ordered
         }
         raw: dict[DocId, float] = {}
@@ -51,9 +47,7 @@ class RRF:
             for id_, share in zip(ranking.ids, shares[ranking.source], strict=True):
                 raw[id_] = raw.get(id_, 0.0) + share
 
-        places = {
-            ranking.source: {id_: index for index, id_ in enumerate(ranking.ids)} for ranking in ordered
-        }
+        places = {ranking.source: {id_: index for index, id_ in enumerate(ranking.ids)} for ranking in ordered}
         best = _first(raw, limit, places.get("keyword", {}))
         ceiling = sum(weights.get(ranking.source, 1.0) for ranking in ordered) / (self.k + 1)
         return [
@@ -90,9 +84,7 @@ def _first(raw: Mapping[DocId, float], limit: int, keyword: Mapping[DocId, int])
     return by_score[:limit]
 
 
-def _contribution(
-    index: int | None, ranking: Ranking, weight: float, shares: Sequence[float]
-) -> Contribution | None:
+def _contribution(index: int | None, ranking: Ranking, weight: float, shares: Sequence[float]) -> Contribution | None:
     if index is None:
         return None
     return Contribution(index + 1, ranking.scores[index], weight, shares[index])

@@ -14,9 +14,7 @@ from fusion.rrf import RRF
 class Strategy(Protocol):
     """Rankings in, one ranking out. Pure; ``str()`` of it is what :func:`parse` reads."""
 
-    def __call__(
-        self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int
-    ) -> list[FusedHit]:
+    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
         """At most ``limit`` fused hits, best first; the order of ``rankings`` must not matter."""
         ...
 

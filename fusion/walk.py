@@ -52,7 +52,7 @@ class Walk:
         :param mass: parallel to ``seeds``, positive, of any sum.
         :param allowed: by node, where the walk may set foot; everywhere if ``None``.
         """
-        nodes = np.asarray(seeds, dtype=np.int64)
+        nodes: Ints = np.asarray(seeds, dtype=np.int64)
         if len(nodes) == 0:
             return nodes, np.zeros(0, np.float32)
         restart = np.asarray(mass, dtype=np.float32)

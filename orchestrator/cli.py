@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from adapters import AdapterError, Document
 from orchestrator import settings as settings_
-from orchestrator.contract import Mode, SearchRequest
+from orchestrator.contract import SearchRequest
 from orchestrator.doctor import examine
 from orchestrator.indexing import beir, lines
 from orchestrator.outcome import AllSourcesFailed
@@ -181,9 +181,7 @@ class _Refusals:
 
 
 @contextmanager
-def _documents(
-    path: str, chosen: Settings, refusals: _Refusals
-) -> Iterator[tuple[Iterable[Document], int | None]]:
+def _documents(path: str, chosen: Settings, refusals: _Refusals) -> Iterator[tuple[Iterable[Document], int | None]]:
     """The documents of whatever ``path`` is, and how many lines there are, where that can be known."""
     place = Path(path)
     if path != "-" and beir.is_folder(place):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from adapters.filter import Filter
 
@@ -175,5 +175,3 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     type: str = "about:blank"
     request_id: str | None = None
     errors: tuple[str, ...] = ()
-
-

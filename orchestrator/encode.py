@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Literal, Protocol, TypeAlias
 
 from adapters import QueryEncoder
@@ -22,10 +23,11 @@ class FastEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A query's vector and what made it: ``request``, ``model`` or ``table``."""
+    """A query's vector, what made it (``model`` or ``table``), and how many ms that took."""
 
     vector: Vector
-    by: str
+    by: Literal["model", "table"]
+    ms: float
 
 
 class Encoding:
@@ -36,9 +38,7 @@ class Encoding:
     request after the other gives the same answer every time, and a flood is served by the table.
     """
 
-    def __init__(
-        self, model: QueryEncoder, table: FastEncoder, policy: Policy, busy: int, memo_entries: int
-    ) -> None:
+    def __init__(self, model: QueryEncoder, table: FastEncoder, policy: Policy, busy: int, memo_entries: int) -> None:
         self._model = model
         self._table = table
         self._policy = policy
@@ -47,14 +47,15 @@ class Encoding:
 
     async def encode(self, text: str, in_flight: int) -> Encoded:
         """The vector of ``text``, given how many requests are in flight, this one included."""
+        began = perf_counter()
         if self._policy == "table" or (
             self._policy == "adaptive" and in_flight >= self._busy and self._memo.get(text) is None
         ):
             guess = self._table.encode(text)
             if guess is not None:
-                return Encoded(guess, "table")
+                return Encoded(guess, "table", (perf_counter() - began) * 1_000)
         vector = self._memo.get(text)
         if vector is None:
             vector = await self._model.encode(text)
             self._memo.put(text, vector)
-        return Encoded(vector, "model")
+        return Encoded(vector, "model", (perf_counter() - began) * 1_000)

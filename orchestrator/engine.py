@@ -89,7 +89,7 @@ class Engine:
             request = _Request(plan(asked, caller, self._settings), asked.timeout_ms / 1_000, watch)
             generation = self._index.generation()
         with watch.stage("gather"):
-            roads = {source: self._road(source, request) for source in request.plan.sources}
+            roads: dict[str, Road] = {each: self._road(each, request) for each in request.plan.sources}
             outcomes = await gather(roads, min(request.plan.timeout_s, request.left_s()))
         with watch.stage("fuse"):
             rankings = _answers(outcomes, request)
@@ -120,9 +120,9 @@ class Engine:
                 return await retriever.search(query)
 
         async def encode_and_ask() -> Ranking:
-            with watch.stage("embed"):
-                encoded = await self._encoding.encode(query.text, self._in_flight)
+            encoded = await self._encoding.encode(query.text, self._in_flight)
             request.encoder = encoded.by
+            watch.note(f"embed_{encoded.by}", encoded.ms)
             with watch.stage(source):
                 return await retriever.search(replace(query, vector=encoded.vector))
 
@@ -178,8 +178,7 @@ def _explain(request: _Request, rankings: Sequence[Ranking], withheld: int) -> E
         depth=request.plan.query.depth,
         encoder=request.encoder,
         rankings={
-            ranking.source: tuple(ExplainedHit(hit.id, hit.rank, hit.score) for hit in ranking)
-            for ranking in rankings
+            ranking.source: tuple(ExplainedHit(hit.id, hit.rank, hit.score) for hit in ranking) for ranking in rankings
         },
         withheld=withheld,
     )

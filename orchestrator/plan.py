@@ -48,9 +48,7 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
     :raises BadRequest: if a field's value is not allowed.
     """
     if len(request.query) > settings.max_query_chars:
-        raise BadRequest(
-            f"query: {len(request.query)} characters, allowed are 1 to {settings.max_query_chars}"
-        )
+        raise BadRequest(f"query: {len(request.query)} characters, allowed are 1 to {settings.max_query_chars}")
     if not request.query.strip():
         raise BadRequest("query: nothing but white space, allowed is text of 1 character and more")
     sources, weights, reason = _route(request)

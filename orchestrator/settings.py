@@ -21,9 +21,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TRIVIUM_", frozen=True, extra="ignore")
 
-    data_dir: Path = Field(
-        Path(".trivium"), description="folder of the embedded stores; one writer, many readers"
-    )
+    data_dir: Path = Field(Path(".trivium"), description="folder of the embedded stores; one writer, many readers")
     model_dir: Path = Field(
         Path("~/.cache/trivium"), description="folder of the embedding model, built there on first use"
     )
@@ -55,12 +53,8 @@ class Settings(BaseSettings):
     tenant: str = Field("default", min_length=1, max_length=512, description="scope of callers without a key")
     environment: str = Field("default", min_length=1, max_length=512, description="scope of callers without a key")
     max_query_chars: int = Field(4_096, ge=1, le=1_000_000, description="characters of a query")
-    max_document_bytes: int = Field(
-        1_048_576, ge=1_024, le=67_108_864, description="bytes of one document's line"
-    )
-    max_body_bytes: int = Field(
-        67_108_864, ge=1_024, le=1_073_741_824, description="bytes of a request's body"
-    )
+    max_document_bytes: int = Field(1_048_576, ge=1_024, le=67_108_864, description="bytes of one document's line")
+    max_body_bytes: int = Field(67_108_864, ge=1_024, le=1_073_741_824, description="bytes of a request's body")
     follow_ms: int = Field(
         100, ge=10, le=60_000, description="milliseconds between two looks for what another process has written"
     )

@@ -38,9 +38,7 @@ def explain(console: Console, answer: SearchResponse) -> None:
     if not answer.explain:
         return
     made = answer.explain
-    console.print(
-        f"[dim]{made.fusion}; {made.depth} hits asked of each source; query encoded by: {made.encoder}[/dim]"
-    )
+    console.print(f"[dim]{made.fusion}; {made.depth} hits asked of each source; query encoded by: {made.encoder}[/dim]")
     for place, hit in enumerate(answer.hits, start=1):
         parts = [
             f"{source} {share.weight:g}/(k+{share.rank}) = {share.contribution:.5f} (raw score {share.score:.4f})"
@@ -53,7 +51,9 @@ def explain(console: Console, answer: SearchResponse) -> None:
 
 def _document(hit: SearchHit) -> Text:
     snippet = " ".join(hit.text.split())[:_SNIPPET]
-    return Text.assemble((hit.title or hit.id, "bold"), f"  [{hit.id}]" if hit.title not in {"", hit.id} else "", f"\n{snippet}")
+    return Text.assemble(
+        (hit.title or hit.id, "bold"), f"  [{hit.id}]" if hit.title not in {"", hit.id} else "", f"\n{snippet}"
+    )
 
 
 def _rank(hit: SearchHit, source: str) -> str:

@@ -18,6 +18,10 @@ class Stopwatch:
         """Milliseconds since the start."""
         return (perf_counter() - self._began) * 1_000
 
+    def note(self, stage: str, ms: float) -> None:
+        """A stage that somebody else has timed."""
+        self.stages[stage] = ms
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time what happens inside, also when it fails."""

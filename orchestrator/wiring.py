@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters import Scope
+from adapters import Retriever, Scope
 from adapters.embed.fit import MAX_DOCUMENTS, fit
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table_file import TableFile
@@ -78,10 +78,8 @@ def open_service(settings: Settings) -> Service:
         "+".join((model.identity, vector.version, keyword.version, graph.version)),
     )
     table = TableFile(settings.data_dir / "query-table.bin", model.tokenizer, model.identity)
-    encoding = Encoding(
-        model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo
-    )
-    sources = {
+    encoding = Encoding(model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo)
+    sources: dict[str, Retriever] = {
         "vector": EmbeddedVector(library, vector),
         "graph": EmbeddedGraph(library, graph),
         "keyword": EmbeddedKeyword(library, keyword),

@@ -1,0 +1,1 @@
+"""Encoders: text to vectors in one space, documents and queries."""

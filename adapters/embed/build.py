@@ -71,8 +71,7 @@ def _network(tensors: _Tensors) -> onnx.ModelProto:
     embeddings = "embeddings"
     # There is one segment, so its vector is added to every position's once and for all.
     positions = (
-        tensors[f"{embeddings}.position_embeddings.weight"]
-        + tensors[f"{embeddings}.token_type_embeddings.weight"][0]
+        tensors[f"{embeddings}.position_embeddings.weight"] + tensors[f"{embeddings}.token_type_embeddings.weight"][0]
     )
     graph.add(
         "EmbedLayerNormalization",
@@ -152,9 +151,7 @@ def _pool(graph: _Graph, hidden: str) -> None:
 class _Graph:
     """Nodes and constants in the order in which they are added."""
 
-    _FUSED_OPERATORS = frozenset(
-        {"EmbedLayerNormalization", "Attention", "SkipLayerNormalization", "BiasGelu"}
-    )
+    _FUSED_OPERATORS = frozenset({"EmbedLayerNormalization", "Attention", "SkipLayerNormalization", "BiasGelu"})
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from adapters.document import passage
@@ -36,7 +35,7 @@ _QUESTIONS = ("what is", "how does", "who is", "how to", "why does", "where is")
 
 
 def fit(
-    model: MiniLM, entries: Sequence[Entry], cache: Path, progress: Callable[[str], None] = lambda step: None
+    model: MiniLM, entries: Sequence[Entry], cache: Path, progress: Callable[[str], None] = lambda _: None
 ) -> QueryTable:
     """Fit a table to a sample of a corpus, as it is stored.
 
@@ -71,15 +70,17 @@ def fit(
     return fitted
 
 
-def pseudo_queries(titles: Sequence[str], texts: Sequence[str]) -> list[str]:
+def pseudo_queries(titles: Sequence[str], texts: Sequence[str], limit: int = MAX_QUERIES) -> list[str]:
     """What people might ask of these texts: titles, sentences, spans, titles with spans, questions, bags of words.
+
+    At most ``limit``.
 
     The same texts give the same queries, in an order that mixes their kinds.
     """
     random = np.random.default_rng(0)
     made: list[str] = []
     for place in random.permutation(len(texts)):
-        if len(made) >= MAX_QUERIES:
+        if len(made) >= limit:
             break
         title = titles[place]
         words = texts[place].split()
@@ -95,7 +96,7 @@ def pseudo_queries(titles: Sequence[str], texts: Sequence[str]) -> list[str]:
             question = _QUESTIONS[random.integers(len(_QUESTIONS))]
             bag = " ".join(sorted({words[i] for i in random.integers(len(words), size=5)}))
             made += [span, f"{title} {span}".strip(), f"{question} {span}", bag]
-    return [made[place] for place in random.permutation(len(made))[:MAX_QUERIES]]
+    return [made[place] for place in random.permutation(len(made))[:limit]]
 
 
 def _token_vectors(model: MiniLM, cache: Path) -> Matrix:
@@ -106,7 +107,8 @@ def _token_vectors(model: MiniLM, cache: Path) -> Matrix:
         draft = path.with_suffix(".draft.npy")
         np.save(draft, vectors.astype(np.float16))
         draft.replace(path)
-    return np.load(path).astype(np.float32)
+    loaded: Matrix = np.load(path).astype(np.float32)
+    return loaded
 
 
 def _token_matrix(lists: Sequence[Sequence[int]], tokens: int) -> sparse.csr_array:
@@ -126,9 +128,10 @@ def _ridge(rows: sparse.csr_array, wanted: Matrix, start: Matrix) -> Matrix:
     gram = (x.T @ x).tocsr() if len(used) < 4 * x.shape[0] else None
     found = start[used].copy()
 
-    def apply(e: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def apply(e: Matrix) -> Matrix:
         product = gram @ e if gram is not None and gram.nnz < 2 * x.nnz else x.T @ (x @ e)
-        return (product + _LAMBDA * e).astype(np.float32)
+        applied: Matrix = (product + _LAMBDA * e).astype(np.float32)
+        return applied
 
     diagonal = (np.asarray(x.multiply(x).sum(axis=0)).ravel() + _LAMBDA)[:, np.newaxis].astype(np.float32)
     residual = x.T @ wanted + _LAMBDA * found - apply(found)

@@ -71,7 +71,8 @@ class MiniLM:
         owner = np.repeat(np.arange(len(texts)), [len(each) for each in windows])
         pooled = np.zeros((len(texts), self.dimension), np.float32)
         np.add.at(pooled, owner, vectors)
-        return pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        unit: Matrix = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        return unit
 
     def encode_tokens(self, windows: Sequence[Sequence[int]]) -> Matrix:
         """One row for each list of at most 254 token ids, in order."""
@@ -92,7 +93,8 @@ class MiniLM:
         return [ids[start : start + size] for start in range(0, len(ids), size)][:_MAX_WINDOWS] or [[]]
 
     def _one(self, ids: list[int]) -> Vector:
-        return self._run([ids])[0]
+        vector: Vector = self._run([ids])[0]
+        return vector
 
     def _run(self, windows: Sequence[Sequence[int]]) -> Matrix:
         longest = max(map(len, windows)) + 2
@@ -101,9 +103,7 @@ class MiniLM:
         for row, window in enumerate(windows):
             ids[row, : len(window) + 2] = (_BEGIN, *window, _END)
             mask[row, : len(window) + 2] = 1
-        vectors: npt.NDArray[np.float32] = self._session.run(
-            ["vectors"], {"input_ids": ids, "attention_mask": mask}
-        )[0]
+        vectors: npt.NDArray[np.float32] = self._session.run(["vectors"], {"input_ids": ids, "attention_mask": mask})[0]
         return vectors
 
 

@@ -67,7 +67,7 @@ class QueryTable:
 
     def save(self, path: Path) -> None:
         """Write in one step."""
-        header = _Header(self.identity, *self._rows.shape, self.documents, self.agreement)
+        header = _Header(self.identity, len(self._rows), self._rows.shape[1], self.documents, self.agreement)
         head = msgspec.json.encode(header) + b"\n"
         path.parent.mkdir(parents=True, exist_ok=True)
         files.replace(path, head + self._scales.tobytes() + self._rows.tobytes())

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters.document import Scalar
-from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind
+from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
@@ -50,9 +50,7 @@ class ColumnsBuilder:
 
     def encode(self) -> bytes:
         """All rows so far."""
-        return msgspec.msgpack.encode(
-            (self._count, {name: _column(kinds) for name, kinds in self._pairs.items()})
-        )
+        return msgspec.msgpack.encode((self._count, {name: _column(kinds) for name, kinds in self._pairs.items()}))
 
 
 class Columns:
@@ -119,7 +117,7 @@ class Columns:
             (bounds.lte, np.less_equal),
         ):
             if bound is not None:
-                inside &= test(column.numbers, bound)
+                inside &= test(column.numbers, seconds(bound))
         flags[column.rows[inside]] = True
         return flags
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar, cast
 import anyio.to_thread
 import numpy as np
 
-from adapters.document import Record, Scope
 from adapters import files
+from adapters.document import Record, Scope
 from adapters.embedded import segment
 from adapters.embedded.catalog import Catalog
 from adapters.embedded.columns import Flags
@@ -158,11 +158,7 @@ class Library:
         with files.exclusive(self._folder / "lock"):
             self.refresh()
             catalog = self._snapshot.catalog
-            gone = [
-                position
-                for key in {*newest, *deletes}
-                if (position := catalog.position(key)) is not None
-            ]
+            gone = [position for key in {*newest, *deletes} if (position := catalog.position(key)) is not None]
             if not newest and not gone:
                 return self._snapshot.manifest.version
             first = self._snapshot.manifest.next_docno
@@ -221,14 +217,13 @@ class Library:
                 folder = self._folder / "segments"
                 segments = [held.get(name) or Segment(folder / name) for name in manifest.segments]
                 name = f"{manifest.version:012d}"
-                if manifest.version:
-                    dead = np.load(self._folder / "dead" / f"{name}.npy")
-                else:
-                    dead = np.zeros(0, np.bool_)
+                dead = np.load(self._folder / "dead" / f"{name}.npy") if manifest.version else np.zeros(0, np.bool_)
                 catalog = Catalog(segments, dead)
-                opened = {
-                    part.name: part.open(self._folder / part.name / name, catalog) for part in self._parts
-                } if manifest.version else {}
+                opened = (
+                    {part.name: part.open(self._folder / part.name / name, catalog) for part in self._parts}
+                    if manifest.version
+                    else {}
+                )
             except FileNotFoundError as missing:
                 # Two newer versions came while this one was opened, and its files were swept away.
                 newest = Manifest.read(self._folder, self._index_version)

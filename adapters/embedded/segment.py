@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adapters.document import Record, fields
 from adapters import files
+from adapters.document import Record, fields
 from adapters.embedded.columns import Columns, ColumnsBuilder
 from adapters.port import Matrix, Vector
 
@@ -75,7 +75,7 @@ def write(folder: Path, rows: Iterable[Stored]) -> None:
     with (folder / "records.bin").open("wb") as records, (folder / "vectors.f32").open("wb") as vectors:
         for row in rows:
             records.write(_encode(row.record))
-            vectors.write(np.ascontiguousarray(row.vector, np.float32))
+            vectors.write(np.ascontiguousarray(row.vector, np.float32).data)
             ends.append(records.tell())
             docnos.append(row.docno)
             keys.append(row.record.key)

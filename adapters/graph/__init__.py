@@ -1,0 +1,1 @@
+"""The graph source: names in texts, documents around names."""

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adapters.document import passage
 from adapters import files
+from adapters.document import passage
 from adapters.embedded import Catalog, Change, Library
 from adapters.embedded.segment import Segment
 from adapters.graph.link import link
@@ -244,4 +244,6 @@ def _undirected(
     sources, targets = sources[starts], targets[starts]
     offsets = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=nodes))))
     total = np.bincount(sources, strongest, minlength=nodes).astype(np.float32)
-    return Adjacency(offsets.astype(np.int64), targets.astype(np.int32), strongest / total[sources])
+    return Adjacency(
+        offsets.astype(np.int64), targets.astype(np.int32), (strongest / total[sources]).astype(np.float32)
+    )

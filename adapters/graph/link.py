@@ -23,9 +23,7 @@ class Linked:
     coverage: float
 
 
-def link(
-    query: str, node_of: Callable[[str], int | None], frequency: Mapping[str, int], passages: int
-) -> Linked:
+def link(query: str, node_of: Callable[[str], int | None], frequency: Mapping[str, int], passages: int) -> Linked:
     """Match spans of 8 to 1 words, the longest first and none overlapping, exactly against names.
 
     A seed weighs ``(sum of idf over its words) ** 3`` with ``idf = ln(1 + passages / df)``: of what a query names,

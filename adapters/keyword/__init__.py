@@ -1,0 +1,1 @@
+"""The keyword source: BM25 over stemmed words and phrases."""

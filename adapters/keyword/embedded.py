@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import tantivy
 
-from adapters.document import fields, passage
 from adapters import files
+from adapters.document import fields, passage
 from adapters.embedded import Catalog, Change, Library
 from adapters.embedded.segment import Segment
 from adapters.filter import Filter
@@ -53,8 +53,11 @@ class KeywordPart:
                     files.share(file, target / file.name)
         index = _index(target)
         with index.writer(_HEAP_BYTES, num_threads=1) as writer:
-            for docno in change.removed:
-                writer.delete_documents_by_term("docno", docno)
+            if change.removed:
+                # Not by term: delete_documents_by_term takes a Python int for a signed number and finds nothing.
+                writer.delete_documents_by_query(
+                    tantivy.Query.term_set_query(_SCHEMA, "docno", list(change.removed))
+                )
             for position in catalog.positions(added):
                 segment, row = catalog.locate(int(position))
                 writer.add_document(_document(segment, row))

@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import assert_never
 
 import tantivy
 
 from adapters.document import Scalar
-from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind
+from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 
 _LONGEST = 512
 """Characters of a text that a term holds as it is; a longer one is held by its digest."""
@@ -57,9 +56,7 @@ def compile_filter(schema: tantivy.Schema, wanted: Filter) -> tantivy.Query:
             parts = [(_SHOULD, compile_filter(schema, each)) for each in filters]
             return query.boolean_query(parts) if parts else query.empty_query()
         case Not(inner):
-            return query.boolean_query(
-                [(_MUST, query.all_query()), (_MUST_NOT, compile_filter(schema, inner))]
-            )
+            return query.boolean_query([(_MUST, query.all_query()), (_MUST_NOT, compile_filter(schema, inner))])
         case _:
             assert_never(wanted)
 
@@ -69,32 +66,26 @@ def _any(schema: tantivy.Schema, labels: Sequence[str]) -> tantivy.Query:
     query = tantivy.Query
     if len(labels) > _FEW:
         return query.term_set_query(schema, "labels", labels)
-    return query.boolean_query(
-        [(_SHOULD, query.term_query(schema, "labels", label, "basic")) for label in labels]
-    )
+    return query.boolean_query([(_SHOULD, query.term_query(schema, "labels", label, "basic")) for label in labels])
 
 
 def _cover(bounds: Range) -> Iterator[str]:
     """The fewest beginnings of written numbers that hold all numbers in bounds, and no other."""
     low, high = 0, 2 ** (4 * _DIGITS) - 1
     if bounds.gte is not None:
-        low = max(low, _sortable(_seconds(bounds.gte)))
+        low = max(low, _sortable(seconds(bounds.gte)))
     if bounds.gt is not None:
-        low = max(low, _sortable(_seconds(bounds.gt)) + 1)
+        low = max(low, _sortable(seconds(bounds.gt)) + 1)
     if bounds.lte is not None:
-        high = min(high, _sortable(_seconds(bounds.lte)))
+        high = min(high, _sortable(seconds(bounds.lte)))
     if bounds.lt is not None:
-        high = min(high, _sortable(_seconds(bounds.lt)) - 1)
+        high = min(high, _sortable(seconds(bounds.lt)) - 1)
     while low <= high:
         digits = 0
         while digits < _DIGITS - 1 and low % 16 ** (digits + 1) == 0 and low + 16 ** (digits + 1) - 1 <= high:
             digits += 1
         yield f"{low:0{_DIGITS}x}"[: _DIGITS - digits]
         low += 16**digits
-
-
-def _seconds(bound: float | datetime) -> float:
-    return bound.timestamp() if isinstance(bound, datetime) else float(bound)
 
 
 def _label(field: str, value: Scalar) -> str:

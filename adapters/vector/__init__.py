@@ -1,0 +1,1 @@
+"""The vector source: nearest neighbours by cosine."""

@@ -51,9 +51,7 @@ class VectorPart:
     def open(self, folder: Path, catalog: Catalog) -> _Graphs:
         """Map the graphs; processes share the memory."""
         del catalog
-        return {
-            path.stem: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC) for path in folder.glob("*.faiss")
-        }
+        return {path.stem: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC) for path in folder.glob("*.faiss")}
 
     def count(self, index: _Graphs, catalog: Catalog) -> int:
         """Vectors of living documents: those in a graph by the graph's count, the others by their rows."""
@@ -119,9 +117,7 @@ def _search(
 
 
 def _graph(vectors: npt.NDArray[np.float32]) -> faiss.IndexHNSWSQ:
-    graph = faiss.IndexHNSWSQ(
-        vectors.shape[1], faiss.ScalarQuantizer.QT_8bit, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT
-    )
+    graph = faiss.IndexHNSWSQ(vectors.shape[1], faiss.ScalarQuantizer.QT_8bit, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = _EF_CONSTRUCTION
     graph.train(vectors)
     graph.add(vectors)

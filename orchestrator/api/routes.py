@@ -27,8 +27,12 @@ class Operation:
 
 
 OPERATIONS = (
-    Operation("POST", "/v1/search", search.search, contract.SearchResponse, contract.SearchRequest, problems=(413, 422, 503)),
-    Operation("POST", "/v1/documents", documents.put, contract.BulkResponse, Document, NDJSON, problems=(413, 422, 503)),
+    Operation(
+        "POST", "/v1/search", search.search, contract.SearchResponse, contract.SearchRequest, problems=(413, 422, 503)
+    ),
+    Operation(
+        "POST", "/v1/documents", documents.put, contract.BulkResponse, Document, NDJSON, problems=(413, 422, 503)
+    ),
     Operation("GET", "/v1/documents/{id}", documents.get, Document, problems=(404,)),
     Operation("DELETE", "/v1/documents/{id}", documents.delete, contract.DeleteResponse, problems=(503,)),
     Operation("GET", "/v1/collections", documents.collections, contract.CollectionsResponse),

@@ -32,9 +32,7 @@ def native_objects() -> Iterator[Described]:
 
 def _is_native(name: str) -> bool:
     spec = find_spec(name)
-    return spec is not None and (
-        spec.origin in {"built-in", "frozen"} or str(spec.origin).endswith((".so", ".pyd"))
-    )
+    return spec is not None and (spec.origin in {"built-in", "frozen"} or str(spec.origin).endswith((".so", ".pyd")))
 
 
 def _module(module: ModuleType) -> Iterator[Described]:

@@ -11,7 +11,6 @@ import re
 import sysconfig
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-
 from pydoc_data.topics import topics
 
 from adapters import Document, Link
@@ -69,9 +68,7 @@ def _once(name: str, links: set[tuple[str, str]]) -> tuple[Link, ...]:
     for target, type_ in sorted(links, key=lambda link: (link[1], link[0])):
         kept.setdefault(target, type_)
     # A container links to its members, so a member need not link back.
-    return tuple(
-        Link(target, type_) for target, type_ in sorted(kept.items()) if not name.startswith(f"{target}.")
-    )
+    return tuple(Link(target, type_) for target, type_ in sorted(kept.items()) if not name.startswith(f"{target}."))
 
 
 def _mentions(found: Described, known: Mapping[str, Described]) -> set[str]:

@@ -30,15 +30,13 @@ class IndexWriter:
     :param extract: what a text mentions, for documents that do not say so themselves.
     """
 
-    def __init__(
-        self, store: Writer, encoder: DocumentEncoder, extract: Callable[[str], tuple[str, ...]]
-    ) -> None:
+    def __init__(self, store: Writer, encoder: DocumentEncoder, extract: Callable[[str], tuple[str, ...]]) -> None:
         self._store = store
         self._encoder = encoder
         self._extract = extract
 
     async def index(
-        self, documents: Iterable[Document], scope: Scope, on_progress: Callable[[int], None] = lambda count: None
+        self, documents: Iterable[Document], scope: Scope, on_progress: Callable[[int], None] = lambda _: None
     ) -> Progress:
         """Store all, in batches: each is on disk and searchable before the next is begun.
 

@@ -1,0 +1,164 @@
+"""``make bench-load``: 100,000 passages of real text, uncached hybrid search over HTTP, one worker and two.
+
+Every query is asked once, so nothing is ever answered from memory. The generator shares the machine with the
+service. Ratios between two runs on one machine mean something; absolute figures belong to the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+from rich.console import Console
+from rich.table import Table
+
+from adapters.embed.fit import pseudo_queries
+from benchmarks.openloop import Result, run
+from benchmarks.passages import passages
+from orchestrator.progress import encoding_bar, steps
+from orchestrator.settings import read
+from orchestrator.wiring import open_service
+
+_ROOT = Path(__file__).parent / ".data"
+_PORT = 18_080
+_console = Console()
+_P95_MS = 150.0
+_STEP = 1.2
+
+
+def main() -> None:
+    """Build what is not built yet, then load it."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--passages", type=int, default=100_000)
+    arguments.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    arguments.add_argument("--seconds", type=float, default=8.0, help="of each rate")
+    arguments.add_argument("--rates", type=float, nargs="*", help="queries a second; by default rising to the limit")
+    chosen = arguments.parse_args()
+    folder = _ROOT / f"load-{chosen.passages}"
+    queries = _build(folder, chosen.passages)
+    for workers in chosen.workers:
+        _measure(folder, queries, workers, chosen.rates, chosen.seconds)
+
+
+def _build(folder: Path, wanted: int) -> list[str]:
+    """The index and the queries, made once."""
+    written = folder / "queries.json"
+    if not written.exists():
+        _console.print("reading the documentation of this machine …")
+        documents = passages(wanted)
+        if len(documents) < wanted:
+            _console.print(f"[yellow]this machine has {len(documents):,} passages, not {wanted:,}[/yellow]")
+        service = open_service(read(data_dir=folder))
+        began = time.monotonic()
+
+        async def index() -> None:
+            with encoding_bar(_console, len(documents)) as advance:
+                await service.writer.index(documents, service.caller.scope, advance)
+
+        anyio.run(index)
+        with steps(_console, "one segment, and the query table") as step:
+            service.tidy(step)
+        _console.print(f"indexed {len(documents):,} passages in {time.monotonic() - began:.0f} s")
+        made = pseudo_queries([d.title for d in documents], [d.text for d in documents], limit=60_000)
+        distinct = list(dict.fromkeys(query for query in made if 2 <= len(query.split()) <= 12))
+        written.write_text(json.dumps(distinct))
+    queries: list[str] = json.loads(written.read_text())
+    return queries
+
+
+def _measure(folder: Path, queries: list[str], workers: int, rates: list[float] | None, seconds: float) -> None:
+    bodies = [json.dumps({"query": query, "mode": "hybrid"}).encode() for query in queries]
+    random.Random(workers).shuffle(bodies)
+    table = Table(
+        title=f"{workers} worker{'s' if workers > 1 else ''}, open loop, hybrid, nothing cached", title_justify="left"
+    )
+    for column in ("offered/s", "answered/s", "p50 ms", "p95 ms", "p99 ms", "failed", "degraded", "by model"):
+        table.add_column(column, justify="right")
+    best: Result | None = None
+    with _server(folder, workers):
+        asyncio.run(run(_PORT, "/v1/search", bodies[-2_000:], 100, 5, seed=0))
+        used = 0
+        for rate in rates or _rising(workers):
+            taken = [bodies[(used + i) % len(bodies)] for i in range(int(rate * seconds * 1.5) + 10)]
+            used += len(taken)
+            result = asyncio.run(run(_PORT, "/v1/search", taken, rate, seconds, seed=int(rate)))
+            answers = [json.loads(body) for body in result.bodies]
+            degraded = sum(bool(answer["degraded"]) for answer in answers) / max(len(answers), 1)
+            model = sum("embed_model" in answer["timings_ms"] for answer in answers) / max(len(answers), 1)
+            table.add_row(
+                f"{rate:.0f}",
+                f"{result.rate:.0f}",
+                *(f"{result.percentile(share):.1f}" for share in (0.5, 0.95, 0.99)),
+                str(result.failures),
+                f"{degraded:.1%}",
+                f"{model:.0%}",
+            )
+            good = result.percentile(0.95) < _P95_MS and not result.failures and result.rate > 0.95 * rate
+            if good and degraded < 0.001:
+                best = result
+            elif not rates:
+                break
+    _console.print(table)
+    if best:
+        _console.print(
+            f"[bold]{workers} worker(s): {best.rate:.0f} queries a second at p95 {best.percentile(0.95):.1f} ms[/bold]"
+            f" (p50 {best.percentile(0.5):.1f}, p99 {best.percentile(0.99):.1f})"
+        )
+        _console.print(f"time by stage there, mean ms: {_stages(best)}")
+
+
+def _rising(workers: int) -> Iterator[float]:
+    rate = 150.0 * workers
+    while True:
+        yield rate
+        rate *= _STEP
+
+
+def _stages(result: Result) -> str:
+    total: Counter[str] = Counter()
+    answers = [json.loads(body) for body in result.bodies]
+    for answer in answers:
+        total.update(answer["timings_ms"] | {"took": answer["took_ms"]})
+    return ", ".join(f"{stage} {spent / len(answers):.3f}" for stage, spent in sorted(total.items()))
+
+
+@contextmanager
+def _server(folder: Path, workers: int) -> Iterator[None]:
+    """The service in processes of its own, its log in a file beside the index."""
+    command = [sys.executable, "-m", "orchestrator", "serve", "--port", str(_PORT), "--workers", str(workers)]
+    with (folder / "serve.log").open("wb") as log:
+        process = subprocess.Popen(command, env=os.environ | {"TRIVIUM_DATA_DIR": str(folder)}, stderr=log)
+        try:
+            _wait(process)
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    for _ in range(600):
+        if process.poll() is not None:
+            raise SystemExit(f"the service ended with {process.returncode}: see serve.log")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{_PORT}/readyz", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("the service did not become ready in 60 s")
+
+
+if __name__ == "__main__":
+    main()

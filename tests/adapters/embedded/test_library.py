@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import entry
+
+from adapters import Unavailable, VersionMismatch
+from adapters.embedded import Library
+from adapters.graph.embedded import GraphPart
+from adapters.keyword.embedded import KeywordPart
+from adapters.vector.embedded import VectorPart
+
+Open = Callable[[], Library]
+
+
+def ids(library: Library) -> set[str]:
+    catalog = library.current().catalog
+    return {
+        segment.keys[row][2]
+        for position in range(len(catalog))
+        if catalog.live[position]
+        for segment, row in [catalog.locate(position)]
+    }
+
+
+def consistent(library: Library) -> bool:
+    return set(library.documents_by_part().values()) == {library.current().catalog.count}
+
+
+def test_each_write_is_a_version(open_library: Open) -> None:
+    library = open_library()
+    assert library.generation() == 0
+    assert library.write_now([entry("a")]) == 1
+    assert library.write_now([entry("b")]) == 2
+    assert library.generation() == 2
+
+
+def test_a_write_that_changes_nothing_makes_no_version(open_library: Open) -> None:
+    library = open_library()
+    library.write_now([entry("a")])
+    assert library.write_now([], [("default", "default", "b")]) == 1
+
+
+def test_many_small_writes_leave_few_segments_and_all_documents(open_library: Open) -> None:
+    library = open_library()
+    dice = random.Random(0)
+    expected: dict[str, str] = {}
+    for step in range(120):
+        id_ = str(dice.randrange(60))
+        if dice.random() < 0.25:
+            library.write_now([], [("default", "default", id_)])
+            expected.pop(id_, None)
+        else:
+            library.write_now([entry(id_, f"step {step}")])
+            expected[id_] = f"step {step}"
+        assert library.current().catalog.count == len(expected)
+    assert consistent(library)
+    assert ids(library) == set(expected)
+    assert len(library.current().catalog.segments) <= 8
+    for id_, text in expected.items():
+        position = library.current().catalog.position(("default", "default", id_))
+        assert position is not None
+        assert library.current().catalog.record(position).document.text == text
+
+
+def test_optimizing_makes_one_segment_and_changes_nothing_else(open_library: Open) -> None:
+    library = open_library()
+    library.write_now([entry(str(n)) for n in range(40)])
+    library.write_now([entry(str(n)) for n in range(3)], [("default", "default", "7")])
+    before = ids(library)
+    assert library.current().catalog.scattered() is False
+    library.optimize()
+    catalog = library.current().catalog
+    assert (len(catalog.segments), len(catalog), catalog.count) == (1, 39, 39)
+    assert ids(library) == before
+    assert consistent(library)
+    version = library.generation()
+    library.optimize()
+    assert library.generation() == version
+
+
+def test_what_no_version_names_is_removed(open_library: Open, tmp_path: Path) -> None:
+    library = open_library()
+    for n in range(6):
+        library.write_now([entry(str(n))])
+    for part in ("vector", "keyword", "graph", "dead"):
+        assert len(list((tmp_path / "index" / part).iterdir())) == 2
+    named = {s.name for s in library.current().catalog.segments}
+    on_disk = {path.name for path in (tmp_path / "index" / "segments").iterdir()}
+    assert named <= on_disk
+    assert len(on_disk) <= len(named) + 3
+
+
+def test_a_snapshot_stays_as_it_was(open_library: Open) -> None:
+    library = open_library()
+    library.write_now([entry("a", "as it was")])
+    held = library.current()
+    for n in range(5):
+        library.write_now([entry("a", f"as it is {n}")])
+    assert held.catalog.record(0).document.text == "as it was"
+    assert held.catalog.count == 1
+
+
+def test_an_index_of_another_identity_is_refused(open_library: Open, tmp_path: Path) -> None:
+    open_library().write_now([entry("a")])
+    with pytest.raises(VersionMismatch, match=r"was built as 'test-1', the settings ask for 'test-2'"):
+        Library(tmp_path / "index", (VectorPart(),), "test-2")
+
+
+def test_a_damaged_manifest_is_named(open_library: Open, tmp_path: Path) -> None:
+    open_library().write_now([entry("a")])
+    (tmp_path / "index" / "manifest.json").write_text("{")
+    with pytest.raises(Unavailable, match=r"manifest\.json is damaged"):
+        open_library()
+
+
+def test_a_missing_file_is_named(open_library: Open, tmp_path: Path) -> None:
+    open_library().write_now([entry("a")])
+    next((tmp_path / "index" / "graph").glob("*/offsets.npy")).unlink()
+    with pytest.raises(Unavailable, match=r"lacks .*offsets\.npy"):
+        open_library()
+
+
+def test_a_sample_is_spread_over_what_lives(open_library: Open) -> None:
+    library = open_library()
+    assert library.sample(5) == []
+    library.write_now([entry(f"{n:02}") for n in range(10)], ())
+    library.write_now([], [("default", "default", "00")])
+    assert [e.record.document.id for e in library.sample(3)] == ["01", "05", "09"]
+    assert len(library.sample(100)) == 9
+
+
+def test_a_reader_is_never_without_a_version_while_one_writes(open_library: Open) -> None:
+    """The writer sweeps old versions away under the reader, who must always come to hold a whole one."""
+    writer, reader = open_library(), open_library()
+    writer.write_now([entry("0")])
+    done = threading.Event()
+    failures: list[BaseException] = []
+
+    def follow() -> None:
+        try:
+            while not done.is_set():
+                reader.refresh()
+                assert consistent(reader)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    for n in range(40):
+        writer.write_now([entry(str(n))])
+    done.set()
+    thread.join()
+    assert not failures
+    reader.refresh()
+    assert ids(reader) == ids(writer)
+
+
+def _write_some(folder: Path, name: str) -> None:
+    library = Library(folder, (VectorPart(), KeywordPart(), GraphPart()), "test-1")
+    for n in range(8):
+        library.write_now([entry(f"{name}{n}")])
+
+
+def test_two_processes_that_write_lose_nothing(open_library: Open, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_some, args=(tmp_path / "index", name)) for name in "ab"]
+    for process in writers:
+        process.start()
+    for process in writers:
+        process.join(60)
+        assert process.exitcode == 0
+    library = open_library()
+    assert ids(library) == {f"{name}{n}" for name in "ab" for n in range(8)}
+    assert library.generation() == 16
+    assert consistent(library)
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from tests.conftest import entry
+from adapters.embedded import Library
+from adapters.graph.embedded import GraphPart
+from adapters.keyword.embedded import KeywordPart
+from adapters.vector.embedded import VectorPart
+library = Library(Path(sys.argv[1]), (VectorPart(), KeywordPart(), GraphPart()), "test-1")
+for n in range(int(sys.argv[2]), 1_000_000):
+    library.write_now([entry(f"{n}-{part}") for part in range(3)])
+    print(n, flush=True)
+"""
+
+
+def test_kill_9_at_any_moment_leaves_whole_versions_and_all_that_was_acknowledged(
+    open_library: Open, tmp_path: Path
+) -> None:
+    dice = random.Random(7)
+    acknowledged = -1
+    for _ in range(6):
+        with subprocess.Popen(
+            [sys.executable, "-c", _KILLED, str(tmp_path / "index"), str(acknowledged + 1)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+        ) as process:
+            assert process.stdout is not None
+            acknowledged = int(process.stdout.readline())
+            time.sleep(dice.uniform(0, 0.4))  # the moment is the point: it must not be chosen
+            os.kill(process.pid, signal.SIGKILL)
+            acknowledged = max([acknowledged, *map(int, process.stdout.read().split())])
+
+        library = open_library()
+        held = ids(library)
+        assert consistent(library)
+        assert {f"{n}-{part}" for n in range(acknowledged + 1) for part in range(3)} <= held
+        # What was written but not acknowledged is there whole or not at all.
+        assert len(held) % 3 == 0
+        assert len(held) <= 3 * (acknowledged + 2)

@@ -1,0 +1,57 @@
+"""Random documents and random filters: what every compiler of filters is held against."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hypothesis import strategies as st
+
+from adapters import Document
+from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range
+
+NUMBERS = (-2.5, -1.0, 0.0, 1.0, 1.5, 7.0, 1e300)
+TEXTS = ("", "a", "b", "A", "1", "true", "é", "naïve\0nul", "日本", "x" * 600)
+SCALARS = st.one_of(st.sampled_from(TEXTS), st.sampled_from(NUMBERS), st.booleans())
+FIELDS = st.sampled_from(
+    ["tags", "language", "collection", "importance", "chunk_index", "created_at", "metadata.m", "metadata.n", "url"]
+)
+_BOUND = st.one_of(st.none(), st.sampled_from(NUMBERS))
+
+leaves: st.SearchStrategy[Filter] = st.one_of(
+    st.builds(Eq, FIELDS, SCALARS),
+    st.builds(In, FIELDS, st.lists(SCALARS, max_size=20).map(tuple)),
+    st.builds(Range, FIELDS, _BOUND, _BOUND, _BOUND, _BOUND),
+    st.builds(Exists, FIELDS),
+)
+filters: st.SearchStrategy[Filter] = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(And, st.lists(inner, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(inner, max_size=3).map(tuple)),
+        st.builds(Not, inner),
+    ),
+    max_leaves=6,
+)
+
+_metadata = st.dictionaries(
+    st.sampled_from(["m", "n"]), st.one_of(SCALARS, st.none(), st.lists(SCALARS, max_size=3)), max_size=2
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> list[Document]:
+    """One to eight documents, ids 0, 1, …"""
+    return [
+        Document(
+            id=str(number),
+            text="alpha beta",
+            tags=tuple(draw(st.lists(st.sampled_from(TEXTS), unique=True, max_size=3))),
+            language=draw(st.one_of(st.none(), st.sampled_from(TEXTS))),
+            collection=draw(st.sampled_from(["documents", "memory"])),
+            importance=draw(st.one_of(st.none(), st.sampled_from([0.0, 1.0, 7.0]))),
+            chunk_index=draw(st.one_of(st.none(), st.integers(0, 7))),
+            created_at=draw(st.one_of(st.none(), st.just(datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)))),
+            metadata=draw(_metadata),
+        )
+        for number in range(draw(st.integers(1, 8)))
+    ]

@@ -1,0 +1,79 @@
+"""What many tests start from. Real engines throughout: nothing here stands in for anything of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from adapters import Document, Entry, Record, Scope
+from adapters.embed.minilm import MiniLM
+from adapters.embedded import Library
+from adapters.graph.embedded import GraphPart
+from adapters.graph.names import mentioned
+from adapters.keyword.embedded import KeywordPart
+from adapters.vector.embedded import VectorPart
+from orchestrator import settings as settings_
+from orchestrator.settings import Settings
+
+settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.load_profile("ours")
+
+SCOPE = Scope()
+DIMENSION = 16
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in [name for name in os.environ if name.startswith("TRIVIUM_") and not name.startswith("TRIVIUM_TEST_")]:
+        if name != "TRIVIUM_MODEL_DIR":
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def model_dir() -> Path:
+    """The model of this machine: built once, as a user's is, and kept."""
+    return settings_.read().model_dir
+
+
+@pytest.fixture(scope="session")
+def model(model_dir: Path) -> MiniLM:
+    return MiniLM(model_dir)
+
+
+@pytest.fixture
+def chosen(tmp_path: Path, model_dir: Path) -> Settings:
+    # Patient, so that a loaded machine does not turn an answer into a degraded one.
+    return settings_.read(data_dir=tmp_path / "data", model_dir=model_dir, source_timeout_ms=10_000)
+
+
+@pytest.fixture
+def open_library(tmp_path: Path) -> Callable[[], Library]:
+    """Opens the same folder each time it is called: once more is a restart, or another process."""
+
+    def open_() -> Library:
+        return Library(tmp_path / "index", (VectorPart(), KeywordPart(), GraphPart()), "test-1")
+
+    return open_
+
+
+def unit(seed: int, dimension: int = DIMENSION) -> np.ndarray:
+    """A random direction, the same for the same seed."""
+    vector = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def entry(id_: str, text: str = "", *, seed: int = 0, scope: Scope = SCOPE, **fields: object) -> Entry:
+    document = Document(id=id_, text=text or f"text of {id_}", **fields)  # type: ignore[arg-type]
+    entities = document.entities if document.entities is not None else mentioned(document.text)
+    return Entry(Record(scope.tenant, scope.environment, document, entities), unit(seed))
