@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -38,27 +39,21 @@ class Catalog:
             [np.zeros(0, np.int64), *(segment.docnos for segment in segments)]
         )
         self.count = int(self.live.sum())
+        self._ids = list(chain.from_iterable(segment.ids for segment in segments))
         self._masks: dict[bytes, Mask] = {}
 
     def __len__(self) -> int:
         return len(self.live)
 
     def scattered(self) -> bool:
-        """Whether a fifth or more of all rows is dead, or outside the largest segment."""
-        return 5 * max((len(segment) for segment in self.segments), default=0) < 4 * len(self) or (
-            5 * self.count < 4 * len(self)
-        )
+        """Whether a tenth or more of all rows is dead, or outside the largest segment."""
+        largest = max((len(segment) for segment in self.segments), default=0)
+        return 10 * min(largest, self.count) < 9 * len(self)
 
     def ids(self, positions: Iterable[int]) -> tuple[str, ...]:
         """The documents' own ids, in the order asked."""
-        if len(self.segments) == 1:
-            keys = self.segments[0].keys
-            return tuple([keys[position][2] for position in positions])
-        found = []
-        for position in positions:
-            segment, row = self.locate(position)
-            found.append(segment.keys[row][2])
-        return tuple(found)
+        ids = self._ids
+        return tuple([ids[position] for position in positions])
 
     def locate(self, position: int) -> tuple[Segment, int]:
         """The segment and the row there."""

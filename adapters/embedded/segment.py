@@ -45,6 +45,7 @@ class Segment:
         self.vectors: Matrix = np.memmap(folder / "vectors.f32", np.float32, mode="r").reshape(len(self.keys), -1)
         self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
         self._ends: npt.NDArray[np.int64] = np.load(folder / "ends.npy")
+        self.ids = [id_ for _, _, id_ in self.keys]
         self._rows = {key: row for row, key in enumerate(self.keys)}
         with (folder / "records.bin").open("rb") as file:
             self._records = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -7,6 +7,7 @@ is the exact cosine. docs/decisions/0002-embedded-engines.md has the measurement
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -107,6 +108,7 @@ def _search(
         if flags is not None:
             bitmap = np.packbits(flags, bitorder="little")
             parameters.sel = faiss.IDSelectorBitmap(bitmap)
+        faiss.omp_set_num_threads(1)  # of this thread: a second one would spin beside us, for nothing
         _, found = graph.search(vector[np.newaxis], depth, params=parameters)
         rows = found[0][found[0] >= 0]
     elif flags is not None:
@@ -119,6 +121,7 @@ def _search(
 def _graph(vectors: npt.NDArray[np.float32]) -> faiss.IndexHNSWSQ:
     graph = faiss.IndexHNSWSQ(vectors.shape[1], faiss.ScalarQuantizer.QT_8bit, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = _EF_CONSTRUCTION
+    faiss.omp_set_num_threads(os.cpu_count() or 1)
     graph.train(vectors)
     graph.add(vectors)
     return graph

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from threadpoolctl import threadpool_limits
 
 from orchestrator import settings as settings_
 from orchestrator.api import openapi
@@ -36,15 +37,17 @@ def create(settings: Settings | None = None) -> FastAPI:
         service = await anyio.to_thread.run_sync(open_service, chosen)
         await warm(service)
         app.state.service = service
-        async with anyio.create_task_group() as group:
-            group.start_soon(_follow, service)
-            yield
-            group.cancel_scope.cancel()
+        # One query, one thread: what works in parallel here is queries, and BLAS would spin beside them.
+        with threadpool_limits(1, user_api="blas"):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_follow, service)
+                yield
+                group.cancel_scope.cancel()
 
     # No generated documentation pages: they load scripts from elsewhere.
     app = FastAPI(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)
     # Starlette's own routes: FastAPI's cost six times as much a request, and the types below check what it would.
-    app.router.routes += [Route(_starlette(op.path), endpoint(op.handler), methods=[op.method]) for op in OPERATIONS]
+    app.router.routes += [Route(_starlette(op.path), endpoint(op.path, op.handler), methods=[op.method]) for op in OPERATIONS]
     app.openapi = lambda: openapi.document(app.title, app.version)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_route)
     return app
