@@ -18,7 +18,7 @@ SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "rest
 
 ID_BYTES = 512
 Name = Annotated[str, Meta(min_length=1, max_length=ID_BYTES)]
-_Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
+Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -48,7 +48,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     sensitivity: Sensitivity = "normal"
     tags: tuple[str, ...] = ()
     language: str | None = None
-    metadata: dict[str, _Metadatum] = {}
+    metadata: dict[str, Metadatum] = {}
     entities: tuple[str, ...] | None = None
     links: tuple[Link, ...] = ()
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from adapters.document import Metadatum
 from adapters.filter import Filter
 
 Mode: TypeAlias = Literal["auto", "hybrid", "vector", "graph", "keyword"]
@@ -37,6 +38,13 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     min_score: Annotated[float, Meta(ge=0, le=1, description="least fusion_score of a hit")] = 0.0
     timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description="milliseconds for the whole request")] = 150
     explain: bool = False
+    cache: Annotated[
+        Literal["use", "refresh", "bypass"], Meta(description="nothing is cached yet, so all three are the same")
+    ] = "use"
+    collapse: Annotated[Literal["none", "parent", "window"], Meta(description="only none, so far")] = "none"
+    neighbors: Annotated[int, Meta(ge=0, le=10, description="only 0, so far")] = 0
+    rerank: Annotated[bool, Meta(description="only false, so far")] = False
+    boosts: Annotated[dict[str, bool], Meta(description="only empty, so far")] = {}
 
 
 class SourceShare(Struct, frozen=True):
@@ -57,7 +65,7 @@ class SearchHit(Struct, frozen=True):
     title: str
     text: str
     url: str | None
-    metadata: Mapping[str, object]
+    metadata: dict[str, Metadatum]
     score: float
     fusion_score: float
     sources: Mapping[str, SourceShare | None]

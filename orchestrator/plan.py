@@ -51,6 +51,7 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
         raise BadRequest(f"query: {len(request.query)} characters, allowed are 1 to {settings.max_query_chars}")
     if not request.query.strip():
         raise BadRequest("query: nothing but white space, allowed is text of 1 character and more")
+    _refuse_what_is_not_built(request)
     sources, weights, reason = _route(request)
     try:
         strategy = _strategy(request.fusion or settings.fusion)
@@ -74,6 +75,13 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
         min_score=request.min_score,
         timeout_s=min(request.timeout_ms, settings.source_timeout_ms) / 1_000,
     )
+
+
+def _refuse_what_is_not_built(request: SearchRequest) -> None:
+    """The contract's fields that have one allowed value so far: refused, rather than taken and not heeded."""
+    for field, only in (("collapse", "none"), ("neighbors", 0), ("rerank", False), ("boosts", {})):
+        if (value := getattr(request, field)) != only:
+            raise BadRequest(f"{field}: {value!r} is not available in this version, allowed is {only!r}")
 
 
 def _route(request: SearchRequest) -> tuple[tuple[Source, ...], dict[str, float], str]:
@@ -131,7 +139,8 @@ def _vector(request: SearchRequest) -> np.ndarray[tuple[int], np.dtype[np.float3
     if request.vector is None:
         return None
     vector = np.asarray(request.vector, np.float64)
-    length = float(np.linalg.norm(vector)) if len(vector) else 0.0
-    if not np.isfinite(length) or length == 0.0:
+    largest = float(np.abs(vector).max(initial=0.0))
+    if not np.isfinite(largest) or largest == 0.0:
         raise BadRequest("vector: must hold finite numbers, one of them not 0")
-    return (vector / length).astype(np.float32)
+    vector /= largest  # so that no square overflows
+    return (vector / np.linalg.norm(vector)).astype(np.float32)

@@ -10,8 +10,9 @@ from adapters.embed.fit import MAX_DOCUMENTS, fit
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table_file import TableFile
 from adapters.embedded import Library
-from adapters.graph.embedded import EmbeddedGraph, GraphPart
+from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.names import mentioned
+from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
 from adapters.vector.embedded import EmbeddedVector, VectorPart
 from orchestrator.caller import Caller

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from adapters import Document, Entry, Record, Scope
 from adapters.embed.minilm import MiniLM
 from adapters.embedded import Library
-from adapters.graph.embedded import GraphPart
 from adapters.graph.names import mentioned
+from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import KeywordPart
 from adapters.vector.embedded import VectorPart
 from orchestrator import settings as settings_

@@ -55,9 +55,7 @@ class KeywordPart:
         with index.writer(_HEAP_BYTES, num_threads=1) as writer:
             if change.removed:
                 # Not by term: delete_documents_by_term takes a Python int for a signed number and finds nothing.
-                writer.delete_documents_by_query(
-                    tantivy.Query.term_set_query(_SCHEMA, "docno", list(change.removed))
-                )
+                writer.delete_documents_by_query(tantivy.Query.term_set_query(_SCHEMA, "docno", list(change.removed)))
             for position in catalog.positions(added):
                 segment, row = catalog.locate(int(position))
                 writer.add_document(_document(segment, row))

@@ -47,7 +47,9 @@ def create(settings: Settings | None = None) -> FastAPI:
     # No generated documentation pages: they load scripts from elsewhere.
     app = FastAPI(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)
     # Starlette's own routes: FastAPI's cost six times as much a request, and the types below check what it would.
-    app.router.routes += [Route(_starlette(op.path), endpoint(op.path, op.handler), methods=[op.method]) for op in OPERATIONS]
+    app.router.routes += [
+        Route(_starlette(op.path), endpoint(op.path, op.handler), methods=[op.method]) for op in OPERATIONS
+    ]
     app.openapi = lambda: openapi.document(app.title, app.version)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_route)
     return app

@@ -129,7 +129,8 @@ def _definition(node: Definition, parent: str, imports: Mapping[str, str]) -> It
     if isinstance(node, ast.ClassDef):
         inside = _public(node.body)
         bases = [ast.unparse(base) for base in node.bases]
-        links = [("inherits", _resolve(base, parent, imports)) for base in bases]
+        # A plain name is of this module, or built in: links to what is not there are left out later.
+        links = [("inherits", each) for base in bases for each in (_resolve(base, parent, imports), f"builtins.{base}")]
         links += [("contains", f"{name}.{each.name}") for each in inside]
         if doc:
             head = f"class {node.name}({', '.join(bases)})" if bases else f"class {node.name}"

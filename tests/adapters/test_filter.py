@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 from hypothesis import given
-from tests.adapters.filters import documents, filters
 
 from adapters import Document, Record, Scope
 from adapters.document import fields
@@ -26,6 +25,7 @@ from adapters.filter import (
     matches,
     normal,
 )
+from tests.adapters.filters import documents, filters
 
 
 def record(document: Document) -> Record:

@@ -6,16 +6,17 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
-from tests.adapters.filters import documents, filters
-from tests.conftest import SCOPE, entry, unit
 
 from adapters import Document, Entry, Query, Record, Retriever, Scope
 from adapters.document import fields
 from adapters.embedded import Library
 from adapters.filter import And, Eq, Filter, access, matches, normal
-from adapters.graph.embedded import EmbeddedGraph, GraphPart
+from adapters.graph.embedded import EmbeddedGraph
+from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
 from adapters.vector.embedded import EmbeddedVector, VectorPart
+from tests.adapters.filters import documents, filters
+from tests.conftest import SCOPE, entry, unit
 
 pytestmark = pytest.mark.anyio
 

@@ -33,7 +33,7 @@ def test_one_step_by_hand() -> None:
 
 
 def test_two_steps_by_hand() -> None:
-    """From (.3, .7, 0): node 1 gives half of its .7 to each side, node 0 gives .3 to node 1; .7 of that, plus .3 home."""
+    """From (.3, .7, 0): node 1 gives half of its .7 to each side, node 0 gives .3 to node 1."""
     line = adjacency([(0, 1), (1, 2)], 3)
     assert walked(Walk(steps=2), line, 0) == pytest.approx({0: 0.7 * 0.35 + 0.3, 1: 0.7 * 0.3, 2: 0.7 * 0.35})
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.conftest import entry
 
 from adapters import Entry, Unavailable
 from adapters.embed.fit import fit, pseudo_queries
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table import QueryTable
 from adapters.embed.table_file import TableFile
+from tests.conftest import entry
 
 SUBJECTS = ("cooking pasta", "open heart surgery", "stock markets", "ocean sailing", "jazz music", "volcano eruptions")
 

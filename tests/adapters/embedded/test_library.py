@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import entry
 
 from adapters import Unavailable, VersionMismatch
 from adapters.embedded import Library
-from adapters.graph.embedded import GraphPart
+from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import KeywordPart
 from adapters.vector.embedded import VectorPart
+from tests.conftest import entry
 
 Open = Callable[[], Library]
 
@@ -191,7 +191,7 @@ import sys
 from pathlib import Path
 from tests.conftest import entry
 from adapters.embedded import Library
-from adapters.graph.embedded import GraphPart
+from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import KeywordPart
 from adapters.vector.embedded import VectorPart
 library = Library(Path(sys.argv[1]), (VectorPart(), KeywordPart(), GraphPart()), "test-1")

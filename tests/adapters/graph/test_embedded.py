@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.conftest import SCOPE, entry
 
 from adapters import Link, Query, Scope, Sensitivity
 from adapters.embedded import Library
 from adapters.filter import access, normal
-from adapters.graph.embedded import EmbeddedGraph, GraphPart
+from adapters.graph.embedded import EmbeddedGraph
+from adapters.graph.part import GraphPart
+from tests.conftest import SCOPE, entry
 
 pytestmark = pytest.mark.anyio
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import SCOPE, entry
 
 from adapters import Query
 from adapters.embedded import Library
 from adapters.filter import access, normal
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
 from adapters.keyword.labels import _sortable
+from tests.conftest import SCOPE, entry
 
 pytestmark = pytest.mark.anyio
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.conftest import DIMENSION, SCOPE, entry, unit
 
 from adapters import Entry, Query, Rejected
 from adapters.embedded import Library
 from adapters.filter import And, Eq, Filter, access, normal
 from adapters.vector.embedded import EmbeddedVector, VectorPart
+from tests.conftest import DIMENSION, SCOPE, entry, unit
 
 pytestmark = pytest.mark.anyio
 COUNT = 6_000

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters import Document
+from orchestrator.indexing.lines import Bad, Good, good, read
+
+
+def outcome(line: bytes, max_bytes: int = 10_000) -> Good | Bad:
+    (only,) = read([line], max_bytes)
+    return only
+
+
+def test_good_lines_are_kept_whatever_stands_between_them() -> None:
+    lines = [b'{"id":"a","text":"x"}\n', b"\n", b"{broken\n", b'{"id":"b","text":"y"}']
+    first, broken, last = read(lines, 1_000)
+    assert (first, last) == (Good(1, Document(id="a", text="x")), Good(4, Document(id="b", text="y")))
+    assert isinstance(broken, Bad)
+    assert broken.line == 3
+    refused: list[Bad] = []
+    assert [document.id for document in good(read(lines, 1_000), refused.append)] == ["a", "b"]
+    assert refused == [broken]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"{", "Input data was truncated"),
+        (b"[]", "Expected `object`, got `array`"),
+        (b"null", "Expected `object`, got `null`"),
+        (b'{"id":"a"}', "missing required field `text`"),
+        (b'{"id":"a","text":"x","colour":1}', "unknown field `colour`"),
+        (b'{"id":1,"text":"x"}', "Expected `str`, got `int` - at `$.id`"),
+        (b'{"id":"","text":"x"}', "length >= 1 - at `$.id`"),
+        ('{"id":"' + "é" * 300 + '","text":"x"}', "id: 600 bytes, allowed are 512"),
+        (b'{"id":"a","text":" "}', "text: empty, and so is the title"),
+        (b'{"id":"a","text":"x","importance":11}', "<= 10.0 - at `$.importance`"),
+        (b'{"id":"a","text":"x","importance":NaN}', "JSON is malformed"),
+        (b'{"id":"a","text":"x","importance":1e999}', "out of range - at `$.importance`"),
+        (b'{"id":"a","text":"x","sensitivity":"top"}', "Invalid enum value 'top' - at `$.sensitivity`"),
+        (b'{"id":"a","text":"x","chunk_index":-1}', ">= 0 - at `$.chunk_index`"),
+        (b'{"id":"a","text":"x","created_at":"yesterday"}', "at `$.created_at`"),
+        (b'{"id":"a","text":"x","created_at":"2026-01-01T00:00:00"}', "without a time zone"),
+        (b'{"id":"a","text":"x","metadata":{"a":{"b":1}}}', "at `$.metadata[...]`"),
+        (b'{"id":"a","text":"x","links":[{"target":"b","type":"t","weight":0}]}', "> 0.0 - at `$.links[0].weight`"),
+        (b'{"id":"a","text":"\xff"}', "utf-8"),
+        (b'{"id":"a","text":"' + b"x" * 10_000 + b'"}', "the line has 10020 bytes, allowed are 10000"),
+    ],
+)
+def test_a_bad_line_says_where_and_what_is_allowed(line: bytes | str, complaint: str) -> None:
+    told = outcome(line if isinstance(line, bytes) else line.encode())
+    assert isinstance(told, Bad)
+    assert complaint.lower() in told.error.lower()
+
+
+def test_lists_are_trimmed_and_deduplicated() -> None:
+    told = outcome(b'{"id":"a","text":"x","tags":[" b ","","b","a"],"entities":["E"," E"]}')
+    assert told == Good(1, Document(id="a", text="x", tags=("b", "a"), entities=("E",)))
+
+
+def test_more_tags_than_anybody_has_are_refused() -> None:
+    told = outcome(msgspec.json.encode({"id": "a", "text": "x", "tags": [str(n) for n in range(10_001)]}), 10**6)
+    assert told == Bad(1, "tags: more than 10000 - at `$.tags`")
+
+
+@given(st.lists(st.binary(max_size=60), max_size=20))
+def test_no_bytes_raise(lines: list[bytes]) -> None:
+    assert all(isinstance(line, Good | Bad) for line in read(lines, 1_000))

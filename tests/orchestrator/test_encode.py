@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orchestrator.encode import Encoding
+from tests.conftest import unit
+
+pytestmark = pytest.mark.anyio
+
+
+class Counting:
+    """A model that is told apart by what it answers, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def encode(self, text: str) -> np.ndarray:
+        self.asked.append(text)
+        return unit(1)
+
+
+class Table:
+    def encode(self, text: str) -> np.ndarray | None:
+        return None if text == "unknown" else unit(2)
+
+
+def encoding(policy: str) -> tuple[Encoding, Counting]:
+    model = Counting()
+    return Encoding(model, Table(), policy, busy=3, memo_entries=10), model  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("policy", "in_flight", "by"),
+    [
+        ("model", 99, "model"),
+        ("table", 1, "table"),
+        ("adaptive", 2, "model"),
+        ("adaptive", 3, "table"),
+    ],
+)
+async def test_the_policy_decides(policy: str, in_flight: int, by: str) -> None:
+    made, _ = encoding(policy)
+    encoded = await made.encode("text", in_flight)
+    assert encoded.by == by
+    assert np.array_equal(encoded.vector, unit(1 if by == "model" else 2))
+    assert encoded.ms >= 0
+
+
+async def test_what_the_model_has_said_is_said_again_whatever_the_load() -> None:
+    made, model = encoding("adaptive")
+    for in_flight in (1, 1, 99):
+        assert (await made.encode("text", in_flight)).by == "model"
+    assert model.asked == ["text"]
+
+
+async def test_what_the_table_has_said_is_not_remembered() -> None:
+    made, _ = encoding("adaptive")
+    assert (await made.encode("text", 99)).by == "table"
+    assert (await made.encode("text", 1)).by == "model"
+
+
+async def test_where_the_table_has_nothing_to_say_the_model_does() -> None:
+    made, _ = encoding("table")
+    assert (await made.encode("unknown", 99)).by == "model"

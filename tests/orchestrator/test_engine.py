@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import anyio
+import msgspec
+import pytest
+
+from adapters import DocumentReader, Query, Record, Retriever, Scope, Unavailable
+from adapters.embedded import Library
+from adapters.graph.embedded import EmbeddedGraph
+from adapters.graph.part import GraphPart
+from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
+from adapters.vector.embedded import EmbeddedVector, VectorPart
+from fusion import Ranking
+from orchestrator import engine as engine_
+from orchestrator.caller import Caller
+from orchestrator.contract import SearchRequest, SearchResponse
+from orchestrator.encode import Encoding
+from orchestrator.engine import Engine
+from orchestrator.outcome import AllSourcesFailed
+from orchestrator.settings import Settings
+from tests.conftest import SCOPE, entry, unit
+
+pytestmark = pytest.mark.anyio
+CALLER = Caller(SCOPE, "normal")
+
+
+class FixedVector:
+    """Encodes everything alike: these tests are about what is done with answers, not about meaning."""
+
+    async def encode(self, text: str) -> object:
+        return unit(1)
+
+
+class NoTable:
+    def encode(self, text: str) -> None:
+        return None
+
+
+class Broken:
+    """A source that cannot be reached."""
+
+    async def search(self, query: Query) -> Ranking:
+        raise Unavailable("connection refused")
+
+
+class Stalled:
+    """A source that never answers."""
+
+    async def search(self, query: Query) -> Ranking:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+class Forgetful:
+    """A source that returns whatever it holds, filter or not."""
+
+    def __init__(self, *ids: str) -> None:
+        self._ids = ids
+
+    async def search(self, query: Query) -> Ranking:
+        return Ranking("keyword", self._ids, tuple(1.0 for _ in self._ids))
+
+
+class Unreadable:
+    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        raise Unavailable("disk on fire")
+
+
+@pytest.fixture
+async def library(tmp_path) -> Library:
+    opened = Library(tmp_path, (VectorPart(), KeywordPart(), GraphPart()), "test-1")
+    await opened.write(
+        [
+            entry("a", "Alpha Centauri is a star", seed=1, title="Alpha Centauri", metadata={"kind": "star"}),
+            entry("b", "Proxima is near Alpha Centauri", seed=2, language="en"),
+            entry("m", "remember Alpha Centauri", seed=3, collection="memory"),
+            entry("s", "secret Alpha Centauri", seed=1, sensitivity="restricted"),
+        ],
+        (),
+    )
+    return opened
+
+
+def engine(library: Library, documents: DocumentReader | None = None, **sources: Retriever) -> Engine:
+    real: dict[str, Retriever] = {
+        "vector": EmbeddedVector(library, VectorPart()),
+        "graph": EmbeddedGraph(library, GraphPart()),
+        "keyword": EmbeddedKeyword(library, KeywordPart()),
+    }
+    encoding = Encoding(FixedVector(), NoTable(), "adaptive", 3, 10)  # type: ignore[arg-type]
+    settings = Settings(source_timeout_ms=5_000)
+    return Engine(settings, real | sources, documents or library, encoding, library)
+
+
+async def ask(made: Engine, query: str = "alpha centauri", **asked: object) -> SearchResponse:
+    return await made.search(SearchRequest(query=query, **{"timeout_ms": 5_000, **asked}), CALLER, "r1")
+
+
+async def test_three_sources_become_one_ranking_that_says_who_found_what(library: Library) -> None:
+    answer = await ask(engine(library))
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    first = answer.hits[0]
+    assert {source: share and share.rank for source, share in first.sources.items()} == {
+        "vector": 1, "graph": 1, "keyword": 1,
+    }  # fmt: skip
+    assert first.fusion_score == first.score == 1.0
+    assert first.metadata == {"kind": "star"}
+    assert (answer.generation, answer.index_version, answer.request_id) == (1, "test-1", "r1")
+    assert answer.degraded == ()
+    assert answer.cache == "miss"
+    assert {"plan", "gather", "embed_model", "vector", "graph", "keyword", "fuse", "hydrate"} == set(answer.timings_ms)
+
+
+async def test_a_source_that_fails_is_missing_and_said_to_be(library: Library) -> None:
+    answer = await ask(engine(library, vector=Broken()))
+    assert [(each.source, each.reason) for each in answer.degraded] == [("vector", "connection refused")]
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    assert set(answer.hits[0].sources) == {"graph", "keyword"}
+    assert answer.hits[0].fusion_score == 1.0
+
+
+async def test_a_source_that_stalls_costs_no_more_than_the_deadline(library: Library) -> None:
+    answer = await ask(engine(library, graph=Stalled(), vector=Stalled()), timeout_ms=100)
+    assert [(each.source, each.reason) for each in answer.degraded] == [
+        ("vector", "timed out"),
+        ("graph", "timed out"),
+    ]
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    assert answer.took_ms < 1_000
+
+
+async def test_no_source_at_all_is_an_error_that_names_each(library: Library) -> None:
+    with pytest.raises(AllSourcesFailed) as raised:
+        await ask(engine(library, vector=Broken(), graph=Broken(), keyword=Stalled()), timeout_ms=50)
+    assert [failed.source for failed in raised.value.failures] == ["vector", "graph", "keyword"]
+
+
+async def test_without_the_documents_there_is_no_answer(library: Library) -> None:
+    with pytest.raises(AllSourcesFailed, match="documents: disk on fire"):
+        await ask(engine(library, Unreadable()))
+
+
+async def test_fusion_that_fails_falls_back_and_says_so(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def __str__(self) -> str:
+            return "failing()"
+
+        def __call__(self, *_: object) -> object:
+            raise ZeroDivisionError
+
+    real = engine_.plan
+    monkeypatch.setattr(engine_, "plan", lambda *given: replace(real(*given), strategy=Failing()))
+    answer = await ask(engine(library))
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    assert [(each.source, each.reason) for each in answer.degraded] == [
+        ("fusion", "failing() failed, concatenate() was used")
+    ]
+
+
+async def test_a_source_that_forgets_its_filter_leaks_nothing(library: Library) -> None:
+    answer = await ask(engine(library, keyword=Forgetful("s", "m", "a")), mode="keyword", explain=True)
+    assert [hit.id for hit in answer.hits] == ["a"]
+    assert answer.explain
+    assert answer.explain.withheld == 2
+
+
+async def test_min_score_is_a_bound_on_the_fusion_score(library: Library) -> None:
+    scores = [hit.fusion_score for hit in (await ask(engine(library))).hits]
+    kept = await ask(engine(library), min_score=scores[0])
+    assert [hit.id for hit in kept.hits] == ["a"]
+
+
+async def test_explain_shows_what_the_answer_was_made_of(library: Library) -> None:
+    answer = await ask(engine(library), explain=True, weights={"graph": 2.0}, fusion="rrf(k=10)")
+    assert answer.explain
+    assert answer.explain.fusion == "rrf(k=10)"
+    assert answer.explain.weights == {"vector": 1.0, "graph": 2.0, "keyword": 1.0}
+    assert answer.explain.encoder == "model"
+    assert set(answer.explain.rankings) == {"vector", "graph", "keyword"}
+    share = answer.hits[0].sources["graph"]
+    assert share
+    assert share.contribution == 2 / (10 + share.rank)
+
+
+async def test_a_vector_of_the_request_s_own_is_taken(library: Library) -> None:
+    vector = tuple(float(number) for number in unit(2))
+    answer = await ask(engine(library), mode="vector", vector=vector, explain=True)
+    assert answer.hits[0].id == "b"
+    assert "embed_model" not in answer.timings_ms
+    wrong = engine(library)
+    with pytest.raises(AllSourcesFailed, match="vector has 2 numbers, the index has 16"):
+        await ask(wrong, mode="vector", vector=(1.0, 0.0))
+
+
+async def test_the_same_request_gives_the_same_bytes(library: Library) -> None:
+    made = engine(library)
+    first = msgspec.json.encode((await ask(made)).hits)
+    for _ in range(100):
+        assert msgspec.json.encode((await ask(made)).hits) == first

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+
+from adapters import Scope
+from adapters.filter import Eq, Filter, In, Not, access, matches
+from orchestrator.caller import Caller
+from orchestrator.contract import SearchRequest
+from orchestrator.plan import BadRequest, Plan, plan
+from orchestrator.settings import Settings
+
+CALLER = Caller(Scope("t", "e"), "normal")
+
+
+def planned(settings: Settings | None = None, **asked: object) -> Plan:
+    return plan(SearchRequest(**{"query": "words", **asked}), CALLER, settings or Settings())
+
+
+def passes(wanted: Filter, collection: str = "documents", tenant: str = "t", **values: str) -> bool:
+    held = {"tenant": (tenant,), "environment": ("e",), "sensitivity": ("normal",), "collection": (collection,)}
+    return matches(wanted, held | {name: (value,) for name, value in values.items()})
+
+
+@pytest.mark.parametrize("mode", ["vector", "graph", "keyword"])
+def test_a_source_by_name_is_asked_alone(mode: str) -> None:
+    assert planned(mode=mode).sources == (mode,)
+
+
+def test_hybrid_asks_all_alike() -> None:
+    made = planned(mode="hybrid")
+    assert made.sources == ("vector", "graph", "keyword")
+    assert made.weights == {"vector": 1.0, "graph": 1.0, "keyword": 1.0}
+
+
+def test_auto_leaves_the_graph_out_for_quoted_text() -> None:
+    made = planned(query='"exact words"')
+    assert made.sources == ("vector", "keyword")
+    assert "quoted" in made.reason
+
+
+@pytest.mark.parametrize("query", ["asyncio.to_thread", "what is getUserName", "error E1234x in log", "a/b path"])
+def test_auto_lets_keyword_weigh_more_for_identifiers(query: str) -> None:
+    made = planned(query=query)
+    assert made.weights["keyword"] == 2.0
+    assert "looks like an identifier" in made.reason
+
+
+@pytest.mark.parametrize("query", ["plain words", "What is Python?", "in 2019", "parse an ISO 8601 date", "don't"])
+def test_auto_treats_words_as_words(query: str) -> None:
+    assert planned(query=query).weights["keyword"] == 1.0
+
+
+def test_the_request_s_own_weights_win() -> None:
+    assert planned(query="a.b", weights={"keyword": 0.5}).weights == {"vector": 1.0, "graph": 1.0, "keyword": 0.5}
+
+
+def test_depth_grows_with_the_limit_and_never_falls_below_the_setting() -> None:
+    assert planned(limit=1).query.depth == 50
+    assert planned(limit=50).query.depth == 150
+
+
+def test_the_shorter_of_two_deadlines_counts() -> None:
+    assert planned(timeout_ms=40).timeout_s == 0.04
+    assert planned(timeout_ms=5_000).timeout_s == 0.12
+
+
+def test_memory_and_history_are_asked_for_by_name() -> None:
+    wanted = planned().query.filter
+    assert passes(wanted)
+    assert passes(wanted, "anything else")
+    assert not passes(wanted, "memory")
+    assert not passes(wanted, "history")
+    named = planned(collections=("memory",)).query.filter
+    assert passes(named, "memory")
+    assert not passes(named)
+
+
+def test_default_collections_are_a_setting() -> None:
+    wanted = planned(Settings(default_collections="a, b")).query.filter
+    assert [passes(wanted, name) for name in ("a", "b", "documents")] == [True, True, False]
+
+
+def test_a_filter_narrows_and_never_widens() -> None:
+    wanted = planned(filter=Not(Eq("language", "de"))).query.filter
+    assert passes(wanted, language="en")
+    assert not passes(wanted, language="de")
+    assert not passes(wanted, tenant="other")
+    assert not passes(wanted, "memory")
+
+
+def test_access_is_the_caller_s_scope_and_clearance_alone() -> None:
+    assert passes(planned(collections=("a",)).query.access, "b")
+    assert not passes(planned().query.access, tenant="other")
+    assert matches(access(CALLER.scope, "normal"), {}) is False
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"query": "x" * 4_097}, "query: 4097 characters, allowed are 1 to 4096"),
+        ({"query": " \n"}, "query: nothing but white space"),
+        ({"fusion": "best"}, "fusion: unknown fusion strategy 'best'"),
+        ({"fusion": "rrf(k=0)"}, "fusion: rrf: k is 0"),
+        ({"vector": ()}, "vector: must hold finite numbers"),
+        ({"vector": (0.0, 0.0)}, "one of them not 0"),
+        ({"vector": (float("nan"), 1.0)}, "finite"),
+        ({"rerank": True}, "rerank: True is not available in this version, allowed is False"),
+        ({"collapse": "parent"}, "collapse: 'parent' is not available"),
+        ({"neighbors": 1}, "neighbors: 1 is not available"),
+        ({"boosts": {"recency": True}}, "boosts: .* is not available"),
+        ({"filter": In("tenant", ("other",))}, "unknown field 'tenant'"),
+    ],
+)
+def test_what_cannot_be_planned_is_told(asked: dict[str, object], complaint: str) -> None:
+    with pytest.raises(BadRequest, match=complaint):
+        planned(**asked)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_a_vector_is_brought_to_unit_length(size: float) -> None:
+    vector = planned(vector=(3 * size, 4 * size)).query.vector
+    assert vector is not None
+    assert vector.tolist() == pytest.approx([0.6, 0.8])

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.settings import Settings, SettingsError, read
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("TRIVIUM_DEFAULT_COLLECTIONS", "a, b,,")
+    monkeypatch.setenv("TRIVIUM_FUSION", "rrf")
+    chosen = read()
+    assert (chosen.data_dir, chosen.default_collections, chosen.fusion) == (tmp_path, ("a", "b"), "rrf(k=60)")
+
+
+def test_folders_are_absolute_and_of_the_user() -> None:
+    chosen = read(data_dir="~/x", model_dir="y")
+    assert chosen.data_dir == Path.home() / "x"
+    assert chosen.model_dir == Path.cwd() / "y"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("TRIVIUM_DEPTH", "3", "TRIVIUM_DEPTH is '3': input should be greater than or equal to 10"),
+        ("TRIVIUM_VECTOR", "chroma://x", "TRIVIUM_VECTOR is 'chroma://x': input should be 'embedded://'"),
+        ("TRIVIUM_FUSION", "best", "allowed are concatenate\\(\\), rrf\\(k=60\\)"),
+        ("TRIVIUM_OPEN_CLEARANCE", "all", "TRIVIUM_OPEN_CLEARANCE is 'all': input should be 'public'"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, complaint: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=complaint):
+        read()
+
+
+def test_the_readme_s_table_is_the_settings() -> None:
+    """``python -m docs.settings_table`` prints it."""
+    from docs.settings_table import table
+
+    assert table(Settings) in README.read_text()
