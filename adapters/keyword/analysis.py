@@ -28,7 +28,7 @@ def analyzer() -> tantivy.TextAnalyzer:
 
 
 def _content_analyzer() -> tantivy.TextAnalyzer:
-    """As :func:`analyzer`, without stop words: they cost two thirds of a search and change no ranking."""
+    """As :func:`analyzer`, without stop words: they cost two thirds of a search and hardly move a ranking."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(_LONGEST))
@@ -44,32 +44,32 @@ _ALL = analyzer()
 _CONTENT = _content_analyzer()
 
 MAX_TERMS = 64
-"""Distinct terms looked up at most, the first of a longer query: what a search costs must not grow with it."""
+"""Terms looked up at most, the first of a longer query: what a search costs must not grow with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What a query asks of the keyword index.
 
-    ``words`` count where they stand; each of ``phrases`` (two terms and more, in order) must stand. ``must`` are
-    quoted single words.
+    ``words`` count where they stand, a word that is asked twice counts double. ``phrases`` (one term and more, in
+    order) count where they stand as they are, and must stand if ``demanded``.
     """
 
     words: tuple[str, ...]
-    phrases: tuple[tuple[str, ...], ...]
-    must: tuple[str, ...]
+    phrases: tuple[tuple[str, ...], ...] = ()
+    demanded: bool = False
 
 
 def terms(query: str) -> Terms:
-    """Read a query: text in double quotes must occur as written, up to stemming; the rest is wished for."""
-    quoted = [tuple(_ALL.analyze(phrase)) for phrase in _QUOTED.findall(query)]
-    rest = _QUOTED.sub(" ", query) if quoted else query
-    words = _CONTENT.analyze(rest)
-    if not words and not quoted:
-        words = _ALL.analyze(rest)  # "to be or not to be"
+    """Read a query.
+
+    A query of nothing but text in double quotes demands it, word for word up to stemming. Quotes inside a sentence
+    are a quotation: what is quoted counts more where it stands as it is, and is wished for like the rest.
+    """
+    quoted = [phrase for text in _QUOTED.findall(query) if (phrase := tuple(_ALL.analyze(text)[:MAX_TERMS]))]
+    rest = _CONTENT.analyze(_QUOTED.sub(" ", query) if quoted else query)
+    if not quoted:
+        # "to be or not to be": where there are only stop words, they are what is asked for.
+        return Terms(tuple((rest or _ALL.analyze(query))[:MAX_TERMS]))
     inside = [term for phrase in quoted for term in phrase]
-    return Terms(
-        words=tuple(dict.fromkeys([*words, *inside]))[:MAX_TERMS],
-        phrases=tuple(phrase[:MAX_TERMS] for phrase in quoted if len(phrase) > 1),
-        must=tuple(phrase[0] for phrase in quoted if len(phrase) == 1),
-    )
+    return Terms(tuple([*rest, *inside][:MAX_TERMS]), tuple(quoted), demanded=not rest)

@@ -5,6 +5,7 @@ Robertson, Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", 2
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ class EmbeddedKeyword:
         snapshot = self._library.current()
         mask = snapshot.catalog.mask(query.filter)
         asked = analysis.terms(query.text)
-        if not mask.count or not (asked.words or asked.phrases):
+        if not mask.count or not asked.words:
             return Ranking("keyword", (), ())
         searcher = snapshot.index(self._part)
         # The index holds the living only, so a filter that passes all of them need not be asked.
@@ -104,9 +105,14 @@ class EmbeddedKeyword:
 def _query(asked: analysis.Terms, wanted: Filter | None) -> tantivy.Query:
     """No syntax is ever parsed: user text is only the value of a term."""
     term = tantivy.Query.term_query
-    parts = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in asked.words]
-    parts += [(_MUST, tantivy.Query.phrase_query(_SCHEMA, "body", list(phrase))) for phrase in asked.phrases]
-    parts += [(_MUST, term(_SCHEMA, "body", word, "freq")) for word in asked.must]
+    parts = [
+        (_SHOULD, tantivy.Query.boost_query(term(_SCHEMA, "body", word, "freq"), times))
+        for word, times in Counter(asked.words).items()
+    ]
+    occur = _MUST if asked.demanded else _SHOULD
+    for phrase in asked.phrases:
+        whole = tantivy.Query.phrase_query(_SCHEMA, "body", list(phrase)) if len(phrase) > 1 else None
+        parts.append((occur, whole or term(_SCHEMA, "body", phrase[0], "freq")))
     text = tantivy.Query.boolean_query(parts)
     if wanted is None:
         return text

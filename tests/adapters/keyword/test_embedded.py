@@ -43,6 +43,7 @@ async def test_a_phrase_must_stand_as_it_is_quoted(library: Library) -> None:
     assert set(await found(library, "event loop")) == {"loop", "pool"}
     assert await found(library, '"event loop"') == ("loop",)
     assert await found(library, '"loop event"') == ()
+    assert (await found(library, 'what is an "event loop" for'))[0] == "loop"
 
 
 async def test_a_phrase_of_stop_words_is_found(library: Library) -> None:
