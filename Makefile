@@ -10,9 +10,7 @@ help:  ## Show this list
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --progress-bar on --editable ".[dev]" | grep -vE '^(Requirement|Collecting|  )' || true
-	@test -x $(BIN)/trivium
+	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
 setup: .venv/installed  ## Make .venv with everything for development and the command .venv/bin/trivium
