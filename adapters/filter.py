@@ -211,9 +211,9 @@ def matches(wanted: Filter, values: Mapping[str, tuple[Scalar, ...]]) -> bool:
     """What a filter means, told on one document's fields. Every backend's compiler must agree with this."""
     match wanted:
         case Eq(field, value):
-            return any(_same(each, value) for each in values.get(field, ()))
+            return _meet(values.get(field, ()), (value,))
         case In(field, among):
-            return any(_same(each, value) for each in values.get(field, ()) for value in among)
+            return _meet(values.get(field, ()), among)
         case Range(field):
             return any(_within(each, wanted) for each in values.get(field, ()))
         case Exists(field):
@@ -235,8 +235,13 @@ def kind(value: Scalar) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-def _same(one: Scalar, other: Scalar) -> bool:
-    return kind(one) == kind(other) and one == other
+def _meet(held: tuple[Scalar, ...], among: tuple[Scalar, ...]) -> bool:
+    """Whether some value is in both; in Python 1.0 == True, so equal is not yet the same."""
+    for one in held:
+        for other in among:
+            if one == other and kind(one) == kind(other):
+                return True
+    return False
 
 
 def _within(value: Scalar, bounds: Range) -> bool:

@@ -24,7 +24,13 @@ Name = Annotated[str, Meta(min_length=1, max_length=512)]
 class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``POST /v1/search``. Unknown fields are refused."""
 
-    query: Annotated[str, Meta(min_length=1, description="what is searched for; a query of nothing but text in double quotes demands that text")]
+    query: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="what is searched for; a query of nothing but text in double quotes demands that text",
+        ),
+    ]
     vector: Annotated[
         tuple[float, ...] | None,
         Meta(description="the query's vector, in the documents' space; taken instead of encoding the query"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from time import perf_counter
-from typing import TypeAlias
-
-import anyio
+from typing import Any, TypeAlias
 
 from adapters import AdapterError
 from fusion import Ranking
@@ -15,37 +14,48 @@ from orchestrator.outcome import Answered, Failed, Outcome
 
 _log = logging.getLogger(__name__)
 
-Road: TypeAlias = Callable[[], Awaitable[Ranking]]
+Road: TypeAlias = Callable[[], Coroutine[Any, Any, Ranking]]
 """Asks one source; cancelled when its time is up."""
+
+_abandoned: set[asyncio.Task[Outcome]] = set()
+"""Sources that are being cancelled. Held until they have ended, for the event loop holds its tasks weakly."""
 
 
 async def gather(roads: Mapping[str, Road], timeout_s: float) -> dict[str, Outcome]:
     """Ask all; what has not answered after ``timeout_s`` seconds is cancelled and becomes a :class:`Failed`.
 
-    The outcomes stand in the order of ``roads``, whatever order they came in.
+    The outcomes stand in the order of ``roads``, whatever order they came in. Not a task group: that would wait
+    for a late source to have ended, and one that is slow to be cancelled would cost more than its deadline.
     """
-    outcomes: dict[str, Outcome] = {}
-    async with anyio.create_task_group() as group:
-        for source, road in roads.items():
-            group.start_soon(_ask, source, road, timeout_s, outcomes)
-    return {source: outcomes[source] for source in roads}
+    began = perf_counter()
+    tasks = {source: asyncio.create_task(_ask(source, road)) for source, road in roads.items()}
+    try:
+        await asyncio.wait(tasks.values(), timeout=timeout_s)
+        late_ms = (perf_counter() - began) * 1_000
+        return {
+            source: task.result() if task.done() else Failed(source, "timed out", late_ms)
+            for source, task in tasks.items()
+        }
+    finally:
+        for task in tasks.values():
+            if not task.done():
+                _abandon(task)
 
 
-async def _ask(source: str, road: Road, timeout_s: float, outcomes: dict[str, Outcome]) -> None:
+async def _ask(source: str, road: Road) -> Outcome:
     began = perf_counter()
     try:
-        with anyio.fail_after(timeout_s):
-            ranking = await road()
-        outcomes[source] = Answered(ranking, _ms_since(began))
-    except TimeoutError:
-        outcomes[source] = Failed(source, "timed out", _ms_since(began))
+        ranking = await road()
     except AdapterError as error:
-        outcomes[source] = Failed(source, str(error), _ms_since(began))
+        return Failed(source, str(error), (perf_counter() - began) * 1_000)
     except Exception:
         # A defect in one adapter must not take the other sources' answers with it; the log has the trace.
         _log.exception("the %s source raised what it may not raise", source)
-        outcomes[source] = Failed(source, "internal error", _ms_since(began))
+        return Failed(source, "internal error", (perf_counter() - began) * 1_000)
+    return Answered(ranking, (perf_counter() - began) * 1_000)
 
 
-def _ms_since(began: float) -> float:
-    return (perf_counter() - began) * 1_000
+def _abandon(task: asyncio.Task[Outcome]) -> None:
+    task.cancel()
+    _abandoned.add(task)
+    task.add_done_callback(_abandoned.discard)

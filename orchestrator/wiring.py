@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -43,7 +44,8 @@ class Service:
 
     def refresh(self) -> None:
         """Open what another process has written since. Blocks; may run in a thread while searches go on."""
-        self.library.refresh()
+        if self.library.refresh():
+            gc.freeze()  # as at the start: what was just opened is not worth a collector's walk
         self.table.refresh()
 
     def table_is_due(self) -> bool:

@@ -42,7 +42,10 @@ class Segment:
             (folder / "keys.msgpack").read_bytes(), type=list[tuple[str, str, str]]
         )
         self.docnos: npt.NDArray[np.int64] = np.load(folder / "docnos.npy")
-        self.vectors: Matrix = np.memmap(folder / "vectors.f32", np.float32, mode="r").reshape(len(self.keys), -1)
+        # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
+        self.vectors: Matrix = np.asarray(np.memmap(folder / "vectors.f32", np.float32, mode="r")).reshape(
+            len(self.keys), -1
+        )
         self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
         self._ends: npt.NDArray[np.int64] = np.load(folder / "ends.npy")
         self.ids = [id_ for _, _, id_ in self.keys]

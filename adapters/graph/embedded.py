@@ -30,12 +30,8 @@ class EmbeddedGraph:
         if not catalog.count:
             return Ranking("graph", (), ())
         graph = snapshot.index(self._part)
-        linked = link(
-            query.text,
-            lambda name: graph.nodes.get((query.scope.tenant, query.scope.environment, name)),
-            graph.frequency,
-            len(graph.positions),
-        )
+        names = graph.nodes.get((query.scope.tenant, query.scope.environment), {})
+        linked = link(query.text, names, graph.frequency, len(graph.positions))
         if not linked.seeds:
             return Ranking("graph", (), ())
         nodes, mass = self._walk(
@@ -60,4 +56,4 @@ def _visible(graph: Graph, catalog: Catalog, query: Query) -> npt.NDArray[np.boo
     mask = catalog.mask(query.access)
     if mask.count == catalog.count:
         return None
-    return np.concatenate((mask.flags[graph.positions], np.ones(len(graph.nodes), np.bool_)))
+    return np.concatenate((mask.flags[graph.positions], np.ones(graph.names, np.bool_)))

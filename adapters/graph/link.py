@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters.graph.names import MAX_WORDS, is_stopword, words
@@ -23,12 +23,13 @@ class Linked:
     coverage: float
 
 
-def link(query: str, node_of: Callable[[str], int | None], frequency: Mapping[str, int], passages: int) -> Linked:
+def link(query: str, nodes: Mapping[str, int], frequency: Mapping[str, int], passages: int) -> Linked:
     """Match spans of 8 to 1 words, the longest first and none overlapping, exactly against names.
 
     A seed weighs ``(sum of idf over its words) ** 3`` with ``idf = ln(1 + passages / df)``: of what a query names,
     the rarest says most.
 
+    :param nodes: by name in normal form.
     :param frequency: by word, how many passages hold it.
     """
     tokens = words(query)[:256]
@@ -40,12 +41,10 @@ def link(query: str, node_of: Callable[[str], int | None], frequency: Mapping[st
     for length in range(min(MAX_WORDS, len(tokens)), 0, -1):
         for start in range(len(tokens) - length + 1):
             span = slice(start, start + length)
-            if not all(free[span]):
+            node = nodes.get(" ".join(tokens[span]))
+            if node is None or not all(free[span]):
                 continue
             if length == 1 and not _telling(tokens[start], frequency, common):
-                continue
-            node = node_of(" ".join(tokens[span]))
-            if node is None:
                 continue
             mass = sum(idf[span])
             seeds[node] = seeds.get(node, 0.0) + mass**3

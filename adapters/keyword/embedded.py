@@ -5,7 +5,6 @@ Robertson, Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", 2
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -105,10 +104,8 @@ class EmbeddedKeyword:
 def _query(asked: analysis.Terms, wanted: Filter | None) -> tantivy.Query:
     """No syntax is ever parsed: user text is only the value of a term."""
     term = tantivy.Query.term_query
-    parts = [
-        (_SHOULD, tantivy.Query.boost_query(term(_SCHEMA, "body", word, "freq"), times))
-        for word, times in Counter(asked.words).items()
-    ]
+    # A word asked twice is a clause twice: a boosted clause would lose tantivy's skipping of hopeless blocks.
+    parts = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in asked.words]
     occur = _MUST if asked.demanded else _SHOULD
     for phrase in asked.phrases:
         whole = tantivy.Query.phrase_query(_SCHEMA, "body", list(phrase)) if len(phrase) > 1 else None

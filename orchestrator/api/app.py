@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -36,6 +37,9 @@ def create(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = await anyio.to_thread.run_sync(open_service, chosen)
         await warm(service)
+        # What is open now stays: a full collection over it would stop every request for a tenth of a second.
+        gc.collect()
+        gc.freeze()
         app.state.service = service
         # One query, one thread: what works in parallel here is queries, and BLAS would spin beside them.
         with threadpool_limits(1, user_api="blas"):

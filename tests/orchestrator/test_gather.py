@@ -67,6 +67,25 @@ async def test_a_defect_in_one_source_is_logged_and_spares_the_others(caplog: py
     assert "ZeroDivisionError" in caplog.text
 
 
+async def test_a_source_that_is_slow_to_be_cancelled_costs_no_more() -> None:
+    released = anyio.Event()
+
+    async def stubborn() -> Ranking:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await released.wait()
+        raise AssertionError
+
+    began = perf_counter()
+    outcomes = await gather({"stubborn": stubborn, "quick": road("quick")}, 0.05)
+    assert perf_counter() - began < 1
+    assert isinstance(outcomes["stubborn"], Failed)
+    assert isinstance(outcomes["quick"], Answered)
+    released.set()
+
+
 async def test_who_hangs_up_frees_the_sources() -> None:
     asked, freed = anyio.Event(), anyio.Event()
 
@@ -82,4 +101,5 @@ async def test_who_hangs_up_frees_the_sources() -> None:
         group.start_soon(gather, {"a": waits}, 60)
         await asked.wait()
         group.cancel_scope.cancel()
-    assert freed.is_set()
+    with anyio.fail_after(5):
+        await freed.wait()
