@@ -2,7 +2,7 @@
 
 from adapters.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
-from adapters.port import DocumentEncoder, DocumentReader, Entry, Query, QueryEncoder, Retriever, Writer
+from adapters.port import DocumentEncoder, DocumentReader, Entry, Priors, Query, QueryEncoder, Retriever, Writer
 
 __all__ = [
     "SENSITIVITIES",
@@ -13,6 +13,7 @@ __all__ = [
     "DocumentReader",
     "Entry",
     "Link",
+    "Priors",
     "Query",
     "QueryEncoder",
     "Record",

@@ -65,6 +65,14 @@ class Entry:
     vector: Vector
 
 
+class Priors(Protocol):
+    """What is known of documents before anybody asks."""
+
+    async def centralities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, float]:
+        """Global centrality in [0, 1] by id; documents without one are left out."""
+        ...
+
+
 class Writer(Protocol):
     """A store that takes documents. A call is all or nothing, and may be made again with the same effect."""
 

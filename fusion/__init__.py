@@ -1,5 +1,6 @@
 """Pure ranking arithmetic: no I/O, no async, nothing of ours imported."""
 
+from fusion.boost import BoostedHit, boost, centrality
 from fusion.concatenate import Concatenate
 from fusion.ranking import Contribution, DocId, FusedHit, Hit, Ranking
 from fusion.rrf import RRF
@@ -10,6 +11,7 @@ __all__ = [
     "RRF",
     "STRATEGIES",
     "Adjacency",
+    "BoostedHit",
     "Concatenate",
     "Contribution",
     "DocId",
@@ -18,5 +20,7 @@ __all__ = [
     "Ranking",
     "Strategy",
     "Walk",
+    "boost",
+    "centrality",
     "parse",
 ]

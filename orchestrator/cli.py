@@ -65,7 +65,7 @@ def _patient(chosen: Settings) -> Settings:
 
 
 def _tidy(service: Service) -> None:
-    with steps(_err, "fitting the query table") as step:
+    with steps(_err, "tidying") as step:
         service.tidy(step)
 
 

@@ -50,7 +50,9 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     collapse: Annotated[Literal["none", "parent", "window"], Meta(description="only none, so far")] = "none"
     neighbors: Annotated[int, Meta(ge=0, le=10, description="only 0, so far")] = 0
     rerank: Annotated[bool, Meta(description="only false, so far")] = False
-    boosts: Annotated[dict[str, bool], Meta(description="only empty, so far")] = {}
+    boosts: Annotated[
+        dict[Literal["centrality"], bool], Meta(description="priors that may sway the order; none unless asked for")
+    ] = {}
 
 
 class SourceShare(Struct, frozen=True):

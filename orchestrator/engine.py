@@ -10,8 +10,8 @@ from typing import Protocol, assert_never
 import anyio
 from msgspec import UNSET
 
-from adapters import AdapterError, DocumentReader, Record, Retriever
-from fusion import Concatenate, DocId, FusedHit, Ranking
+from adapters import AdapterError, DocumentReader, Priors, Record, Retriever
+from fusion import Concatenate, DocId, FusedHit, Ranking, boost, centrality
 from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
 from orchestrator.encode import Encoding
@@ -61,12 +61,14 @@ class Engine:
         settings: Settings,
         sources: Mapping[str, Retriever],
         documents: DocumentReader,
+        priors: Priors,
         encoding: Encoding,
         index: Index,
     ) -> None:
         self._settings = settings
         self._sources = sources
         self._documents = documents
+        self._priors = priors
         self._encoding = encoding
         self._index = index
         self._in_flight = 0
@@ -94,9 +96,11 @@ class Engine:
         with watch.stage("fuse"):
             rankings = _answers(outcomes, request)
             fused = [hit for hit in _fuse(rankings, request) if hit.fusion_score >= request.plan.min_score]
+        with watch.stage("boost"):
+            best = boost(fused, await self._factors(fused, request))[: request.plan.limit]
         with watch.stage("hydrate"):
-            records = await self._fetch([hit.id for hit in fused], request)
-            hits, withheld = hydrate(fused, records, request.plan.query.filter)
+            records = await self._fetch([hit.fused.id for hit in best], request)
+            hits, withheld = hydrate(best, records, request.plan.query.filter)
         return SearchResponse(
             hits=hits,
             mode=asked.mode,
@@ -130,6 +134,19 @@ class Engine:
             return encode_and_ask
         return ask
 
+    async def _factors(self, fused: Sequence[FusedHit], request: _Request) -> dict[str, dict[DocId, float]]:
+        """What the priors that were asked for make of each document. Without them the fused order stands."""
+        if "centrality" not in request.plan.boosts:
+            return {}
+        try:
+            with anyio.fail_after(request.left_s()):
+                values = await self._priors.centralities(request.plan.query.scope, [hit.id for hit in fused])
+        except (TimeoutError, AdapterError) as error:
+            request.degraded.append(Degraded("boosts", str(error) or "timed out", request.watch.total_ms()))
+            return {}
+        weight = self._settings.centrality_weight
+        return {"centrality": {id_: centrality(value, weight) for id_, value in values.items()}}
+
     async def _fetch(self, ids: Sequence[DocId], request: _Request) -> Mapping[DocId, Record]:
         """The documents. Without them there is no answer: neither their text nor the check of who may read it."""
         try:
@@ -162,13 +179,13 @@ def _fuse(rankings: Sequence[Ranking], request: _Request) -> list[FusedHit]:
     """Fuse as planned; if that fails, put the rankings behind one another, and say so."""
     chosen = request.plan
     try:
-        return chosen.strategy(rankings, chosen.weights, chosen.limit)
+        return chosen.strategy(rankings, chosen.weights, chosen.window)
     except Exception:
         _log.exception("fusion by %s failed", chosen.strategy)
         fallback = Concatenate()
         reason = f"{chosen.strategy} failed, {fallback} was used"
         request.degraded.append(Degraded("fusion", reason, request.watch.total_ms()))
-        return fallback(rankings, chosen.weights, chosen.limit)
+        return fallback(rankings, chosen.weights, chosen.window)
 
 
 def _explain(request: _Request, rankings: Sequence[Ranking], withheld: int) -> Explanation:

@@ -1,4 +1,4 @@
-"""From fused hits to whole documents, and the second lock on the door.
+"""From ranked hits to whole documents, and the second lock on the door.
 
 The sources were asked within the filter already. Here every document is held against it once more, by the
 filter's own meaning and not by any backend's translation of it: what should not be here does not leave.
@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 from adapters import Record
 from adapters.document import fields
 from adapters.filter import Filter, matches
-from fusion import Contribution, DocId, FusedHit
+from fusion import BoostedHit, Contribution, DocId
 from orchestrator.contract import SearchHit, SourceShare
 
 _log = logging.getLogger(__name__)
 
 
 def hydrate(
-    fused: Sequence[FusedHit], records: Mapping[DocId, Record], wanted: Filter
+    best: Sequence[BoostedHit], records: Mapping[DocId, Record], wanted: Filter
 ) -> tuple[tuple[SearchHit, ...], int]:
     """The hits whose documents exist and pass, and how many were withheld because they do not pass."""
     hits: list[SearchHit] = []
     withheld = 0
-    for hit in fused:
-        record = records.get(hit.id)
+    for hit in best:
+        record = records.get(hit.fused.id)
         if record is None:  # deleted between the search and now
             continue
         if not matches(wanted, fields(record)):
@@ -36,7 +36,7 @@ def hydrate(
     return tuple(hits), withheld
 
 
-def _hit(fused: FusedHit, record: Record) -> SearchHit:
+def _hit(hit: BoostedHit, record: Record) -> SearchHit:
     document = record.document
     return SearchHit(
         id=document.id,
@@ -46,10 +46,10 @@ def _hit(fused: FusedHit, record: Record) -> SearchHit:
         text=document.text,
         url=document.url,
         metadata=document.metadata,
-        score=fused.fusion_score,
-        fusion_score=fused.fusion_score,
-        sources={source: _share(given) for source, given in fused.sources.items()},
-        boosts={},
+        score=hit.score,
+        fusion_score=hit.fused.fusion_score,
+        sources={source: _share(given) for source, given in hit.fused.sources.items()},
+        boosts=hit.factors,
     )
 
 

@@ -30,7 +30,10 @@ class BadRequest(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that is decided before anything is done. ``timeout_s`` is for the sources, in seconds."""
+    """Everything that is decided before anything is done.
+
+    ``timeout_s`` is for the sources, in seconds; ``window`` is how many fused hits the later stages see.
+    """
 
     query: Query
     sources: tuple[Source, ...]
@@ -38,6 +41,8 @@ class Plan:
     strategy: Strategy
     weights: Mapping[str, float]
     limit: int
+    boosts: tuple[str, ...]
+    window: int
     min_score: float
     timeout_s: float
 
@@ -57,6 +62,7 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
         strategy = _strategy(request.fusion or settings.fusion)
     except ValueError as error:
         raise BadRequest(f"fusion: {error}") from error
+    boosts = tuple(sorted(name for name, asked in request.boosts.items() if asked))
     allowed, wanted = _filters(request, caller, settings)
     return Plan(
         query=Query(
@@ -72,6 +78,8 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
         strategy=strategy,
         weights=weights | request.weights,
         limit=request.limit,
+        boosts=boosts,
+        window=request.limit * settings.overfetch if boosts else request.limit,
         min_score=request.min_score,
         timeout_s=min(request.timeout_ms, settings.source_timeout_ms) / 1_000,
     )
@@ -79,7 +87,7 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
 
 def _refuse_what_is_not_built(request: SearchRequest) -> None:
     """The contract's fields that have one allowed value so far: refused, rather than taken and not heeded."""
-    for field, only in (("collapse", "none"), ("neighbors", 0), ("rerank", False), ("boosts", {})):
+    for field, only in (("collapse", "none"), ("neighbors", 0), ("rerank", False)):
         if (value := getattr(request, field)) != only:
             raise BadRequest(f"{field}: {value!r} is not available in this version, allowed is {only!r}")
 

@@ -39,6 +39,12 @@ class Settings(BaseSettings):
     )
     query_memo: int = Field(10_000, ge=1, le=10_000_000, description="query vectors of the model that are kept")
     fusion: str = Field("rrf(k=60)", description="strategy where a request names none")
+    centrality: Literal["pagerank", "degree", "betweenness", "harmonic", "none"] = Field(
+        "pagerank", description="what networkx computes of the whole graph after bulk writes"
+    )
+    centrality_weight: float = Field(
+        0.1, ge=0, le=0.5, description="the most central document's score grows by this share when a request asks"
+    )
     depth: int = Field(50, ge=10, le=1_000, description="hits that each source is asked for, at least")
     overfetch: int = Field(3, ge=1, le=20, description="hits that each source is asked for, per hit of `limit`")
     source_timeout_ms: int = Field(

@@ -11,6 +11,7 @@ from adapters.embed.fit import MAX_DOCUMENTS, fit
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table_file import TableFile
 from adapters.embedded import Library
+from adapters.graph.centrality import CentralityFile
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.names import mentioned
 from adapters.graph.part import GraphPart
@@ -36,6 +37,8 @@ class Service:
     library: Library
     model: MiniLM
     table: TableFile
+    centrality: CentralityFile
+    graph: GraphPart
 
     @property
     def caller(self) -> Caller:
@@ -47,6 +50,7 @@ class Service:
         if self.library.refresh():
             gc.freeze()  # as at the start: what was just opened is not worth a collector's walk
         self.table.refresh()
+        self.centrality.refresh()
 
     def table_is_due(self) -> bool:
         """Whether there is no query table, or the corpus has doubled since it was fitted."""
@@ -55,9 +59,14 @@ class Service:
         return documents >= _FIT_FROM and (fitted is None or min(documents, MAX_DOCUMENTS) > 2 * fitted.documents)
 
     def tidy(self, progress: Callable[[str], None]) -> None:
-        """What is worth doing after a bulk of writes: one segment, and a query table that knows the corpus."""
+        """What is worth doing after a bulk of writes: one segment, priors and a query table that know the corpus."""
         if self.library.current().catalog.scattered():
+            progress("one segment")
             self.library.optimize()
+        if self.centrality.generation != self.library.generation():
+            progress(self.centrality.name)
+            now = self.library.current()
+            self.centrality.compute(now.index(self.graph), now.catalog, now.manifest.version)
         if self.table_is_due():
             self.fit_table(progress)
 
@@ -82,16 +91,20 @@ def open_service(settings: Settings) -> Service:
     )
     table = TableFile(settings.data_dir / "query-table.bin", model.tokenizer, model.identity)
     encoding = Encoding(model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo)
+    central = CentralityFile(settings.data_dir / "centrality.msgpack", settings.centrality)
+    walked = EmbeddedGraph(library, graph, central)
     sources: dict[str, Retriever] = {
         "vector": EmbeddedVector(library, vector),
-        "graph": EmbeddedGraph(library, graph),
+        "graph": walked,
         "keyword": EmbeddedKeyword(library, keyword),
     }
     return Service(
         settings=settings,
-        engine=Engine(settings, sources, library, encoding, library),
+        engine=Engine(settings, sources, library, walked, encoding, library),
         writer=IndexWriter(library, model, mentioned),
         library=library,
         model=model,
         table=table,
+        centrality=central,
+        graph=graph,
     )

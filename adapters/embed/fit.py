@@ -45,9 +45,9 @@ def fit(
     titles = [entry.record.document.title for entry in entries]
     texts = [entry.record.document.text for entry in entries]
     vectors = np.stack([entry.vector for entry in entries])
-    progress("single tokens")
+    progress("query table: single tokens")
     prior = _token_vectors(model, cache)
-    progress("made-up queries")
+    progress("query table: made-up queries")
     queries = pseudo_queries(titles, texts)
     query_ids = [encoding.ids for encoding in model.tokenizer.encode_batch(queries, add_special_tokens=False)]
     targets = model.encode_tokens([ids[:254] for ids in query_ids])
@@ -58,7 +58,7 @@ def fit(
             add_special_tokens=False,
         )
     ]
-    progress("token vectors")
+    progress("query table: token vectors")
     held = min(_HELD_OUT, len(queries) // 5)
     rows = _token_matrix(document_ids + query_ids[held:], len(prior))
     wanted = np.concatenate((vectors, targets[held:]))

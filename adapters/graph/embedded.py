@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
+from adapters.document import Scope
 from adapters.embedded import Catalog, Library
+from adapters.graph.centrality import CentralityFile
 from adapters.graph.link import link
 from adapters.graph.part import Graph, GraphPart
 from adapters.port import Query
-from fusion import Ranking, Walk
+from fusion import DocId, Ranking, Walk
 
 
 class EmbeddedGraph:
-    """The graph source of a library that keeps a :class:`GraphPart`."""
+    """The graph source of a library that keeps a :class:`GraphPart`; and what it knows of its documents."""
 
-    def __init__(self, library: Library, part: GraphPart, walk: Walk | None = None) -> None:
+    def __init__(self, library: Library, part: GraphPart, centrality: CentralityFile | None = None) -> None:
         self._library = library
         self._part = part
-        self._walk = walk or Walk()
+        self._walk = Walk()
+        self._centrality = centrality
+
+    async def centralities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, float]:
+        """See :class:`adapters.port.Priors`."""
+        if self._centrality is None:
+            return {}
+        catalog = self._library.current().catalog
+        found = {}
+        for id_ in ids:
+            position = catalog.position((scope.tenant, scope.environment, id_))
+            value = None if position is None else self._centrality.of(int(catalog.docnos[position]))
+            if value is not None:
+                found[id_] = value
+        return found
 
     async def search(self, query: Query) -> Ranking:
         """Documents near the names in the query; the score is the walk's probability, in [0, 1].

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 import pytest
 
-from adapters import DocumentReader, Query, Record, Retriever, Scope, Unavailable
+from adapters import DocumentReader, Priors, Query, Record, Retriever, Scope, Unavailable
 from adapters.embedded import Library
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.part import GraphPart
@@ -84,7 +84,22 @@ async def library(tmp_path) -> Library:
     return opened
 
 
-def engine(library: Library, documents: DocumentReader | None = None, **sources: Retriever) -> Engine:
+class GivenPriors:
+    def __init__(self, error: Exception | None = None, **values: float) -> None:
+        self._error, self._values = error, values
+
+    async def centralities(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, float]:
+        if self._error:
+            raise self._error
+        return {id_: value for id_, value in self._values.items() if id_ in ids}
+
+
+def engine(
+    library: Library,
+    documents: DocumentReader | None = None,
+    priors: Priors | None = None,
+    **sources: Retriever,
+) -> Engine:
     real: dict[str, Retriever] = {
         "vector": EmbeddedVector(library, VectorPart()),
         "graph": EmbeddedGraph(library, GraphPart()),
@@ -92,7 +107,7 @@ def engine(library: Library, documents: DocumentReader | None = None, **sources:
     }
     encoding = Encoding(FixedVector(), NoTable(), "adaptive", 3, 10)  # type: ignore[arg-type]
     settings = Settings(source_timeout_ms=5_000)
-    return Engine(settings, real | sources, documents or library, encoding, library)
+    return Engine(settings, real | sources, documents or library, priors or GivenPriors(), encoding, library)
 
 
 async def ask(made: Engine, query: str = "alpha centauri", **asked: object) -> SearchResponse:
@@ -111,7 +126,9 @@ async def test_three_sources_become_one_ranking_that_says_who_found_what(library
     assert (answer.generation, answer.index_version, answer.request_id) == (1, "test-1", "r1")
     assert answer.degraded == ()
     assert answer.cache == "miss"
-    assert {"plan", "gather", "embed_model", "vector", "graph", "keyword", "fuse", "hydrate"} == set(answer.timings_ms)
+    assert {"plan", "gather", "embed_model", "vector", "graph", "keyword", "fuse", "boost", "hydrate"} == set(
+        answer.timings_ms
+    )
 
 
 async def test_a_source_that_fails_is_missing_and_said_to_be(library: Library) -> None:
@@ -200,3 +217,20 @@ async def test_the_same_request_gives_the_same_bytes(library: Library) -> None:
     first = msgspec.json.encode((await ask(made)).hits)
     for _ in range(100):
         assert msgspec.json.encode((await ask(made)).hits) == first
+
+
+async def test_a_prior_sways_the_order_only_when_it_is_asked_for(library: Library) -> None:
+    made = engine(library, priors=GivenPriors(b=1.0))
+    plain = await ask(made)
+    assert [hit.boosts for hit in plain.hits] == [{}, {}]
+    boosted = await ask(made, boosts={"centrality": True})
+    by_id = {hit.id: hit for hit in boosted.hits}
+    assert by_id["b"].boosts == {"centrality": 1.1}
+    assert by_id["b"].score == by_id["b"].fusion_score * 1.1
+    assert by_id["a"].boosts == {}
+
+
+async def test_without_the_priors_the_fused_order_stands_and_the_answer_says_so(library: Library) -> None:
+    answer = await ask(engine(library, priors=GivenPriors(Unavailable("no prior"))), boosts={"centrality": True})
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    assert [(each.source, each.reason) for each in answer.degraded] == [("boosts", "no prior")]

@@ -6,7 +6,7 @@ import pytest
 
 from adapters import Document, Record, Scope, Sensitivity
 from adapters.filter import access
-from fusion import Contribution, FusedHit
+from fusion import BoostedHit, Contribution, FusedHit
 from orchestrator.contract import SourceShare
 from orchestrator.hydrate import hydrate
 
@@ -17,14 +17,16 @@ def held(id_: str, tenant: str = "t", sensitivity: Sensitivity = "normal") -> Re
     return Record(tenant, "e", Document(id=id_, text=f"text {id_}", sensitivity=sensitivity))
 
 
-def fused(*ids: str) -> list[FusedHit]:
+def ranked(*ids: str) -> list[BoostedHit]:
     share = Contribution(1, 2.5, 1.0, 1 / 61)
-    return [FusedHit(id_, 1 / 61, 0.5, {"keyword": share, "vector": None}) for id_ in ids]
+    fused = [FusedHit(id_, 1 / 61, 0.5, {"keyword": share, "vector": None}) for id_ in ids]
+    return [BoostedHit(hit, {"centrality": 1.1}, 0.55) for hit in fused]
 
 
 def test_hits_carry_their_document_and_their_provenance() -> None:
-    ((hit,), withheld) = hydrate(fused("a"), {"a": held("a")}, WANTED)
-    assert (hit.id, hit.text, hit.score, hit.fusion_score, withheld) == ("a", "text a", 0.5, 0.5, 0)
+    ((hit,), withheld) = hydrate(ranked("a"), {"a": held("a")}, WANTED)
+    assert (hit.id, hit.text, hit.score, hit.fusion_score, withheld) == ("a", "text a", 0.55, 0.5, 0)
+    assert hit.boosts == {"centrality": 1.1}
     assert hit.sources == {"keyword": SourceShare(1, 2.5, 1.0, 1 / 61), "vector": None}
 
 
@@ -36,7 +38,7 @@ def test_what_a_source_should_not_have_returned_does_not_leave(caplog: pytest.Lo
         "secret": held("secret", sensitivity="restricted"),
     }
     with caplog.at_level(logging.ERROR):
-        hits, withheld = hydrate(fused("theirs", "ours", "secret"), records, WANTED)
+        hits, withheld = hydrate(ranked("theirs", "ours", "secret"), records, WANTED)
     assert [hit.id for hit in hits] == ["ours"]
     assert withheld == 2
     assert "forbids" in caplog.text
@@ -44,4 +46,4 @@ def test_what_a_source_should_not_have_returned_does_not_leave(caplog: pytest.Lo
 
 
 def test_what_was_deleted_meanwhile_is_left_out() -> None:
-    assert hydrate(fused("gone"), {}, WANTED) == ((), 0)
+    assert hydrate(ranked("gone"), {}, WANTED) == ((), 0)

@@ -107,7 +107,6 @@ def test_access_is_the_caller_s_scope_and_clearance_alone() -> None:
         ({"rerank": True}, "rerank: True is not available in this version, allowed is False"),
         ({"collapse": "parent"}, "collapse: 'parent' is not available"),
         ({"neighbors": 1}, "neighbors: 1 is not available"),
-        ({"boosts": {"recency": True}}, "boosts: .* is not available"),
         ({"filter": In("tenant", ("other",))}, "unknown field 'tenant'"),
     ],
 )

@@ -29,7 +29,7 @@ def entries(model: MiniLM) -> list[Entry]:
 def table(model: MiniLM, entries: list[Entry], model_dir: Path) -> QueryTable:
     steps: list[str] = []
     fitted = fit(model, entries, model_dir, steps.append)
-    assert steps == ["single tokens", "made-up queries", "token vectors"]
+    assert steps == [f"query table: {step}" for step in ("single tokens", "made-up queries", "token vectors")]
     return fitted
 
 
