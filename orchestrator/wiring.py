@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -47,8 +46,7 @@ class Service:
 
     def refresh(self) -> None:
         """Open what another process has written since. Blocks; may run in a thread while searches go on."""
-        if self.library.refresh():
-            gc.freeze()  # as at the start: what was just opened is not worth a collector's walk
+        self.library.refresh()
         self.table.refresh()
         self.centrality.refresh()
 
