@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio.to_thread
@@ -87,6 +88,8 @@ class Library:
         self._folder = folder
         self._parts = tuple(parts)
         self._index_version = index_version
+        self._opening = RLock()
+        """Held while the snapshot is exchanged, so that following another process never undoes a write of our own."""
         folder.mkdir(parents=True, exist_ok=True)
         self._snapshot = self._open(Manifest.read(folder, index_version), None)
 
@@ -112,11 +115,12 @@ class Library:
 
     def refresh(self) -> bool:
         """Follow the manifest: open what another process has written. True if there was something new."""
-        newest = Manifest.read(self._folder, self._index_version)
-        if newest.version == self._snapshot.manifest.version:
-            return False
-        self._snapshot = self._open(newest, self._snapshot)
-        return True
+        with self._opening:
+            newest = Manifest.read(self._folder, self._index_version)
+            if newest.version == self._snapshot.manifest.version:
+                return False
+            self._snapshot = self._open(newest, self._snapshot)
+            return True
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """The records that exist, by id."""
@@ -155,7 +159,7 @@ class Library:
         A key that stands twice among ``upserts`` keeps its last entry.
         """
         newest = {entry.record.key: entry for entry in upserts}
-        with files.exclusive(self._folder / "lock"):
+        with files.exclusive(self._folder / "lock"), self._opening:
             self.refresh()
             catalog = self._snapshot.catalog
             gone = [position for key in {*newest, *deletes} if (position := catalog.position(key)) is not None]
@@ -172,7 +176,7 @@ class Library:
 
     def optimize(self) -> None:
         """Merge all segments into one without dead rows: the fastest to search. Nothing is lost or added."""
-        with files.exclusive(self._folder / "lock"):
+        with files.exclusive(self._folder / "lock"), self._opening:
             self.refresh()
             catalog = self._snapshot.catalog
             if len(catalog.segments) > 1 or catalog.count < len(catalog):

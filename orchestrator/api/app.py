@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -17,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from threadpoolctl import threadpool_limits
 
+from adapters import AdapterError
 from orchestrator import settings as settings_
 from orchestrator.api import openapi
 from orchestrator.api.endpoint import endpoint
@@ -26,6 +28,8 @@ from orchestrator.logs import configure
 from orchestrator.settings import Settings
 from orchestrator.warm import warm
 from orchestrator.wiring import Service, open_service
+
+_log = logging.getLogger(__name__)
 
 
 def create(settings: Settings | None = None) -> FastAPI:
@@ -63,7 +67,11 @@ async def _follow(service: Service) -> None:
     """See what other processes write, soon after they have."""
     while True:
         await anyio.sleep(service.settings.follow_ms / 1_000)
-        await anyio.to_thread.run_sync(service.refresh)
+        try:
+            await anyio.to_thread.run_sync(service.refresh)
+        except (AdapterError, OSError):
+            # What is open goes on answering; the next look may find what it needs.
+            _log.exception("what was written elsewhere cannot be opened")
 
 
 async def _no_route(request: Request, error: Any) -> Response:

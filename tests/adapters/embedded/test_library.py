@@ -166,6 +166,26 @@ def test_a_reader_is_never_without_a_version_while_one_writes(open_library: Open
     assert ids(reader) == ids(writer)
 
 
+def test_following_never_undoes_a_write_of_our_own(open_library: Open) -> None:
+    library = open_library()
+    done = threading.Event()
+
+    def follow() -> None:
+        while not done.is_set():
+            library.refresh()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+        for n in range(40):
+            version = library.write_now([entry(str(n))])
+            assert library.generation() == version
+            assert library.current().catalog.position(("default", "default", str(n))) is not None
+    finally:
+        done.set()
+        thread.join()
+
+
 def _write_some(folder: Path, name: str) -> None:
     library = Library(folder, (VectorPart(), KeywordPart(), GraphPart()), "test-1")
     for n in range(8):

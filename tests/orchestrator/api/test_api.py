@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 
+import anyio
 import httpx
 import msgspec
 import pytest
@@ -257,6 +258,21 @@ async def test_the_same_request_gives_the_same_bytes_also_after_a_restart(chosen
                 answer = (await search(client, query="films by Christopher Nolan")).json()
                 seen.add(json.dumps(answer["hits"]))
     assert len(seen) == 1
+
+
+async def test_a_version_that_cannot_be_opened_leaves_what_is_open(client, chosen, monkeypatch) -> None:
+    await fill(client)
+    told = anyio.Event()
+    monkeypatch.setattr(logging.getLogger("orchestrator.api.app"), "exception", lambda _: told.set())
+    manifest = chosen.data_dir / "index" / "manifest.json"
+    whole = manifest.read_bytes()
+    manifest.write_bytes(b"{")
+    with anyio.fail_after(10):
+        await told.wait()
+    assert (await search(client, query="pasta")).json()["hits"][0]["id"] == "pasta"
+    manifest.write_bytes(whole)
+    await client.post("/v1/documents", content=ndjson({"id": "late", "text": "Zanzibar"}))
+    assert (await search(client, query="Zanzibar")).json()["hits"][0]["id"] == "late"
 
 
 async def test_the_openapi_document_is_that_of_the_types(client: httpx.AsyncClient) -> None:
