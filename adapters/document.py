@@ -18,6 +18,7 @@ SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "rest
 
 ID_BYTES = 512
 Name = Annotated[str, Meta(min_length=1, max_length=ID_BYTES)]
+Weight = Annotated[float, Meta(gt=0, le=1_000)]
 Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
 
 
@@ -26,7 +27,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
     target: Name
     type: Name
-    weight: Annotated[float, Meta(gt=0, le=1_000)] = 1.0
+    weight: Weight = 1.0
 
 
 class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -98,17 +99,18 @@ def fields(record: Record) -> dict[str, tuple[Scalar, ...]]:
         "importance": document.importance,
         "language": document.language,
     }
-    found |= {name: (_plain(value),) for name, value in single.items() if value is not None}
+    found |= {name: (plain(value),) for name, value in single.items() if value is not None}
     if document.tags:
         found["tags"] = document.tags
     for name, value in document.metadata.items():
         values = value if isinstance(value, list) else [value]
-        if plain := tuple(_plain(each) for each in values if each is not None):
-            found[f"metadata.{name}"] = plain
+        if numbered := tuple(plain(each) for each in values if each is not None):
+            found[f"metadata.{name}"] = numbered
     return found
 
 
-def _plain(value: Scalar) -> Scalar:
+def plain(value: Scalar) -> Scalar:
+    """A value as it is compared: every number a double."""
     return value if isinstance(value, str | bool) else float(value)
 
 

@@ -21,6 +21,15 @@ def replace(path: Path, content: bytes) -> None:
     sync(path.parent)
 
 
+def stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is replaced by another; ``None`` where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
 def sync(path: Path) -> None:
     """Wait until a file or a folder's entries are on disk."""
     handle = os.open(path, os.O_RDONLY)

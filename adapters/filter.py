@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from adapters.document import SENSITIVITIES, Scalar, Scope, Sensitivity
+from adapters.document import SENSITIVITIES, Scalar, Scope, Sensitivity, plain
 
 
 class Eq(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="eq"):
@@ -122,6 +122,8 @@ def check(wanted: Filter, depth: int = 1) -> int:
                 raise ValueError(f"filter: the range of {field!r} has no bound, give gt, gte, lt or lte")
             if any(isinstance(bound, datetime) for bound in bounds) and field != "created_at":
                 raise ValueError(f"filter: the bounds of {field!r} must be numbers; only created_at takes dates")
+            if any(isinstance(bound, datetime) and bound.tzinfo is None for bound in bounds):
+                raise ValueError(f"filter: a date of {field!r} is without a time zone, write 2026-01-31T12:00:00Z")
             nodes = 1
         case Eq(field) | Exists(field):
             _check_field(field)
@@ -146,9 +148,9 @@ def normal(wanted: Filter) -> Filter:
     """
     match wanted:
         case Eq(field, value):
-            return In(field, (_number(value),))
+            return In(field, (plain(value),))
         case In(field, values):
-            distinct = {(type(value).__name__, value) for value in map(_number, values)}
+            distinct = {(type(value).__name__, value) for value in map(plain, values)}
             return In(field, tuple(value for _, value in sorted(distinct))) if distinct else NOTHING
         case Range():
             return _normal_range(wanted)
@@ -165,10 +167,6 @@ def normal(wanted: Filter) -> Filter:
             return _normal_list(Or, filters, neutral=NOTHING, absorbing=EVERYTHING)
         case _:
             assert_never(wanted)
-
-
-def _number(value: Scalar) -> Scalar:
-    return value if isinstance(value, str | bool) else float(value)
 
 
 def _normal_range(wanted: Range) -> Filter:

@@ -87,6 +87,11 @@ class Writer(Protocol):
 class QueryEncoder(Protocol):
     """Text of a query to a vector in the documents' space."""
 
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
     async def encode(self, text: str) -> Vector:
         """A unit vector."""
         ...

@@ -40,7 +40,3 @@ class Memo(Generic[K, V]):
         self._values.move_to_end(key)
         if len(self._values) > self._entries:
             self._values.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._values.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -16,13 +16,14 @@ from rich.markup import escape
 
 from adapters import AdapterError, Document
 from orchestrator import settings as settings_
+from orchestrator.complaint import complaint
 from orchestrator.contract import SearchRequest
 from orchestrator.doctor import examine
 from orchestrator.indexing import beir, lines
 from orchestrator.outcome import AllSourcesFailed
 from orchestrator.plan import BadRequest
 from orchestrator.progress import encoding_bar, steps
-from orchestrator.serving import NotLoopback, serve_http
+from orchestrator.serving import NotLoopback, ensure_free, serve_http
 from orchestrator.settings import Settings, SettingsError
 from orchestrator.show import explain as show_explanation
 from orchestrator.show import show
@@ -49,7 +50,9 @@ def _told() -> Iterator[None]:
     """Errors that are somebody's to mend are told in a line, without a trace."""
     try:
         yield
-    except (SettingsError, BadRequest, NotLoopback, msgspec.ValidationError) as error:
+    except msgspec.ValidationError as error:
+        _fail(complaint(error), code=2)
+    except (SettingsError, BadRequest, NotLoopback) as error:
         _fail(str(error), code=2)
     except (AdapterError, AllSourcesFailed, OSError) as error:
         _fail(str(error), code=1)
@@ -78,6 +81,8 @@ def demo(
     from orchestrator.demo import run  # noqa: PLC0415  # reads the language reference when it is imported
 
     with _told():
+        if serve:
+            ensure_free("127.0.0.1", port)  # before the minute of work, not after it
         service = open_service(_patient(settings_.read()))
         anyio.run(run.prepare, service, _out)
         anyio.run(run.answer, service, _out)
@@ -133,12 +138,21 @@ def search(
     query: str,
     mode: Annotated[str, typer.Option(help="auto, hybrid, vector, graph or keyword")] = "auto",
     limit: Annotated[int, typer.Option(help="1 to 50")] = 10,
+    collection: Annotated[list[str] | None, typer.Option(help="search this one; may be given again")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="show how each score came about")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the answer as the API gives it")] = False,
 ) -> None:
     """Search."""
     with _told():
-        asked = {"query": query, "mode": mode, "limit": limit, "explain": explain, "timeout_ms": _PATIENCE_MS}
+        asked: dict[str, object] = {
+            "query": query,
+            "mode": mode,
+            "limit": limit,
+            "explain": explain,
+            "timeout_ms": _PATIENCE_MS,
+        }
+        if collection:
+            asked["collections"] = collection
         request = msgspec.convert(asked, SearchRequest)
         service = open_service(_patient(settings_.read()))
         answer = anyio.run(service.engine.search, request, service.caller, "cli")
@@ -147,6 +161,13 @@ def search(
         return
     show(_out, query, answer)
     show_explanation(_out, answer)
+
+
+@main.command()
+def tidy() -> None:
+    """Merge segments, compute centralities, fit the query table: for after many writes over HTTP."""
+    with _told():
+        _tidy(open_service(settings_.read()))
 
 
 @main.command()
@@ -187,16 +208,9 @@ def _documents(path: str, chosen: Settings, refusals: _Refusals) -> Iterator[tup
     if path != "-" and beir.is_folder(place):
         with (place / "corpus.jsonl").open("rb") as corpus:
             total = sum(1 for _ in corpus)
-        yield _readable(beir.read(place), refusals.add), total
+        yield lines.good(beir.read(place), refusals.add), total
         return
     if path != "-" and place.is_dir():
         raise IsADirectoryError(f"{path} is a folder without corpus.jsonl, so it is no BEIR data set")
     with nullcontext(sys.stdin.buffer) if path == "-" else place.open("rb") as file:
         yield lines.good(lines.read(file, chosen.max_document_bytes), refusals.add), None
-
-
-def _readable(read: Iterable[lines.Good | lines.Bad], refuse: Callable[[lines.Bad], None]) -> Iterator[Document]:
-    try:
-        yield from lines.good(read, refuse)
-    except ValueError as error:
-        _fail(str(error), code=2)

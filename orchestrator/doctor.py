@@ -57,7 +57,7 @@ def _stores(service: Service) -> Iterator[Finding]:
 def _table(service: Service) -> Finding:
     table = service.table.table
     if service.table_is_due():
-        advice = "run `trivium index` once more: until then a flood of queries waits for the model"
+        advice = "run `trivium tidy`: until then a flood of queries waits for the model"
         return Finding("query table", False, "none" if table is None else "fitted to half the corpus", advice)
     if table is None:
         return Finding("query table", True, "none, and too few documents to need one")

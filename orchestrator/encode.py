@@ -39,6 +39,7 @@ class Encoding:
     """
 
     def __init__(self, model: QueryEncoder, table: FastEncoder, policy: Policy, busy: int, memo_entries: int) -> None:
+        self.dimension = model.dimension
         self._model = model
         self._table = table
         self._policy = policy

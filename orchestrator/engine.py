@@ -16,7 +16,7 @@ from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
 from orchestrator.encode import Encoding
 from orchestrator.gather import Road, gather
-from orchestrator.hydrate import hydrate
+from orchestrator.hydrate import hydrate, may_leave
 from orchestrator.outcome import AllSourcesFailed, Answered, Failed, Outcome
 from orchestrator.plan import Plan, plan
 from orchestrator.settings import Settings
@@ -88,7 +88,9 @@ class Engine:
     async def _search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
         watch = Stopwatch()
         with watch.stage("plan"):
-            request = _Request(plan(asked, caller, self._settings), asked.timeout_ms / 1_000, watch)
+            request = _Request(
+                plan(asked, caller, self._settings, self._encoding.dimension), asked.timeout_ms / 1_000, watch
+            )
             generation = self._index.generation()
         with watch.stage("gather"):
             roads: dict[str, Road] = {each: self._road(each, request) for each in request.plan.sources}
@@ -112,7 +114,7 @@ class Engine:
             took_ms=watch.total_ms(),
             timings_ms=watch.stages,
             request_id=request_id,
-            explain=_explain(request, rankings, withheld) if asked.explain else UNSET,
+            explain=await self._explain(request, rankings, withheld) if asked.explain else UNSET,
         )
 
     def _road(self, source: str, request: _Request) -> Road:
@@ -146,6 +148,23 @@ class Engine:
             return {}
         weight = self._settings.centrality_weight
         return {"centrality": {id_: centrality(value, weight) for id_, value in values.items()}}
+
+    async def _explain(self, request: _Request, rankings: Sequence[Ranking], withheld: int) -> Explanation:
+        """What the answer was made of; the lock on the hits is on these too."""
+        ids = sorted({id_ for ranking in rankings for id_ in ranking.ids})
+        records = await self._fetch(ids, request)
+        shown = {id_ for id_, record in records.items() if may_leave(record, request.plan.query.filter)}
+        return Explanation(
+            fusion=str(request.plan.strategy),
+            weights=request.plan.weights,
+            depth=request.plan.query.depth,
+            encoder=request.encoder,
+            rankings={
+                ranking.source: tuple(ExplainedHit(hit.id, hit.rank, hit.score) for hit in ranking if hit.id in shown)
+                for ranking in rankings
+            },
+            withheld=withheld,
+        )
 
     async def _fetch(self, ids: Sequence[DocId], request: _Request) -> Mapping[DocId, Record]:
         """The documents. Without them there is no answer: neither their text nor the check of who may read it."""
@@ -186,16 +205,3 @@ def _fuse(rankings: Sequence[Ranking], request: _Request) -> list[FusedHit]:
         reason = f"{chosen.strategy} failed, {fallback} was used"
         request.degraded.append(Degraded("fusion", reason, request.watch.total_ms()))
         return fallback(rankings, chosen.weights, chosen.window)
-
-
-def _explain(request: _Request, rankings: Sequence[Ranking], withheld: int) -> Explanation:
-    return Explanation(
-        fusion=str(request.plan.strategy),
-        weights=request.plan.weights,
-        depth=request.plan.query.depth,
-        encoder=request.encoder,
-        rankings={
-            ranking.source: tuple(ExplainedHit(hit.id, hit.rank, hit.score) for hit in ranking) for ranking in rankings
-        },
-        withheld=withheld,
-    )

@@ -52,7 +52,7 @@ async def _ask(source: str, road: Road) -> Outcome:
         # A defect in one adapter must not take the other sources' answers with it; the log has the trace.
         _log.exception("the %s source raised what it may not raise", source)
         return Failed(source, "internal error", (perf_counter() - began) * 1_000)
-    return Answered(ranking, (perf_counter() - began) * 1_000)
+    return Answered(ranking)
 
 
 def _abandon(task: asyncio.Task[Outcome]) -> None:

@@ -28,12 +28,17 @@ def hydrate(
         record = records.get(hit.fused.id)
         if record is None:  # deleted between the search and now
             continue
-        if not matches(wanted, fields(record)):
+        if not may_leave(record, wanted):
             withheld += 1
             _log.error("a source returned a document that the request's filter forbids")
             continue
         hits.append(_hit(hit, record))
     return tuple(hits), withheld
+
+
+def may_leave(record: Record, wanted: Filter) -> bool:
+    """Whether a document passes, by the meaning of the filter."""
+    return matches(wanted, fields(record))
 
 
 def _hit(hit: BoostedHit, record: Record) -> SearchHit:

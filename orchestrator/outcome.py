@@ -13,7 +13,6 @@ class Answered:
     """The source answered in time."""
 
     ranking: Ranking
-    after_ms: float
 
 
 @dataclass(frozen=True, slots=True)

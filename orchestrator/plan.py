@@ -19,8 +19,10 @@ from orchestrator.settings import Settings
 ASKED_FOR_BY_NAME = ("memory", "history")
 """Collections that a search leaves out unless it names them."""
 
-_QUOTED = re.compile(r'\s*"[^"]+"\s*')
-_IDENTIFIER = re.compile(r"\S*(?:\w[._:/\\-]\w|\d\w*[a-zA-Z]|[a-zA-Z]\w*\d|[a-z][A-Z])\S*")
+_QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
+_IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
+"""Of one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
+_LONGEST_IDENTIFIER = 128
 _IDENTIFIER_WEIGHT = 2.0
 
 
@@ -47,8 +49,8 @@ class Plan:
     timeout_s: float
 
 
-def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
-    """Decide.
+def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: int) -> Plan:
+    """Decide; ``dimension`` is how long the documents' vectors are.
 
     :raises BadRequest: if a field's value is not allowed.
     """
@@ -56,8 +58,15 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
         raise BadRequest(f"query: {len(request.query)} characters, allowed are 1 to {settings.max_query_chars}")
     if not request.query.strip():
         raise BadRequest("query: nothing but white space, allowed is text of 1 character and more")
+    try:
+        request.query.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"query: not text that UTF-8 can hold, at character {error.start + 1}") from error
     _refuse_what_is_not_built(request)
     sources, weights, reason = _route(request)
+    weights.update(request.weights.items())
+    if not any(weights[source] for source in sources):
+        raise BadRequest(f"weights: all 0 for {', '.join(sources)}; one of them must count")
     try:
         strategy = _strategy(request.fusion or settings.fusion)
     except ValueError as error:
@@ -71,12 +80,12 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings) -> Plan:
             scope=caller.scope,
             access=allowed,
             filter=wanted,
-            vector=_vector(request),
+            vector=_vector(request, dimension),
         ),
         sources=sources,
         reason=reason,
         strategy=strategy,
-        weights=weights | request.weights,
+        weights=weights,
         limit=request.limit,
         boosts=boosts,
         window=request.limit * settings.overfetch if boosts else request.limit,
@@ -102,11 +111,21 @@ def _route(request: SearchRequest) -> tuple[tuple[Source, ...], dict[str, float]
             return SOURCES, weights, "mode hybrid asks every source"
         case "auto":
             if _QUOTED.fullmatch(request.query):
-                return ("vector", "keyword"), weights, "a quoted text is looked up by its words: no graph"
-            if identifier := _IDENTIFIER.search(request.query):
+                return (
+                    ("keyword",),
+                    weights,
+                    "nothing but quoted text: it is demanded, and only keyword can promise that",
+                )
+            if identifier := _identifier(request.query):
                 weights["keyword"] = _IDENTIFIER_WEIGHT
-                return SOURCES, weights, f"{identifier.group()[:80]!r} looks like an identifier: keyword weighs more"
+                return SOURCES, weights, f"{identifier!r} looks like an identifier: keyword weighs more"
             return SOURCES, weights, "a question in words: every source"
+
+
+def _identifier(query: str) -> str | None:
+    """The first word that looks like one. Word by word, so that the time is linear in the query's length."""
+    words = (word for word in query.split() if len(word) <= _LONGEST_IDENTIFIER)
+    return next((word for word in words if _IDENTIFIER.search(word)), None)
 
 
 def _filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple[Filter, Filter]:
@@ -142,10 +161,12 @@ def _strategy(written: str) -> Strategy:
     return parse(written)
 
 
-def _vector(request: SearchRequest) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
+def _vector(request: SearchRequest, dimension: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
     """The request's own vector, scaled to unit length."""
     if request.vector is None:
         return None
+    if len(request.vector) != dimension:
+        raise BadRequest(f"vector: {len(request.vector)} numbers, the documents have {dimension}")
     vector = np.asarray(request.vector, np.float64)
     largest = float(np.abs(vector).max(initial=0.0))
     if not np.isfinite(largest) or largest == 0.0:

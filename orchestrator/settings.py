@@ -76,6 +76,13 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
+    @field_validator("data_dir", "model_dir", mode="before")
+    @classmethod
+    def _named(cls, value: object) -> object:
+        if value == "":
+            raise ValueError("a folder must be named")
+        return value
+
     @field_validator("data_dir", "model_dir")
     @classmethod
     def _expand(cls, value: Path) -> Path:

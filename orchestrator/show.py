@@ -14,7 +14,7 @@ _SNIPPET = 88
 
 def show(console: Console, query: str, answer: SearchResponse) -> None:
     """The hits, then what the answer says of itself."""
-    table = Table(title=f"[bold]{escape(query)}[/bold]", title_justify="left", expand=True)
+    table = Table(title=f"[bold]{escape(_printable(query))}[/bold]", title_justify="left", expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("document", ratio=1, overflow="ellipsis")
     table.add_column("score", justify="right", no_wrap=True)
@@ -45,15 +45,21 @@ def explain(console: Console, answer: SearchResponse) -> None:
             for source, share in hit.sources.items()
             if share is not None
         ]
-        console.print(f"{place:>3}. {escape(hit.id)}: fusion_score {hit.fusion_score:.4f} <- {' + '.join(parts)}")
+        console.print(
+            f"{place:>3}. {escape(_printable(hit.id))}: fusion_score {hit.fusion_score:.4f} <- {' + '.join(parts)}"
+        )
     console.print(f"[dim]stages, ms: {', '.join(f'{k} {v:.2f}' for k, v in answer.timings_ms.items())}[/dim]")
 
 
 def _document(hit: SearchHit) -> Text:
-    snippet = " ".join(hit.text.split())[:_SNIPPET]
-    return Text.assemble(
-        (hit.title or hit.id, "bold"), f"  [{hit.id}]" if hit.title not in {"", hit.id} else "", f"\n{snippet}"
-    )
+    snippet = _printable(" ".join(hit.text.split()))[:_SNIPPET]
+    title, id_ = _printable(hit.title), _printable(hit.id)
+    return Text.assemble((title or id_, "bold"), f"  [{id_}]" if title not in {"", id_} else "", f"\n{snippet}")
+
+
+def _printable(text: str) -> str:
+    """Without what a terminal would obey: documents come from anywhere."""
+    return "".join(each for each in text if each.isprintable())
 
 
 def _rank(hit: SearchHit, source: str) -> str:

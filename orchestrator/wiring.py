@@ -61,7 +61,7 @@ class Service:
         if self.library.current().catalog.scattered():
             progress("one segment")
             self.library.optimize()
-        if self.centrality.generation != self.library.generation():
+        if self.library.generation() > self.centrality.generation:
             progress(self.centrality.name)
             now = self.library.current()
             self.centrality.compute(now.index(self.graph), now.catalog, now.manifest.version)
@@ -89,7 +89,7 @@ def open_service(settings: Settings) -> Service:
     )
     table = TableFile(settings.data_dir / "query-table.bin", model.tokenizer, model.identity)
     encoding = Encoding(model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo)
-    central = CentralityFile(settings.data_dir / "centrality.msgpack", settings.centrality)
+    central = CentralityFile(settings.data_dir / "index" / "centrality.msgpack", settings.centrality)
     walked = EmbeddedGraph(library, graph, central)
     sources: dict[str, Retriever] = {
         "vector": EmbeddedVector(library, vector),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from adapters import files
 from adapters.embed.table import QueryTable, token_ids
 from adapters.port import Vector
 
@@ -29,13 +30,10 @@ class TableFile:
 
     def refresh(self) -> None:
         """Open the file if it is another one than the last time."""
-        try:
-            stat = self.path.stat()
-        except FileNotFoundError:
+        stamp = files.stamp(self.path)
+        if stamp is None:
             self.table, self._stamp = None, None
-            return
-        stamp = (stat.st_mtime_ns, stat.st_ino)
-        if stamp != self._stamp:
+        elif stamp != self._stamp:
             loaded = QueryTable.load(self.path)
             good = loaded and loaded.identity.startswith(self._space) and loaded.agreement >= LEAST_AGREEMENT
             self.table, self._stamp = (loaded if good else None), stamp

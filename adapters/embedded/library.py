@@ -157,12 +157,19 @@ class Library:
         """Add, replace and delete, in one new version. Waits for a writer in another process.
 
         A key that stands twice among ``upserts`` keeps its last entry.
+
+        :raises Unavailable: if it cannot be written (a full disk, say); then nothing has changed.
         """
-        newest = {entry.record.key: entry for entry in upserts}
+        try:
+            return self._write({entry.record.key: entry for entry in upserts}, set(deletes))
+        except OSError as error:
+            raise Unavailable(f"the index in {self._folder} cannot be written: {error}") from error
+
+    def _write(self, newest: Mapping[Key, Entry], deletes: set[Key]) -> int:
         with files.exclusive(self._folder / "lock"), self._opening:
             self.refresh()
             catalog = self._snapshot.catalog
-            gone = [position for key in {*newest, *deletes} if (position := catalog.position(key)) is not None]
+            gone = [position for key in deletes.union(newest) if (position := catalog.position(key)) is not None]
             if not newest and not gone:
                 return self._snapshot.manifest.version
             first = self._snapshot.manifest.next_docno
@@ -194,6 +201,7 @@ class Library:
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         if added or any(len(rows) for _, rows in merged):
             segment.write(self._folder / "segments" / name, _rows(merged, added))
+            files.sync(self._folder / "segments")
             segments.append(Segment(self._folder / "segments" / name))
         flags = np.zeros(sum(map(len, segments)), np.bool_)
         flags[: catalog.bases[kept]] = dead[: catalog.bases[kept]]
@@ -204,6 +212,7 @@ class Library:
             before = self._folder / part.name / f"{manifest.version:012d}" if manifest.version else None
             part.build(target, before, following, change)
             files.sync_tree(target)
+            files.sync(target.parent)
         (self._folder / "dead").mkdir(exist_ok=True)
         np.save(self._folder / "dead" / f"{name}.npy", flags)
         files.sync_tree(self._folder / "dead")
@@ -228,29 +237,33 @@ class Library:
                     if manifest.version
                     else {}
                 )
-            except FileNotFoundError as missing:
-                # Two newer versions came while this one was opened, and its files were swept away.
+            except Exception as error:
+                # Every engine has errors of its own for a file that is not there. If two newer versions came while
+                # this one was opened, its files were swept away: then there is a newer one to open.
                 newest = Manifest.read(self._folder, self._index_version)
                 if newest.version == manifest.version:
-                    raise Unavailable(f"the index in {self._folder} lacks {missing.filename}") from missing
+                    raise Unavailable(f"the index in {self._folder} cannot be opened: {error}") from error
                 manifest = newest
             else:
                 return Snapshot(manifest, catalog, opened)
 
     def _sweep(self, keep: tuple[Manifest, Manifest]) -> None:
-        """Remove what neither this version nor the one before it names; who still reads it keeps it mapped."""
+        """Remove what neither this version nor the one before it names; who still reads it keeps it mapped.
+
+        The version is published already, so nothing here may fail: what is left is swept the next time.
+        """
         names = {f"{manifest.version:012d}" for manifest in keep}
         for part in self._parts:
             for folder in (self._folder / part.name).iterdir():
                 if folder.name not in names:
-                    shutil.rmtree(folder)
+                    shutil.rmtree(folder, ignore_errors=True)
         segments = {name for manifest in keep for name in manifest.segments}
         for folder in (self._folder / "segments").iterdir():
             if folder.name not in segments:
-                shutil.rmtree(folder)
+                shutil.rmtree(folder, ignore_errors=True)
         for file in (self._folder / "dead").iterdir():
             if file.stem not in names:
-                file.unlink()
+                file.unlink(missing_ok=True)
 
 
 def _split(flags: Flags, catalog: Catalog) -> list[Flags]:

@@ -47,24 +47,29 @@ class CentralityFile:
         self.path = path
         self.name = name
         self.generation = 0
-        self._docnos: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._values: npt.NDArray[np.float32] = np.zeros(0, np.float32)
+        self._stamp: tuple[int, int] | None = None
+        # One attribute, so that a reader on the event loop never sees half of what a thread has read.
+        self._values: tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]] = (
+            np.zeros(0, np.int64),
+            np.zeros(0, np.float32),
+        )
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the file again; one of another measure counts as none.
+        """Read the file if it is another one than the last time; one of another measure counts as none.
 
         :raises Unavailable: if it is damaged.
         """
+        stamp = files.stamp(self.path)
+        if stamp is None or stamp == self._stamp:
+            return
         try:
             stored = msgspec.msgpack.decode(self.path.read_bytes(), type=_Stored)
-        except FileNotFoundError:
-            return
         except msgspec.DecodeError as error:
             raise Unavailable(f"{self.path} is damaged, remove it: {error}") from error
+        self._stamp = stamp
         if stored.name == self.name:
-            self._docnos = np.frombuffer(stored.docnos, np.int64)
-            self._values = np.frombuffer(stored.values, np.float32)
+            self._values = (np.frombuffer(stored.docnos, np.int64), np.frombuffer(stored.values, np.float32))
             self.generation = stored.generation
 
     def compute(self, graph: Graph, catalog: Catalog, generation: int) -> None:
@@ -78,10 +83,9 @@ class CentralityFile:
 
     def of(self, docno: int) -> float | None:
         """A document's centrality in [0, 1], 1 being the most central of all; ``None`` if it has none yet."""
-        place = int(np.searchsorted(self._docnos, docno))
-        if place < len(self._docnos) and self._docnos[place] == docno:
-            return float(self._values[place])
-        return None
+        docnos, values = self._values
+        place = int(np.searchsorted(docnos, docno))
+        return float(values[place]) if place < len(docnos) and docnos[place] == docno else None
 
 
 def compute(graph: Graph, name: Centrality) -> npt.NDArray[np.float32]:

@@ -11,7 +11,7 @@ from adapters.document import Scope
 from adapters.embedded import Catalog, Library
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.link import link
-from adapters.graph.part import Graph, GraphPart
+from adapters.graph.part import Graph, GraphPart, Vocabulary
 from adapters.port import Query
 from fusion import DocId, Ranking, Walk
 
@@ -48,8 +48,8 @@ class EmbeddedGraph:
         if not catalog.count:
             return Ranking("graph", (), ())
         graph = snapshot.index(self._part)
-        names = graph.nodes.get((query.scope.tenant, query.scope.environment), {})
-        linked = link(query.text, names, graph.frequency, len(graph.positions))
+        known = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
+        linked = link(query.text, known.nodes, known.frequency, known.documents)
         if not linked.seeds:
             return Ranking("graph", (), ())
         nodes, mass = self._walk(

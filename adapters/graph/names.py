@@ -12,7 +12,6 @@ import tantivy
 MAX_WORDS = 8
 """A longer title is a sentence, not a name."""
 
-_TRAILING_NOTE = re.compile(r"\s*\([^()]*\)\s*$")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -34,7 +33,10 @@ def normalize(name: str) -> str:
 
     Empty if nothing is left.
     """
-    return " ".join(words(_TRAILING_NOTE.sub("", name)))
+    name = name.rstrip()
+    if name.endswith(")"):
+        name = name[: name.rfind("(")] if "(" in name else name
+    return " ".join(words(name))
 
 
 def words(text: str) -> list[str]:

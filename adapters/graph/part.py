@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters import files
-from adapters.document import passage
+from adapters.document import SENSITIVITIES, Scope, passage
 from adapters.embedded import Catalog, Change
 from adapters.embedded.segment import Segment
+from adapters.filter import access, normal
 from adapters.graph.names import MAX_WORDS, normalize, words
 from fusion import Adjacency
 
@@ -36,29 +37,39 @@ class _Part(msgspec.Struct, frozen=True):
     link_rows: bytes
     link_targets: list[Name]
     link_weights: bytes
-    frequency: dict[str, int]
+    words: list[tuple[str, str, dict[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Nodes: the living documents in catalog order, then the names.
 
-    ``positions`` says where in the catalog a document's node stands, ``nodes`` which node a scope's name is, and
-    ``frequency`` in how many documents a word occurs.
+    ``positions`` says where in the catalog a document's node stands; ``scopes`` holds what may be known in each scope.
     """
 
     adjacency: Adjacency
     positions: npt.NDArray[np.int64]
-    nodes: dict[tuple[str, str], dict[str, int]]
     names: int
-    frequency: dict[str, int]
+    scopes: dict[tuple[str, str], Vocabulary]
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """The names of one scope, each with its node; in how many of its documents a word occurs; and how many there are.
+
+    Counted for each scope by itself: what one tenant writes must not move another's results.
+    """
+
+    nodes: dict[str, int] = field(default_factory=dict)
+    frequency: dict[str, int] = field(default_factory=dict)
+    documents: int = 0
 
 
 class GraphPart:
     """The files: what each segment gives, named for it, and the whole graph in compressed sparse rows."""
 
     name = "graph"
-    version = "names-1"
+    version = "names-2"
 
     def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:  # noqa: ARG002
         """Read new segments, then join all of them."""
@@ -71,11 +82,12 @@ class GraphPart:
                 (target / file).write_bytes(msgspec.msgpack.encode(_part(segment)))
             parts.append(msgspec.msgpack.decode((target / file).read_bytes(), type=_Part))
         names, adjacency = _join(parts, catalog)
-        frequency: Counter[str] = Counter()
+        words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for part in parts:
-            frequency.update(part.frequency)
+            for tenant, environment, counts in part.words:
+                words[tenant, environment].update(counts)
         (target / "names.msgpack").write_bytes(msgspec.msgpack.encode(names))
-        (target / "frequency.msgpack").write_bytes(msgspec.msgpack.encode(frequency))
+        (target / "words.msgpack").write_bytes(msgspec.msgpack.encode([(*scope, words[scope]) for scope in words]))
         np.save(target / "offsets.npy", adjacency.offsets)
         np.save(target / "targets.npy", adjacency.targets)
         np.save(target / "weights.npy", adjacency.weights)
@@ -90,9 +102,8 @@ class GraphPart:
             # As plain arrays: indexing a numpy.memmap costs 20 µs more, for the same memory.
             Adjacency(np.asarray(offsets), np.asarray(targets), np.asarray(weights)),
             np.flatnonzero(catalog.live),
-            _by_scope(names, first=catalog.count),
             len(names),
-            msgspec.msgpack.decode((folder / "frequency.msgpack").read_bytes(), type=dict[str, int]),
+            _vocabularies(names, (folder / "words.msgpack").read_bytes(), catalog),
         )
 
     def count(self, index: Graph, catalog: Catalog) -> int:
@@ -101,22 +112,26 @@ class GraphPart:
         return len(index.positions)
 
 
-def _by_scope(names: Sequence[Name], first: int) -> dict[tuple[str, str], dict[str, int]]:
-    nodes: dict[tuple[str, str], dict[str, int]] = {}
-    for node, (tenant, environment, name) in enumerate(names, start=first):
-        nodes.setdefault((tenant, environment), {})[name] = node
-    return nodes
+def _vocabularies(names: Sequence[Name], words: bytes, catalog: Catalog) -> dict[tuple[str, str], Vocabulary]:
+    scopes: dict[tuple[str, str], Vocabulary] = defaultdict(Vocabulary)
+    for node, (tenant, environment, name) in enumerate(names, start=catalog.count):
+        scopes[tenant, environment].nodes[name] = node
+    for tenant, environment, counts in msgspec.msgpack.decode(words, type=list[tuple[str, str, dict[str, int]]]):
+        scopes[tenant, environment].frequency = counts
+    for (tenant, environment), known in scopes.items():
+        known.documents = catalog.mask(normal(access(Scope(tenant, environment), SENSITIVITIES[-1]))).count
+    return dict(scopes)
 
 
 def _part(segment: Segment) -> _Part:
     numbers: dict[Name, int] = {}
     mention_rows, mention_names = [], []
     link_rows, link_targets, link_weights = [], [], []
-    frequency: Counter[str] = Counter()
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in range(len(segment)):
         record = segment.record(row)
         document = record.document
-        frequency.update(set(words(passage(document))))
+        counts[record.tenant, record.environment].update(set(words(passage(document))))
         for name in _names(document.title, record.entities):
             mention_rows.append(row)
             mention_names.append(numbers.setdefault((record.tenant, record.environment, name), len(numbers)))
@@ -132,7 +147,7 @@ def _part(segment: Segment) -> _Part:
         link_rows=np.asarray(link_rows, np.int32).tobytes(),
         link_targets=link_targets,
         link_weights=np.asarray(link_weights, np.float32).tobytes(),
-        frequency=dict(frequency),
+        words=[(*scope, dict(counts[scope])) for scope in counts],
     )
 
 

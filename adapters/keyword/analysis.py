@@ -15,33 +15,25 @@ _LONGEST = 64
 """Characters; a longer token is a hash, a key or a mistake, and nobody types it."""
 
 
-def analyzer() -> tantivy.TextAnalyzer:
-    """Words in lower case without accents, stemmed (Porter 2, English). Stop words stay: phrases need them."""
-    return (
+def analyzer(stop_words: bool = True) -> tantivy.TextAnalyzer:
+    """Words in lower case without accents, stemmed (Porter 2, English).
+
+    :param stop_words: whether they stay. In the index they do, for phrases need them; a query leaves them out, for
+        they cost two thirds of a search and hardly move a ranking.
+    """
+    builder = (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(_LONGEST))
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.ascii_fold())
-        .filter(tantivy.Filter.stemmer("english"))
-        .build()
     )
-
-
-def _content_analyzer() -> tantivy.TextAnalyzer:
-    """As :func:`analyzer`, without stop words: they cost two thirds of a search and hardly move a ranking."""
-    return (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(_LONGEST))
-        .filter(tantivy.Filter.lowercase())
-        .filter(tantivy.Filter.ascii_fold())
-        .filter(tantivy.Filter.stopword("english"))
-        .filter(tantivy.Filter.stemmer("english"))
-        .build()
-    )
+    if not stop_words:
+        builder = builder.filter(tantivy.Filter.stopword("english"))
+    return builder.filter(tantivy.Filter.stemmer("english")).build()
 
 
 _ALL = analyzer()
-_CONTENT = _content_analyzer()
+_CONTENT = analyzer(stop_words=False)
 
 MAX_TERMS = 64
 """Terms looked up at most, the first of a longer query: what a search costs must not grow with it."""

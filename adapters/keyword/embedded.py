@@ -64,6 +64,8 @@ class KeywordPart:
     def open(self, folder: Path, catalog: Catalog) -> tantivy.Searcher:
         """Map the index."""
         del catalog
+        if not (folder / "meta.json").exists():  # or tantivy would make an empty index there
+            raise FileNotFoundError(f"no keyword index in {folder}")
         return _index(folder).searcher()
 
     def count(self, index: tantivy.Searcher, catalog: Catalog) -> int:

@@ -52,6 +52,8 @@ class VectorPart:
     def open(self, folder: Path, catalog: Catalog) -> _Graphs:
         """Map the graphs; processes share the memory."""
         del catalog
+        if not folder.is_dir():
+            raise FileNotFoundError(f"no vector index in {folder}")
         return {path.stem: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC) for path in folder.glob("*.faiss")}
 
     def count(self, index: _Graphs, catalog: Catalog) -> int:
@@ -114,7 +116,11 @@ def _search(
     elif flags is not None:
         rows = np.flatnonzero(flags)
     scores = (segment.vectors if rows is None else segment.vectors[rows]) @ vector
-    best = np.argpartition(-scores, depth - 1)[:depth] if len(scores) > depth else np.arange(len(scores))
+    if len(scores) > depth:
+        # With all that tie at the end: which of them stay is decided by position, not by chance.
+        best = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
+    else:
+        best = np.arange(len(scores))
     return base + (best if rows is None else rows[best]), scores[best]
 
 

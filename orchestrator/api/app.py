@@ -18,12 +18,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from threadpoolctl import threadpool_limits
 
-from adapters import AdapterError
 from orchestrator import settings as settings_
 from orchestrator.api import openapi
-from orchestrator.api.endpoint import endpoint
+from orchestrator.api.endpoint import endpoint, request_id
 from orchestrator.api.problems import STATUSES, respond
-from orchestrator.api.routes import OPERATIONS
+from orchestrator.api.routes import OPERATIONS, Operation
 from orchestrator.logs import configure
 from orchestrator.settings import Settings
 from orchestrator.warm import warm
@@ -55,8 +54,16 @@ def create(settings: Settings | None = None) -> FastAPI:
     # No generated documentation pages: they load scripts from elsewhere.
     app = FastAPI(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)
     # Starlette's own routes: FastAPI's cost six times as much a request, and the types below check what it would.
+    by_path: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, []).append(operation)
     app.router.routes += [
-        Route(_starlette(op.path), endpoint(op.path, op.handler), methods=[op.method]) for op in OPERATIONS
+        Route(
+            _starlette(path),
+            endpoint(path, {each.method: each.handler for each in operations}),
+            methods=[each.method for each in operations],
+        )
+        for path, operations in by_path.items()
     ]
     app.openapi = lambda: openapi.document(app.title, app.version)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_route)
@@ -69,15 +76,17 @@ async def _follow(service: Service) -> None:
         await anyio.sleep(service.settings.follow_ms / 1_000)
         try:
             await anyio.to_thread.run_sync(service.refresh)
-        except (AdapterError, OSError):
-            # What is open goes on answering; the next look may find what it needs.
+        except Exception:
+            # Whatever it was, what is open goes on answering, and the next look may find what it needs.
             _log.exception("what was written elsewhere cannot be opened")
 
 
 async def _no_route(request: Request, error: Any) -> Response:
     """What Starlette itself refuses: a path or a method that there is not."""
     status = error.status_code if error.status_code in STATUSES else 500
-    response = respond(status, f"{request.method} {request.url.path[:200]}", "")
+    id_ = request_id(request)
+    response = respond(status, f"{request.method} {request.url.path[:200]}", id_)
+    response.headers["X-Request-ID"] = id_
     response.headers.update(error.headers or {})
     return response
 

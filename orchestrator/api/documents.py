@@ -1,13 +1,19 @@
-"""``/v1/documents`` and ``/v1/collections``: what is indexed."""
+"""``/v1/documents`` and ``/v1/collections``: what is indexed.
+
+A caller replaces and deletes what it may see, and nothing else: a document above its clearance is refused on
+writing, and is not there on reading and deleting.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Collection, Mapping
 
+import anyio.to_thread
 from starlette.responses import Response
 
-from adapters.document import fields
-from adapters.filter import access, matches, normal
+from adapters import Record
+from adapters.filter import Filter, access, normal
 from orchestrator.api.endpoint import Context, json
 from orchestrator.api.problems import HttpError
 from orchestrator.contract import (
@@ -17,6 +23,7 @@ from orchestrator.contract import (
     DeleteResponse,
     LineOutcome,
 )
+from orchestrator.hydrate import may_leave
 from orchestrator.indexing import lines
 
 
@@ -24,9 +31,12 @@ async def put(context: Context) -> Response:
     """Index NDJSON: every good line is stored, every bad one is answered with what is wrong in it."""
     service = context.service
     body = await context.body(service.settings.max_body_bytes)
-    read = list(lines.read(io.BytesIO(body), service.settings.max_document_bytes))
+    read = await anyio.to_thread.run_sync(_read, body, service.settings.max_document_bytes)
     if not read:
         raise HttpError(422, "no documents: the body is NDJSON, one JSON object a line")
+    held = await _held(context, {line.document.id for line in read if isinstance(line, lines.Good)})
+    allowed = _allowed(context)
+    read = [_refused(line, held, allowed) for line in read]
     documents = [line.document for line in read if isinstance(line, lines.Good)]
     progress = await service.writer.index(documents, service.caller.scope)
     outcomes = tuple(
@@ -42,12 +52,9 @@ async def put(context: Context) -> Response:
 
 async def get(context: Context) -> Response:
     """One document, as it was written."""
-    service = context.service
     id_ = context.request.path_params["id"]
-    records = await service.library.fetch(service.caller.scope, [id_])
-    record = records.get(id_)
-    allowed = access(service.caller.scope, service.caller.clearance)
-    if record is None or not matches(allowed, fields(record)):
+    record = (await _held(context, [id_])).get(id_)
+    if record is None or not may_leave(record, _allowed(context)):
         raise HttpError(404, f"no document {id_[:80]!r}")
     return json(record.document)
 
@@ -56,14 +63,35 @@ async def delete(context: Context) -> Response:
     """Delete one document; deleting what is not there is no error, so that it may be tried again."""
     service = context.service
     id_ = context.request.path_params["id"]
-    there = id_ in await service.library.fetch(service.caller.scope, [id_])
-    generation = await service.writer.delete(service.caller.scope, [id_])
-    return json(DeleteResponse(id_, there, generation))
+    record = (await _held(context, [id_])).get(id_)
+    if record is None or not may_leave(record, _allowed(context)):
+        return json(DeleteResponse(id_, False, service.library.generation()))
+    return json(DeleteResponse(id_, True, await service.writer.delete(service.caller.scope, [id_])))
 
 
 async def collections(context: Context) -> Response:
     """Every collection that the caller may see something of."""
-    service = context.service
-    allowed = normal(access(service.caller.scope, service.caller.clearance))
-    counts = sorted(service.library.counts("collection", allowed).items())
+    counts = sorted(context.service.library.counts("collection", normal(_allowed(context))).items())
     return json(CollectionsResponse(tuple(CollectionCount(name, count) for name, count in counts)))
+
+
+def _allowed(context: Context) -> Filter:
+    caller = context.service.caller
+    return access(caller.scope, caller.clearance)
+
+
+async def _held(context: Context, ids: Collection[str]) -> Mapping[str, Record]:
+    return await context.service.library.fetch(context.service.caller.scope, list(ids))
+
+
+def _read(body: bytes, max_bytes: int) -> list[lines.Good | lines.Bad]:
+    return list(lines.read(io.BytesIO(body), max_bytes))
+
+
+def _refused(line: lines.Good | lines.Bad, held: Mapping[str, Record], allowed: Filter) -> lines.Good | lines.Bad:
+    """A good line is bad if it would replace what its writer may not see."""
+    if isinstance(line, lines.Bad) or line.document.id not in held or may_leave(held[line.document.id], allowed):
+        return line
+    return lines.Bad(
+        line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance - at `$.id`"
+    )

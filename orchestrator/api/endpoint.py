@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TypeAlias
@@ -51,14 +51,14 @@ class Context:
 Handler: TypeAlias = Callable[[Context], Awaitable[Response]]
 
 
-def endpoint(path: str, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The Starlette endpoint of a handler; ``path`` is what the log calls it, ids left out."""
+def endpoint(path: str, handlers: Mapping[str, Handler]) -> Callable[[Request], Awaitable[Response]]:
+    """The Starlette endpoint of a path's handlers, by method; ``path`` is what the log calls it, ids left out."""
 
     async def serve(request: Request) -> Response:
         began = perf_counter()
-        context = Context(request, _request_id(request), request.app.state.service)
+        context = Context(request, request_id(request), request.app.state.service)
         try:
-            response = await handler(context)
+            response = await handlers["GET" if request.method == "HEAD" else request.method](context)
         except Exception as error:
             response = problem(error, context.request_id)
         response.headers["X-Request-ID"] = context.request_id
@@ -82,7 +82,7 @@ def json(body: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
-def _request_id(request: Request) -> str:
+def request_id(request: Request) -> str:
     """The caller's own id if it is a plain word; else a new one."""
     given = request.headers.get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from orchestrator.api.endpoint import Context, json
-from orchestrator.contract import SOURCES, Liveness, Readiness
+from orchestrator.contract import Liveness, Readiness
 
 
 async def live(context: Context) -> Response:
@@ -15,6 +15,13 @@ async def live(context: Context) -> Response:
 
 
 async def ready(context: Context) -> Response:
-    """Every embedded source is open once the service is: it would not have started otherwise."""
-    documents = context.service.library.current().catalog.count
-    return json(Readiness(True, dict.fromkeys(SOURCES, f"ok, {documents} documents")))
+    """Whether each index holds every document; ready while one does."""
+    library = context.service.library
+    count = library.current().catalog.count
+    held = library.documents_by_part()
+    told = {
+        source: "ok" if documents == count else f"holds {documents} of {count} documents"
+        for source, documents in held.items()
+    }
+    well = any(documents == count for documents in held.values())
+    return json(Readiness(well, told), 200 if well else 503)

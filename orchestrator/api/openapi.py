@@ -32,11 +32,13 @@ def document(title: str, version: str) -> dict[str, Any]:
 
 def _operation(operation: Operation, schema_of: dict[type, Any]) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": schema_of[contract.Problem]}}
+    given = {JSON: {"schema": schema_of[operation.gives]}}
     described: dict[str, Any] = {
         "operationId": f"{operation.method.lower()}{operation.path.title().translate(_NO_PUNCTUATION)}",
         "summary": (operation.handler.__doc__ or "").split("\n")[0],
         "responses": {
-            "200": {"description": "done", "content": {JSON: {"schema": schema_of[operation.gives]}}},
+            "200": {"description": "done", "content": given},
+            **{str(s): {"description": STATUSES[s], "content": given} for s in operation.also},
             **{str(s): {"description": STATUSES[s], "content": problem} for s in operation.problems},
         },
     }

@@ -6,9 +6,11 @@ import logging
 from collections.abc import Mapping
 
 import msgspec
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from adapters import AdapterError
+from orchestrator.complaint import complaint
 from orchestrator.contract import Problem
 from orchestrator.outcome import AllSourcesFailed
 from orchestrator.plan import BadRequest
@@ -17,6 +19,9 @@ _log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 1
 """Seconds that a caller is asked to wait before it tries a service again that could not answer."""
+
+CLIENT_GONE = 499
+"""For our log alone: nobody is left to be told."""
 
 STATUSES: Mapping[int, str] = {
     404: "not found",
@@ -42,10 +47,16 @@ def problem(error: Exception, request_id: str) -> Response:
     match error:
         case HttpError():
             return respond(error.status, str(error), request_id)
-        case msgspec.ValidationError() | BadRequest():
+        case BadRequest():
             return respond(422, str(error), request_id)
-        case msgspec.DecodeError() | UnicodeDecodeError() | RecursionError():
-            return respond(422, f"the body is not JSON as asked: {error}", request_id)
+        case msgspec.ValidationError():
+            return respond(422, complaint(error), request_id)
+        case msgspec.DecodeError() | UnicodeDecodeError():
+            return respond(422, f"the body is not JSON as asked: {complaint(error)}", request_id)
+        case RecursionError():
+            return respond(422, "the body is not JSON as asked: it is nested too deeply", request_id)
+        case ClientDisconnect():
+            return Response(status_code=CLIENT_GONE)
         case AllSourcesFailed():
             failures = tuple(f"{failed.source}: {failed.reason}" for failed in error.failures)
             return respond(503, "no source could answer", request_id, failures)

@@ -24,6 +24,8 @@ class Operation:
     takes: type | None = None
     media: str = JSON
     problems: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
+    """Statuses besides 200 with the same body."""
 
 
 OPERATIONS = (
@@ -37,5 +39,5 @@ OPERATIONS = (
     Operation("DELETE", "/v1/documents/{id}", documents.delete, contract.DeleteResponse, problems=(503,)),
     Operation("GET", "/v1/collections", documents.collections, contract.CollectionsResponse),
     Operation("GET", "/livez", health.live, contract.Liveness),
-    Operation("GET", "/readyz", health.ready, contract.Readiness, problems=(503,)),
+    Operation("GET", "/readyz", health.ready, contract.Readiness, also=(503,)),
 )

@@ -15,23 +15,25 @@ from typing import TypeVar
 import msgspec
 
 from adapters import Document, Link
+from adapters.document import Metadatum, Name, Weight
+from orchestrator.complaint import complaint
 from orchestrator.indexing.lines import Bad, Good, checked
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 class _Passage(msgspec.Struct, rename={"id": "_id"}):
-    id: str
+    id: Name
     text: str
     title: str = ""
-    metadata: dict[str, str | int | float | bool | None] = {}
+    metadata: dict[str, Metadatum] = {}
 
 
 class _Edge(msgspec.Struct):
-    source: str
-    target: str
-    type: str = "link"
-    weight: float = 1.0
+    source: Name
+    target: Name
+    type: Name = "link"
+    weight: Weight = 1.0
 
 
 class _Mention(msgspec.Struct):
@@ -54,16 +56,18 @@ def read(folder: Path) -> Iterator[Good | Bad]:
 
     Without ``mentions.jsonl`` the documents come without entities, which asks for extracting them.
 
-    :raises ValueError: if a line of a graph file cannot be read.
+    A line of a graph file that cannot be read is told first, with the file's name, and left out.
     """
+    bad: list[Bad] = []
     links: dict[str, list[Link]] = defaultdict(list)
-    for edge in _rows(folder / "edges.jsonl", _Edge):
+    for edge in _rows(folder / "edges.jsonl", _Edge, bad):
         if edge.source != edge.target:
             links[edge.source].append(Link(edge.target, edge.type, edge.weight))
-    names = {entity.id: entity.name for entity in _rows(folder / "entities.jsonl", _Entity)}
+    names = {entity.id: entity.name for entity in _rows(folder / "entities.jsonl", _Entity, bad)}
     mentioned: dict[str, list[str]] = defaultdict(list)
-    for mention in _rows(folder / "mentions.jsonl", _Mention):
+    for mention in _rows(folder / "mentions.jsonl", _Mention, bad):
         mentioned[mention.doc].append(names.get(mention.entity, mention.entity))
+    yield from bad
     has_mentions = (folder / "mentions.jsonl").is_file()
     decoder = msgspec.json.Decoder(_Passage)
     with (folder / "corpus.jsonl").open("rb") as lines:
@@ -77,16 +81,18 @@ def read(folder: Path) -> Iterator[Good | Bad]:
                     title=passage.title,
                     # A title without a text is a document here: some catalogues have no more than that.
                     text=passage.text,
-                    metadata=dict(passage.metadata),
+                    metadata=passage.metadata,
                     entities=tuple(mentioned[passage.id]) if has_mentions else None,
                     links=tuple(links[passage.id]),
                 )
                 yield Good(number, checked(document))
-            except (msgspec.DecodeError, ValueError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                yield Bad(number, complaint(error))
+            except ValueError as error:
                 yield Bad(number, str(error))
 
 
-def _rows(path: Path, kind: type[T]) -> Iterator[T]:
+def _rows(path: Path, kind: type[T], bad: list[Bad]) -> Iterator[T]:
     if not path.is_file():
         return
     decoder = msgspec.json.Decoder(kind)
@@ -95,5 +101,5 @@ def _rows(path: Path, kind: type[T]) -> Iterator[T]:
             if line.strip():
                 try:
                     yield decoder.decode(line)
-                except msgspec.DecodeError as error:
-                    raise ValueError(f"{path.name}, line {number}: {error}") from error
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    bad.append(Bad(number, f"{path.name}: {complaint(error)}"))

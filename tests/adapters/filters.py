@@ -15,7 +15,7 @@ SCALARS = st.one_of(st.sampled_from(TEXTS), st.sampled_from(NUMBERS), st.boolean
 FIELDS = st.sampled_from(
     ["tags", "language", "collection", "importance", "chunk_index", "created_at", "metadata.m", "metadata.n", "url"]
 )
-_BOUND = st.one_of(st.none(), st.sampled_from(NUMBERS))
+_BOUND = st.one_of(st.none(), st.sampled_from(NUMBERS), st.just(datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)))
 
 leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Eq, FIELDS, SCALARS),

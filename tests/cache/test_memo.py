@@ -16,13 +16,6 @@ def test_the_least_recently_used_goes_first() -> None:
     assert (memo.get("a"), memo.get("b"), memo.get("c")) == (1, None, 3)
 
 
-def test_clearing_forgets() -> None:
-    memo: Memo[str, int] = Memo(2)
-    memo.put("a", 1)
-    memo.clear()
-    assert memo.get("a") is None
-
-
 @pytest.mark.parametrize("entries", [0, -1])
 def test_a_memo_of_nothing_is_refused(entries: int) -> None:
     with pytest.raises(ValueError, match=f"a memo of {entries} entries"):

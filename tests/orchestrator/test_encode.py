@@ -12,6 +12,8 @@ pytestmark = pytest.mark.anyio
 class Counting:
     """A model that is told apart by what it answers, and counts how often it is asked."""
 
+    dimension = 16
+
     def __init__(self) -> None:
         self.asked: list[str] = []
 

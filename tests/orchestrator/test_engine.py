@@ -20,6 +20,7 @@ from orchestrator.contract import SearchRequest, SearchResponse
 from orchestrator.encode import Encoding
 from orchestrator.engine import Engine
 from orchestrator.outcome import AllSourcesFailed
+from orchestrator.plan import BadRequest
 from orchestrator.settings import Settings
 from tests.conftest import SCOPE, entry, unit
 
@@ -29,6 +30,8 @@ CALLER = Caller(SCOPE, "normal")
 
 class FixedVector:
     """Encodes everything alike: these tests are about what is done with answers, not about meaning."""
+
+    dimension = 16
 
     async def encode(self, text: str) -> object:
         return unit(1)
@@ -182,6 +185,7 @@ async def test_a_source_that_forgets_its_filter_leaks_nothing(library: Library) 
     assert [hit.id for hit in answer.hits] == ["a"]
     assert answer.explain
     assert answer.explain.withheld == 2
+    assert [hit.id for hit in answer.explain.rankings["keyword"]] == ["a"]
 
 
 async def test_min_score_is_a_bound_on_the_fusion_score(library: Library) -> None:
@@ -207,9 +211,8 @@ async def test_a_vector_of_the_request_s_own_is_taken(library: Library) -> None:
     answer = await ask(engine(library), mode="vector", vector=vector, explain=True)
     assert answer.hits[0].id == "b"
     assert "embed_model" not in answer.timings_ms
-    wrong = engine(library)
-    with pytest.raises(AllSourcesFailed, match="vector has 2 numbers, the index has 16"):
-        await ask(wrong, mode="vector", vector=(1.0, 0.0))
+    with pytest.raises(BadRequest, match="vector: 2 numbers, the documents have 16"):
+        await ask(engine(library), mode="vector", vector=(1.0, 0.0))
 
 
 async def test_the_same_request_gives_the_same_bytes(library: Library) -> None:

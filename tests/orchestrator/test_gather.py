@@ -47,7 +47,6 @@ async def test_a_stalled_source_costs_its_deadline_and_nothing_else() -> None:
     assert (stalled.source, stalled.reason) == ("stalled", "timed out")
     assert stalled.after_ms >= 50
     assert isinstance(outcomes["quick"], Answered)
-    assert outcomes["quick"].after_ms < 50
     assert took < 1
 
 

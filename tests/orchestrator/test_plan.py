@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 
 from adapters import Scope
@@ -13,7 +15,7 @@ CALLER = Caller(Scope("t", "e"), "normal")
 
 
 def planned(settings: Settings | None = None, **asked: object) -> Plan:
-    return plan(SearchRequest(**{"query": "words", **asked}), CALLER, settings or Settings())
+    return plan(SearchRequest(**{"query": "words", **asked}), CALLER, settings or Settings(), dimension=2)
 
 
 def passes(wanted: Filter, collection: str = "documents", tenant: str = "t", **values: str) -> bool:
@@ -32,26 +34,33 @@ def test_hybrid_asks_all_alike() -> None:
     assert made.weights == {"vector": 1.0, "graph": 1.0, "keyword": 1.0}
 
 
-def test_auto_leaves_the_graph_out_for_quoted_text() -> None:
-    made = planned(query='"exact words"')
-    assert made.sources == ("vector", "keyword")
-    assert "quoted" in made.reason
+@pytest.mark.parametrize("query", ['"exact words"', ' "one"  "two words" '])
+def test_auto_asks_keyword_alone_for_nothing_but_quoted_text(query: str) -> None:
+    made = planned(query=query)
+    assert made.sources == ("keyword",)
+    assert "demanded" in made.reason
 
 
-@pytest.mark.parametrize("query", ["asyncio.to_thread", "what is getUserName", "error E1234x in log", "a/b path"])
+def test_a_quotation_in_a_sentence_is_a_question_in_words() -> None:
+    assert planned(query='who said "exact words"').sources == ("vector", "graph", "keyword")
+
+
+@pytest.mark.parametrize("query", ["asyncio.to_thread", "what is getUserName", "error E1234x in log", "ab/c path"])
 def test_auto_lets_keyword_weigh_more_for_identifiers(query: str) -> None:
     made = planned(query=query)
     assert made.weights["keyword"] == 2.0
     assert "looks like an identifier" in made.reason
 
 
-@pytest.mark.parametrize("query", ["plain words", "What is Python?", "in 2019", "parse an ISO 8601 date", "don't"])
+@pytest.mark.parametrize(
+    "query", ["plain words", "What is Python?", "in 2019", "an ISO 8601 date", "don't", "well-known", "e.g. U.S. law"]
+)
 def test_auto_treats_words_as_words(query: str) -> None:
     assert planned(query=query).weights["keyword"] == 1.0
 
 
 def test_the_request_s_own_weights_win() -> None:
-    assert planned(query="a.b", weights={"keyword": 0.5}).weights == {"vector": 1.0, "graph": 1.0, "keyword": 0.5}
+    assert planned(query="ab.c", weights={"keyword": 0.5}).weights == {"vector": 1.0, "graph": 1.0, "keyword": 0.5}
 
 
 def test_depth_grows_with_the_limit_and_never_falls_below_the_setting() -> None:
@@ -101,7 +110,11 @@ def test_access_is_the_caller_s_scope_and_clearance_alone() -> None:
         ({"query": " \n"}, "query: nothing but white space"),
         ({"fusion": "best"}, "fusion: unknown fusion strategy 'best'"),
         ({"fusion": "rrf(k=0)"}, "fusion: rrf: k is 0"),
-        ({"vector": ()}, "vector: must hold finite numbers"),
+        ({"vector": ()}, "vector: 0 numbers, the documents have 2"),
+        ({"vector": (1.0, 2.0, 3.0)}, "vector: 3 numbers, the documents have 2"),
+        ({"query": "\udcff"}, "query: not text that UTF-8 can hold, at character 1"),
+        ({"weights": {"vector": 0, "graph": 0, "keyword": 0}}, "weights: all 0 for vector, graph, keyword"),
+        ({"weights": {"graph": 0}, "mode": "graph"}, "weights: all 0 for graph"),
         ({"vector": (0.0, 0.0)}, "one of them not 0"),
         ({"vector": (float("nan"), 1.0)}, "finite"),
         ({"rerank": True}, "rerank: True is not available in this version, allowed is False"),
@@ -120,3 +133,10 @@ def test_a_vector_is_brought_to_unit_length(size: float) -> None:
     vector = planned(vector=(3 * size, 4 * size)).query.vector
     assert vector is not None
     assert vector.tolist() == pytest.approx([0.6, 0.8])
+
+
+@pytest.mark.parametrize("query", ["a" * 4_096, "a." * 2_048, '"' * 4_096, '" ' * 2_048, " ." * 2_048, "a1" * 2_048])
+def test_planning_takes_no_time_whatever_is_asked(query: str) -> None:
+    began = perf_counter()
+    planned(query=query)
+    assert perf_counter() - began < 0.1

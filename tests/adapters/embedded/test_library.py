@@ -3,6 +3,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +12,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adapters import Unavailable, VersionMismatch
 from adapters.embedded import Library
+from adapters.embedded.manifest import Manifest
 from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import KeywordPart
 from adapters.vector.embedded import VectorPart
@@ -127,7 +130,7 @@ def test_a_damaged_manifest_is_named(open_library: Open, tmp_path: Path) -> None
 def test_a_missing_file_is_named(open_library: Open, tmp_path: Path) -> None:
     open_library().write_now([entry("a")])
     next((tmp_path / "index" / "graph").glob("*/offsets.npy")).unlink()
-    with pytest.raises(Unavailable, match=r"lacks .*offsets\.npy"):
+    with pytest.raises(Unavailable, match=r"cannot be opened: .*offsets\.npy"):
         open_library()
 
 
@@ -164,6 +167,40 @@ def test_a_reader_is_never_without_a_version_while_one_writes(open_library: Open
     assert not failures
     reader.refresh()
     assert ids(reader) == ids(writer)
+
+
+@pytest.mark.parametrize("part", ["vector", "keyword", "graph"])
+def test_a_version_whose_files_were_swept_away_is_followed_by_the_newest(
+    open_library: Open, tmp_path: Path, part: str
+) -> None:
+    """What a reader meets that opens a version while two newer ones are written."""
+    writer, reader = open_library(), open_library()
+    writer.write_now([entry("a")])
+    old = (tmp_path / "index" / "manifest.json").read_bytes()
+    folder = tmp_path / "index" / part / f"{1:012d}"
+    writer.write_now([entry("b")])
+    shutil.rmtree(folder)
+    newest = Manifest.read(tmp_path / "index", "test-1")
+    reader._snapshot = reader._open(msgspec.json.decode(old, type=Manifest), reader._snapshot)
+    assert reader.generation() == newest.version == 2
+    assert ids(reader) == {"a", "b"}
+    assert not folder.exists(), "opening made files"
+
+
+def test_a_disk_that_is_full_changes_nothing(open_library: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = open_library()
+    library.write_now([entry("a")])
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("adapters.embedded.library.segment.write", full)
+        with pytest.raises(Unavailable, match=r"cannot be written: .*No space left"):
+            library.write_now([entry("b")])
+    assert ids(library) == ids(open_library()) == {"a"}
+    library.write_now([entry("b")])
+    assert ids(library) == {"a", "b"}
 
 
 def test_following_never_undoes_a_write_of_our_own(open_library: Open) -> None:

@@ -80,6 +80,16 @@ async def test_a_walk_neither_crosses_a_scope_nor_passes_what_the_caller_may_not
     assert await found(library, "shared name", scope=other) == ("theirs",)
 
 
+async def test_what_one_tenant_writes_moves_nothing_of_another_s(open_library: Callable[[], Library]) -> None:
+    """A single word is looked up as a name while it is rare: rare among one's own documents."""
+    library = open_library()
+    await library.write([entry("a", "about Zanzibar", title="Zanzibar")], ())
+    assert await found(library, "zanzibar") == ("a",)
+    flood = [entry(f"{n}", "Zanzibar again", title="Zanzibar", scope=Scope("other")) for n in range(100)]
+    await library.write(flood, ())
+    assert await found(library, "zanzibar") == ("a",)
+
+
 async def test_a_query_that_names_nothing_finds_nothing(open_library: Callable[[], Library]) -> None:
     library = open_library()
     await library.write([entry("a", title="Some Title")], ())

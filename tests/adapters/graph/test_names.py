@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from time import perf_counter
 
 import pytest
 
@@ -23,6 +24,14 @@ from adapters.graph.names import mentioned, normalize
 )
 def test_two_spellings_of_a_name_are_one(name: str, expected: str) -> None:
     assert normalize(name) == expected
+
+
+def test_no_name_takes_long() -> None:
+    began = perf_counter()
+    for hostile in ("x" + " " * 200_000, "(" * 200_000 + ")", "A " * 100_000, "a" * 200_000):
+        normalize(hostile)
+        mentioned(hostile)
+    assert perf_counter() - began < 2
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,13 @@ async def test_deleted_documents_are_not_found_through_the_graph(tmp_path) -> No
     assert library.documents_by_part() == {"vector": 4_990}
 
 
+async def test_what_ties_at_the_end_of_the_depth_is_decided_by_position(open_library: Callable[[], Library]) -> None:
+    library = open_library()
+    await library.write([entry(f"{n:03}", seed=1) for n in range(100)], ())
+    ranking = await EmbeddedVector(library, VectorPart()).search(query(unit(1), 50))
+    assert ranking.ids == tuple(f"{n:03}" for n in range(50))
+
+
 async def test_a_vector_of_another_length_is_refused(open_library: Callable[[], Library]) -> None:
     library = open_library()
     await library.write([entry("a")], ())

@@ -40,10 +40,23 @@ def test_the_graph_beside_it_becomes_links_and_entities(folder: Path) -> None:
     assert (three.document.links, three.document.entities) == ((Link("1", "cites", 1.0),), ())
 
 
-def test_a_graph_line_that_cannot_be_read_is_named(folder: Path) -> None:
-    (folder / "edges.jsonl").write_text('{"source":"1","target":"3"}\n{"source":"1"}\n')
-    with pytest.raises(ValueError, match=r"edges\.jsonl, line 2: .*missing required field `target`"):
-        list(beir.read(folder))
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('{"source":"1"}', "missing required field `target`"),
+        ('{"source":"1","target":"3","weight":0}', "> 0.0 - at `$.weight`"),
+        ('{"source":"1","target":"3","type":""}', "length >= 1 - at `$.type`"),
+    ],
+)
+def test_a_graph_line_that_is_wrong_is_named_and_the_rest_is_kept(folder: Path, line: str, complaint: str) -> None:
+    (folder / "edges.jsonl").write_text('{"source":"1","target":"3"}\n' + line + "\n")
+    bad, one, *_ = beir.read(folder)
+    assert isinstance(bad, Bad)
+    assert bad.line == 2
+    assert bad.error.startswith("edges.jsonl: ")
+    assert complaint in bad.error
+    assert isinstance(one, Good)
+    assert one.document.links == (Link("3", "link"),)
 
 
 def test_a_folder_without_a_corpus_is_none(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Document
+from adapters import Document, Link
 from orchestrator.indexing.lines import Bad, Good, good, read
 
 
@@ -40,13 +40,18 @@ def test_good_lines_are_kept_whatever_stands_between_them() -> None:
         (b'{"id":"a","text":"x","importance":11}', "<= 10.0 - at `$.importance`"),
         (b'{"id":"a","text":"x","importance":NaN}', "JSON is malformed"),
         (b'{"id":"a","text":"x","importance":1e999}', "out of range - at `$.importance`"),
-        (b'{"id":"a","text":"x","sensitivity":"top"}', "Invalid enum value 'top' - at `$.sensitivity`"),
+        (
+            b'{"id":"a","text":"x","sensitivity":"top"}',
+            "'top' - at `$.sensitivity`, allowed are public, normal, sensitive, restricted",
+        ),
         (b'{"id":"a","text":"x","chunk_index":-1}', ">= 0 - at `$.chunk_index`"),
-        (b'{"id":"a","text":"x","created_at":"yesterday"}', "at `$.created_at`"),
+        (b'{"id":"a","text":"x","created_at":"yesterday"}', "at `$.created_at`, write 2026-01-31T12:00:00Z"),
         (b'{"id":"a","text":"x","created_at":"2026-01-01T00:00:00"}', "without a time zone"),
         (b'{"id":"a","text":"x","metadata":{"a":{"b":1}}}', "at `$.metadata[...]`"),
         (b'{"id":"a","text":"x","links":[{"target":"b","type":"t","weight":0}]}', "> 0.0 - at `$.links[0].weight`"),
-        (b'{"id":"a","text":"\xff"}', "utf-8"),
+        (b'{"id":"a","text":"\xff"}', "not UTF-8: byte 0xff"),
+        (b'{"id":"a","text":"x","metadata":{"n":1' + b"0" * 400 + b"}}", "'n' holds a number of more than 64 bits"),
+        (b'{"id":"a","text":"x","metadata":{"a\\u0000b":1}}', "holds a NUL"),
         (b'{"id":"a","text":"' + b"x" * 10_000 + b'"}', "the line has 10020 bytes, allowed are 10000"),
     ],
 )
@@ -59,6 +64,19 @@ def test_a_bad_line_says_where_and_what_is_allowed(line: bytes | str, complaint:
 def test_lists_are_trimmed_and_deduplicated() -> None:
     told = outcome(b'{"id":"a","text":"x","tags":[" b ","","b","a"],"entities":["E"," E"]}')
     assert told == Good(1, Document(id="a", text="x", tags=("b", "a"), entities=("E",)))
+
+
+def test_lists_in_metadata_and_links_are_too_and_one_is_not_true() -> None:
+    line = b'{"id":"a","text":"x","metadata":{"m":[" b","b",1,true,1.0]},"links":[%s,%s]}'
+    link = b'{"target":"b","type":"t"}'
+    told = outcome(line % (link, link))
+    assert isinstance(told, Good)
+    assert told.document.metadata == {"m": ["b", 1, True, 1.0]}
+    assert told.document.links == (Link("b", "t"),)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+    assert list(read([b'\xef\xbb\xbf{"id":"a","text":"x"}'], 100)) == [Good(1, Document(id="a", text="x"))]
 
 
 def test_more_tags_than_anybody_has_are_refused() -> None:
