@@ -228,7 +228,8 @@ async def test_no_documents_at_all_is_an_error(client: httpx.AsyncClient) -> Non
 async def test_paths_and_methods_that_there_are_not(client: httpx.AsyncClient) -> None:
     lost = await client.get("/v2/search", headers={"X-Request-ID": "mine"})
     assert problem(lost, 404)["request_id"] == lost.headers["x-request-id"] == "mine"
-    assert (await client.put("/v1/documents/a")).headers["allow"].split(", ") == ["GET", "HEAD", "DELETE"]
+    refused = await client.put("/v1/documents/a")
+    assert set(refused.headers["allow"].split(", ")) == {"GET", "HEAD", "DELETE"}
     refused = await client.get("/v1/search")
     problem(refused, 405)
     assert refused.headers["allow"] == "POST"
