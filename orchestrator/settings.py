@@ -38,7 +38,9 @@ class Settings(BaseSettings):
         3, ge=1, le=1_000, description="requests in flight from which `adaptive` uses the table"
     )
     query_memo: int = Field(10_000, ge=1, le=10_000_000, description="query vectors of the model that are kept")
-    fusion: str = Field("rrf(k=60)", description="strategy where a request names none")
+    fusion: str = Field(
+        "rrf(k=60)", description="strategy where a request names none: `rrf(k=1…10000)` or `concatenate()`"
+    )
     centrality: Literal["pagerank", "degree", "betweenness", "harmonic", "none"] = Field(
         "pagerank", description="what networkx computes of the whole graph after bulk writes"
     )
