@@ -16,6 +16,7 @@ from threading import RLock
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio.to_thread
+import msgspec
 import numpy as np
 
 from adapters import files
@@ -191,36 +192,47 @@ class Library:
 
     def _publish(self, kept: int, dead: Flags, added: Sequence[Stored], change: Change) -> None:
         """The next version: the first ``kept`` segments as they are, all later rows that live and ``added`` in one."""
-        manifest, catalog = self._snapshot.manifest, self._snapshot.catalog
-        version = manifest.version + 1
-        name = f"{version:012d}"
-        segments = list(catalog.segments[:kept])
-        dead_of = _split(dead, catalog)
-        merged = [(old, np.flatnonzero(~dead_of[kept + n])) for n, old in enumerate(catalog.segments[kept:])]
-        for leftover in self._folder.glob(f"*/{name}*"):  # of a writer that died here
+        manifest = self._snapshot.manifest
+        draft = msgspec.structs.replace(
+            manifest, version=manifest.version + 1, next_docno=manifest.next_docno + len(added)
+        )
+        for leftover in self._folder.glob(f"*/{draft.name}*"):  # of a writer that died here
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        catalog = self._merge(draft.name, kept, dead, added)
+        self._build(draft.name, catalog, change)
+        names = tuple(segment_.name for segment_ in catalog.segments)
+        written = msgspec.structs.replace(draft, segments=names, documents=catalog.count)
+        written.write(self._folder)
+        self._snapshot = self._open(written, self._snapshot)
+        self._sweep(keep=(manifest, written))
+
+    def _merge(self, name: str, kept: int, dead: Flags, added: Sequence[Stored]) -> Catalog:
+        """Write the new segment, if it has rows, and the flags of the dead; the catalog of both."""
+        catalog = self._snapshot.catalog
+        segments = list(catalog.segments[:kept])
+        later = zip(catalog.segments[kept:], _split(dead, catalog)[kept:], strict=True)
+        merged = [(old, np.flatnonzero(~flags)) for old, flags in later]
         if added or any(len(rows) for _, rows in merged):
             segment.write(self._folder / "segments" / name, _rows(merged, added))
             files.sync(self._folder / "segments")
             segments.append(Segment(self._folder / "segments" / name))
         flags = np.zeros(sum(map(len, segments)), np.bool_)
         flags[: catalog.bases[kept]] = dead[: catalog.bases[kept]]
-        following = Catalog(segments, flags)
-        for part in self._parts:
-            target = self._folder / part.name / name
-            target.mkdir(parents=True)
-            before = self._folder / part.name / f"{manifest.version:012d}" if manifest.version else None
-            part.build(target, before, following, change)
-            files.sync_tree(target)
-            files.sync(target.parent)
         (self._folder / "dead").mkdir(exist_ok=True)
         np.save(self._folder / "dead" / f"{name}.npy", flags)
         files.sync_tree(self._folder / "dead")
-        last = max((row.docno for row in added), default=manifest.next_docno - 1)
-        written = Manifest(version, self._index_version, tuple(s.name for s in segments), last + 1, following.count)
-        written.write(self._folder)
-        self._snapshot = self._open(written, self._snapshot)
-        self._sweep(keep=(manifest, written))
+        return Catalog(segments, flags)
+
+    def _build(self, name: str, catalog: Catalog, change: Change) -> None:
+        """Every part's files for a catalog."""
+        manifest = self._snapshot.manifest
+        for part in self._parts:
+            target = self._folder / part.name / name
+            target.mkdir(parents=True)
+            before = self._folder / part.name / manifest.name if manifest.version else None
+            part.build(target, before, catalog, change)
+            files.sync_tree(target)
+            files.sync(target.parent)
 
     def _open(self, manifest: Manifest, before: Snapshot | None) -> Snapshot:
         """Open a version; segments that are open already are shared with the one before."""
@@ -229,11 +241,14 @@ class Library:
                 held = {s.name: s for s in before.catalog.segments} if before else {}
                 folder = self._folder / "segments"
                 segments = [held.get(name) or Segment(folder / name) for name in manifest.segments]
-                name = f"{manifest.version:012d}"
-                dead = np.load(self._folder / "dead" / f"{name}.npy") if manifest.version else np.zeros(0, np.bool_)
+                dead = (
+                    np.load(self._folder / "dead" / f"{manifest.name}.npy")
+                    if manifest.version
+                    else np.zeros(0, np.bool_)
+                )
                 catalog = Catalog(segments, dead)
                 opened = (
-                    {part.name: part.open(self._folder / part.name / name, catalog) for part in self._parts}
+                    {part.name: part.open(self._folder / part.name / manifest.name, catalog) for part in self._parts}
                     if manifest.version
                     else {}
                 )
@@ -252,7 +267,7 @@ class Library:
 
         The version is published already, so nothing here may fail: what is left is swept the next time.
         """
-        names = {f"{manifest.version:012d}" for manifest in keep}
+        names = {manifest.name for manifest in keep}
         for part in self._parts:
             for folder in (self._folder / part.name).iterdir():
                 if folder.name not in names:

@@ -21,6 +21,11 @@ class Manifest(msgspec.Struct, frozen=True):
     next_docno: int = 0
     documents: int = 0
 
+    @property
+    def name(self) -> str:
+        """What the files of this version are called."""
+        return f"{self.version:012d}"
+
     @classmethod
     def read(cls, folder: Path, index_version: str) -> Manifest:
         """The current one of ``folder``.

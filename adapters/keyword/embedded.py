@@ -5,9 +5,11 @@ Robertson, Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", 2
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import tantivy
 
 from adapters import files
@@ -51,11 +53,16 @@ class KeywordPart:
             for file in previous.iterdir():
                 if file.name not in _NOT_SHARED:
                     files.share(file, target / file.name)
-        index = _index(target)
-        with index.writer(_HEAP_BYTES, num_threads=1) as writer:
-            if change.removed:
+        try:
+            self._change(target, catalog, added, change.removed)
+        except ValueError as error:  # which is what tantivy raises for a full disk, too
+            raise OSError(f"the keyword index cannot be written: {error}") from error
+
+    def _change(self, target: Path, catalog: Catalog, added: npt.NDArray[np.int64], removed: Sequence[int]) -> None:
+        with _index(target).writer(_HEAP_BYTES, num_threads=1) as writer:
+            if removed:
                 # Not by term: delete_documents_by_term takes a Python int for a signed number and finds nothing.
-                writer.delete_documents_by_query(tantivy.Query.term_set_query(_SCHEMA, "docno", list(change.removed)))
+                writer.delete_documents_by_query(tantivy.Query.term_set_query(_SCHEMA, "docno", list(removed)))
             for position in catalog.positions(added):
                 segment, row = catalog.locate(int(position))
                 writer.add_document(_document(segment, row))
