@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import anyio
 import numpy as np
 import pytest
 
-from orchestrator.encode import Encoding
+from orchestrator.encode import Encoded, Encoding
 from tests.conftest import unit
 
 pytestmark = pytest.mark.anyio
@@ -65,3 +66,38 @@ async def test_what_the_table_has_said_is_not_remembered() -> None:
 async def test_where_the_table_has_nothing_to_say_the_model_does() -> None:
     made, _ = encoding("table")
     assert (await made.encode("unknown", 99)).by == "model"
+
+
+async def test_who_asks_the_same_at_the_same_time_gets_the_same_from_one_run_of_the_model() -> None:
+    made, model = encoding("adaptive")
+    encoded: list[Encoded] = []
+
+    async def ask(in_flight: int) -> None:
+        encoded.append(await made.encode("text", in_flight))
+
+    async with anyio.create_task_group() as group:
+        for in_flight in range(1, 101):
+            group.start_soon(ask, in_flight)
+    assert {each.by for each in encoded} == {"model"}
+    assert model.asked == ["text"]
+
+
+async def test_who_gives_up_leaves_the_others_theirs() -> None:
+    gate, asked = anyio.Event(), anyio.Event()
+
+    class Slow(Counting):
+        async def encode(self, text: str) -> np.ndarray:
+            asked.set()
+            await gate.wait()
+            return await super().encode(text)
+
+    model = Slow()
+    made = Encoding(model, Table(), "adaptive", busy=3, memo_entries=10)
+    with anyio.CancelScope() as impatient:
+        async with anyio.create_task_group() as group:
+            group.start_soon(made.encode, "text", 1)
+            await asked.wait()
+            impatient.cancel()
+    gate.set()
+    assert (await made.encode("text", 99)).by == "model"
+    assert model.asked == ["text"]
