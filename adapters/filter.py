@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias, assert_never
 
@@ -205,23 +205,34 @@ def _normal_list(kind: type[And] | type[Or], filters: tuple[Filter, ...], neutra
     return parts[0] if len(parts) == 1 else kind(parts)
 
 
-def matches(wanted: Filter, values: Mapping[str, tuple[Scalar, ...]]) -> bool:
+Fields: TypeAlias = Mapping[str, tuple[Scalar, ...]]
+
+
+def matches(wanted: Filter, values: Fields) -> bool:
     """What a filter means, told on one document's fields. Every backend's compiler must agree with this."""
+    return predicate(wanted)(values)
+
+
+def predicate(wanted: Filter) -> Callable[[Fields], bool]:
+    """The meaning of a filter as a function, for who asks it of many documents."""
     match wanted:
         case Eq(field, value):
-            return _meet(values.get(field, ()), (value,))
+            return lambda values: _meet(values.get(field, ()), (value,))
         case In(field, among):
-            return _meet(values.get(field, ()), among)
+            return lambda values: _meet(values.get(field, ()), among)
         case Range(field):
-            return any(_within(each, wanted) for each in values.get(field, ()))
+            return lambda values: any(_within(each, wanted) for each in values.get(field, ()))
         case Exists(field):
-            return bool(values.get(field))
+            return lambda values: bool(values.get(field))
         case And(filters):
-            return all(matches(each, values) for each in filters)
+            parts = [predicate(each) for each in filters]
+            return lambda values: all(part(values) for part in parts)
         case Or(filters):
-            return any(matches(each, values) for each in filters)
+            parts = [predicate(each) for each in filters]
+            return lambda values: any(part(values) for part in parts)
         case Not(inner):
-            return not matches(inner, values)
+            holds = predicate(inner)
+            return lambda values: not holds(values)
         case _:
             assert_never(wanted)
 

@@ -6,7 +6,7 @@ run on a capped neighbourhood of its seeds, so that its cost does not grow with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,17 @@ class Adjacency:
     """A graph in compressed sparse rows: node ``i`` leads to ``targets[offsets[i]:offsets[i + 1]]``.
 
     ``offsets`` has one entry more than there are nodes. ``weights``, parallel to ``targets``, sum to 1 in each
-    row that is not empty. The arrays may be mapped from files; nothing here writes to them.
+    row that is not empty. The arrays may be mapped from files; nothing here writes to them. For one thread at a time:
+    walks share ``scratch``.
     """
 
     offsets: Ints
     targets: Ints
     weights: Floats
+    scratch: npt.NDArray[np.uint32] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scratch", np.empty(len(self.offsets) - 1, np.uint32))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -74,7 +79,7 @@ class Walk:
             rows, targets, weights = self._edges(graph, frontier)
             reached, place = np.unique(targets, return_inverse=True)
             arrived = np.bincount(place, weights * mass[rows], minlength=len(reached))
-            _, known = _places(nodes, reached, len(graph))
+            _, known = _places(nodes, reached, graph.scratch)
             new = ~known
             if allowed is not None:
                 new &= allowed[reached]
@@ -102,17 +107,16 @@ class Walk:
     def _inner_edges(self, graph: Adjacency, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """The edges that stay among ``nodes`` (sorted), with both ends as indices into it."""
         rows, targets, weights = self._edges(graph, nodes)
-        columns, inner = _places(nodes, targets, len(graph))
+        columns, inner = _places(nodes, targets, graph.scratch)
         return rows[inner], columns[inner], weights[inner]
 
 
-def _places(nodes: Ints, wanted: Ints, size: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Where in ``nodes`` each of ``wanted`` stands, and whether it does; all are below ``size``.
+def _places(nodes: Ints, wanted: Ints, table: npt.NDArray[np.uint32]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Where in ``nodes`` each of ``wanted`` stands, and whether it does; all are below the length of ``table``.
 
     A sparse set (Briggs, Torczon 1993): the table is not cleared first, so what is read from it is only believed
-    when ``nodes`` confirms it. Twice as fast as a binary search, and its cost does not grow with the graph.
+    when ``nodes`` confirms it. Cheaper than a binary search, and its cost does not grow with the graph.
     """
-    table = np.empty(size, np.uint32)
     table[nodes] = np.arange(len(nodes), dtype=np.uint32)
     places = np.minimum(table[wanted], len(nodes) - 1)
     return places, nodes[places] == wanted

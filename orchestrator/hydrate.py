@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from adapters import Record
 from adapters.document import fields
-from adapters.filter import Filter, matches
+from adapters.filter import Filter, matches, predicate
 from fusion import BoostedHit, Contribution, DocId
 from orchestrator.contract import SearchHit, SourceShare
 
@@ -24,11 +24,12 @@ def hydrate(
     """The hits whose documents exist and pass, and how many were withheld because they do not pass."""
     hits: list[SearchHit] = []
     withheld = 0
+    passes = predicate(wanted)
     for hit in best:
         record = records.get(hit.fused.id)
         if record is None:  # deleted between the search and now
             continue
-        if not may_leave(record, wanted):
+        if not passes(fields(record)):
             withheld += 1
             _log.error("a source returned a document that the request's filter forbids")
             continue

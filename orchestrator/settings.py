@@ -35,7 +35,7 @@ class Settings(BaseSettings):
         "or the model while few requests are in flight",
     )
     query_encoder_busy: int = Field(
-        3, ge=1, le=1_000, description="requests in flight from which `adaptive` uses the table"
+        2, ge=1, le=1_000, description="requests in flight from which `adaptive` uses the table"
     )
     query_memo: int = Field(10_000, ge=1, le=10_000_000, description="query vectors of the model that are kept")
     fusion: str = Field(
