@@ -44,6 +44,8 @@ class _Request:
 
     plan: Plan
     timeout_s: float
+    in_flight: int
+    """Requests under way when it came, itself included: what came later is no reason to serve it worse."""
     watch: Stopwatch
     encoder: str = "none"
     degraded: list[Degraded] = field(default_factory=list)
@@ -88,9 +90,8 @@ class Engine:
     async def _search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
         watch = Stopwatch()
         with watch.stage("plan"):
-            request = _Request(
-                plan(asked, caller, self._settings, self._encoding.dimension), asked.timeout_ms / 1_000, watch
-            )
+            decided = plan(asked, caller, self._settings, self._encoding.dimension)
+            request = _Request(decided, asked.timeout_ms / 1_000, self._in_flight, watch)
             generation = self._index.generation()
         with watch.stage("gather"):
             roads: dict[str, Road] = {each: self._road(each, request) for each in request.plan.sources}
@@ -126,7 +127,7 @@ class Engine:
                 return await retriever.search(query)
 
         async def encode_and_ask() -> Ranking:
-            encoded = await self._encoding.encode(query.text, self._in_flight)
+            encoded = await self._encoding.encode(query.text, request.in_flight)
             request.encoder = encoded.by
             watch.note(f"embed_{encoded.by}", encoded.ms)
             with watch.stage(source):

@@ -237,3 +237,24 @@ async def test_without_the_priors_the_fused_order_stands_and_the_answer_says_so(
     answer = await ask(engine(library, priors=GivenPriors(Unavailable("no prior"))), boosts={"centrality": True})
     assert [hit.id for hit in answer.hits] == ["a", "b"]
     assert [(each.source, each.reason) for each in answer.degraded] == [("boosts", "no prior")]
+
+
+async def test_the_same_request_many_times_at_once_gives_the_same_bytes(library: Library) -> None:
+    """With a table at hand, which would answer otherwise: who comes first is alone, the others join it."""
+
+    class OtherTable:
+        def encode(self, text: str) -> object:
+            return unit(2)
+
+    made = engine(library)
+    made._encoding = Encoding(FixedVector(), OtherTable(), "adaptive", 2, 10)  # type: ignore[arg-type]
+    answers: list[SearchResponse] = []
+
+    async def one() -> None:
+        answers.append(await ask(made, explain=True))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(100):
+            group.start_soon(one)
+    assert {answer.explain.encoder for answer in answers if answer.explain} == {"model"}
+    assert len({msgspec.json.encode(answer.hits) for answer in answers}) == 1
