@@ -16,7 +16,7 @@ from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
 from orchestrator.encode import Encoding
 from orchestrator.gather import Road, gather
-from orchestrator.hydrate import hydrate, may_leave
+from orchestrator.hydrate import hydrate, lock
 from orchestrator.outcome import AllSourcesFailed, Answered, Failed, Outcome
 from orchestrator.plan import Plan, plan
 from orchestrator.settings import Settings
@@ -154,7 +154,8 @@ class Engine:
         """What the answer was made of; the lock on the hits is on these too."""
         ids = sorted({id_ for ranking in rankings for id_ in ranking.ids})
         records = await self._fetch(ids, request)
-        shown = {id_ for id_, record in records.items() if may_leave(record, request.plan.query.filter)}
+        may_leave = lock(request.plan.query.filter)
+        shown = {id_ for id_, record in records.items() if may_leave(record)}
         return Explanation(
             fusion=str(request.plan.strategy),
             weights=request.plan.weights,

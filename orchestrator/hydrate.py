@@ -7,11 +7,11 @@ filter's own meaning and not by any backend's translation of it: what should not
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from adapters import Record
 from adapters.document import fields
-from adapters.filter import Filter, matches, predicate
+from adapters.filter import Filter, predicate
 from fusion import BoostedHit, Contribution, DocId
 from orchestrator.contract import SearchHit, SourceShare
 
@@ -24,12 +24,12 @@ def hydrate(
     """The hits whose documents exist and pass, and how many were withheld because they do not pass."""
     hits: list[SearchHit] = []
     withheld = 0
-    passes = predicate(wanted)
+    may_leave = lock(wanted)
     for hit in best:
         record = records.get(hit.fused.id)
         if record is None:  # deleted between the search and now
             continue
-        if not passes(fields(record)):
+        if not may_leave(record):
             withheld += 1
             _log.error("a source returned a document that the request's filter forbids")
             continue
@@ -37,9 +37,10 @@ def hydrate(
     return tuple(hits), withheld
 
 
-def may_leave(record: Record, wanted: Filter) -> bool:
-    """Whether a document passes, by the meaning of the filter."""
-    return matches(wanted, fields(record))
+def lock(wanted: Filter) -> Callable[[Record], bool]:
+    """Whether a document may leave, by the meaning of the filter; made once for however many documents."""
+    passes = predicate(wanted)
+    return lambda record: passes(fields(record))
 
 
 def _hit(hit: BoostedHit, record: Record) -> SearchHit:

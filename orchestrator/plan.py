@@ -111,11 +111,8 @@ def _route(request: SearchRequest) -> tuple[tuple[Source, ...], dict[str, float]
             return SOURCES, weights, "mode hybrid asks every source"
         case "auto":
             if _QUOTED.fullmatch(request.query):
-                return (
-                    ("keyword",),
-                    weights,
-                    "nothing but quoted text: it is demanded, and only keyword can promise that",
-                )
+                reason = "nothing but quoted text: it is demanded, and only keyword can promise that"
+                return ("keyword",), weights, reason
             if identifier := _identifier(request.query):
                 weights["keyword"] = _IDENTIFIER_WEIGHT
                 return SOURCES, weights, f"{identifier!r} looks like an identifier: keyword weighs more"
@@ -136,7 +133,8 @@ def _filters(request: SearchRequest, caller: Caller, settings: Settings) -> tupl
         except ValueError as error:
             raise BadRequest(str(error)) from error
     collections = request.collections or settings.default_collections
-    return _normal(caller, collections, request.filter)
+    within = _within(caller, collections)
+    return _access(caller), within if request.filter is None else normal(And((within, request.filter)))
 
 
 @lru_cache(maxsize=1_024)
@@ -144,16 +142,11 @@ def _access(caller: Caller) -> Filter:
     return normal(access(caller.scope, caller.clearance))
 
 
-def _normal(caller: Caller, collections: tuple[str, ...], wanted: Filter | None) -> tuple[Filter, Filter]:
-    if wanted is None:
-        return _access(caller), _without_filter(caller, collections)
-    return _access(caller), normal(And((_without_filter(caller, collections), wanted)))
-
-
 @lru_cache(maxsize=4_096)
-def _without_filter(caller: Caller, collections: tuple[str, ...]) -> Filter:
-    within = In("collection", collections) if collections else Not(In("collection", ASKED_FOR_BY_NAME))
-    return normal(And((_access(caller), within)))
+def _within(caller: Caller, collections: tuple[str, ...]) -> Filter:
+    """What a request without a filter of its own may return."""
+    searched = In("collection", collections) if collections else Not(In("collection", ASKED_FOR_BY_NAME))
+    return normal(And((_access(caller), searched)))
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ writing, and is not there on reading and deleting.
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import anyio.to_thread
 from starlette.responses import Response
@@ -23,7 +23,7 @@ from orchestrator.contract import (
     DeleteResponse,
     LineOutcome,
 )
-from orchestrator.hydrate import may_leave
+from orchestrator.hydrate import lock
 from orchestrator.indexing import lines
 
 
@@ -35,8 +35,8 @@ async def put(context: Context) -> Response:
     if not read:
         raise HttpError(422, "no documents: the body is NDJSON, one JSON object a line")
     held = await _held(context, {line.document.id for line in read if isinstance(line, lines.Good)})
-    allowed = _allowed(context)
-    read = [_refused(line, held, allowed) for line in read]
+    may_leave = lock(_allowed(context))
+    read = [_refused(line, held, may_leave) for line in read]
     documents = [line.document for line in read if isinstance(line, lines.Good)]
     progress = await service.writer.index(documents, service.caller.scope)
     outcomes = tuple(
@@ -54,7 +54,7 @@ async def get(context: Context) -> Response:
     """One document, as it was written."""
     id_ = context.request.path_params["id"]
     record = (await _held(context, [id_])).get(id_)
-    if record is None or not may_leave(record, _allowed(context)):
+    if record is None or not lock(_allowed(context))(record):
         raise HttpError(404, f"no document {id_[:80]!r}")
     return json(record.document)
 
@@ -64,7 +64,7 @@ async def delete(context: Context) -> Response:
     service = context.service
     id_ = context.request.path_params["id"]
     record = (await _held(context, [id_])).get(id_)
-    if record is None or not may_leave(record, _allowed(context)):
+    if record is None or not lock(_allowed(context))(record):
         return json(DeleteResponse(id_, False, service.library.generation()))
     return json(DeleteResponse(id_, True, await service.writer.delete(service.caller.scope, [id_])))
 
@@ -88,9 +88,11 @@ def _read(body: bytes, max_bytes: int) -> list[lines.Good | lines.Bad]:
     return list(lines.read(io.BytesIO(body), max_bytes))
 
 
-def _refused(line: lines.Good | lines.Bad, held: Mapping[str, Record], allowed: Filter) -> lines.Good | lines.Bad:
+def _refused(
+    line: lines.Good | lines.Bad, held: Mapping[str, Record], may_leave: Callable[[Record], bool]
+) -> lines.Good | lines.Bad:
     """A good line is bad if it would replace what its writer may not see."""
-    if isinstance(line, lines.Bad) or line.document.id not in held or may_leave(held[line.document.id], allowed):
+    if isinstance(line, lines.Bad) or line.document.id not in held or may_leave(held[line.document.id]):
         return line
     return lines.Bad(
         line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance - at `$.id`"
