@@ -91,15 +91,18 @@ def fields(record: Record) -> dict[str, tuple[Scalar, ...]]:
         "collection": (document.collection,),
         "sensitivity": (document.sensitivity,),
     }
-    single: dict[str, Scalar | None] = {
-        "parent_id": document.parent_id,
-        "chunk_index": document.chunk_index,
-        "url": document.url,
-        "created_at": document.created_at.timestamp() if document.created_at else None,
-        "importance": document.importance,
-        "language": document.language,
-    }
-    found |= {name: (plain(value),) for name, value in single.items() if value is not None}
+    if document.parent_id is not None:
+        found["parent_id"] = (document.parent_id,)
+    if document.chunk_index is not None:
+        found["chunk_index"] = (float(document.chunk_index),)
+    if document.url is not None:
+        found["url"] = (document.url,)
+    if document.created_at is not None:
+        found["created_at"] = (document.created_at.timestamp(),)
+    if document.importance is not None:
+        found["importance"] = (float(document.importance),)
+    if document.language is not None:
+        found["language"] = (document.language,)
     if document.tags:
         found["tags"] = document.tags
     for name, value in document.metadata.items():

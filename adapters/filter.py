@@ -219,6 +219,9 @@ def predicate(wanted: Filter) -> Callable[[Fields], bool]:
         case Eq(field, value):
             return lambda values: _meet(values.get(field, ()), (value,))
         case In(field, among):
+            if all(isinstance(value, str) for value in among):
+                texts = frozenset(among)
+                return lambda values: not texts.isdisjoint(values.get(field, ()))
             return lambda values: _meet(values.get(field, ()), among)
         case Range(field):
             return lambda values: any(_within(each, wanted) for each in values.get(field, ()))

@@ -7,7 +7,6 @@ service. Ratios between two runs on one machine mean something; absolute figures
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import random
@@ -27,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adapters.embed.fit import pseudo_queries
-from benchmarks.openloop import Result, run
+from benchmarks.openloop import Result, offer
 from benchmarks.passages import passages
 from orchestrator.progress import encoding_bar, steps
 from orchestrator.settings import read
@@ -93,12 +92,12 @@ def _measure(folder: Path, queries: list[str], workers: int, rates: list[float] 
         table.add_column(column, justify="right")
     best: Result | None = None
     with _server(folder, workers):
-        asyncio.run(run(_PORT, "/v1/search", bodies[-2_000:], 100, 5, seed=0))
+        offer(_PORT, "/v1/search", bodies[-2_000:], 100, 5, seed=0)
         supply = cycle(bodies)
         for rate in rates or _rising(workers):
             for _ in range(_TRIES):
                 taken = list(islice(supply, int(rate * seconds * 1.5) + 10))
-                result = asyncio.run(run(_PORT, "/v1/search", taken, rate, seconds, seed=int(rate)))
+                result = offer(_PORT, "/v1/search", taken, rate, seconds, seed=int(rate))
                 table.add_row(*_row(result))
                 if held := _held(result):
                     best = result

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from fusion.ranking import DocId, FusedHit
 
 
-@dataclass(frozen=True, slots=True)
-class BoostedHit:
+class BoostedHit(Struct, frozen=True):
     """A fused hit with its final ``score``: ``fusion_score`` times the product of ``factors``."""
 
     fused: FusedHit

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
+
 DocId: TypeAlias = str
 
 
@@ -45,9 +47,8 @@ class Ranking:
             yield Hit(id_, rank, score)
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What one source gave to one fused hit. ``rank`` starts at 1; ``contribution`` is in units of the raw sum."""
+class Contribution(Struct, frozen=True):
+    """What one source gave to one hit. ``rank`` starts at 1; ``contribution`` is in units of the raw fusion sum."""
 
     rank: int
     score: float
@@ -55,8 +56,7 @@ class Contribution:
     contribution: float
 
 
-@dataclass(frozen=True, slots=True)
-class FusedHit:
+class FusedHit(Struct, frozen=True):
     """A document with its place among all sources.
 
     ``raw`` is the strategy's own sum; ``fusion_score`` is that in [0, 1], 1.0 being first in every source.

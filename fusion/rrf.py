@@ -38,17 +38,11 @@ class RRF:
         """
         # Floating-point addition is not associative: one order of summing makes the bytes the same every time.
         ordered = sorted(rankings, key=lambda ranking: ranking.source)
-        shares = {
-            ranking.source: [weights.get(ranking.source, 1.0) / (self.k + rank) for rank in range(1, len(ranking) + 1)]
-            for ranking in ordered
-        }
+        given = {ranking.source: self._contributions(ranking, weights) for ranking in ordered}
         raw: dict[DocId, float] = {}
-        for ranking in ordered:
-            for id_, share in zip(ranking.ids, shares[ranking.source], strict=True):
-                raw[id_] = raw.get(id_, 0.0) + share
-
-        places = {ranking.source: {id_: index for index, id_ in enumerate(ranking.ids)} for ranking in ordered}
-        best = _first(raw, limit, places.get("keyword", {}))
+        for of_source in given.values():
+            for id_, share in of_source.items():
+                raw[id_] = raw.get(id_, 0.0) + share.contribution
         ceiling = sum(weights.get(ranking.source, 1.0) for ranking in ordered) / (self.k + 1)
         return [
             FusedHit(
@@ -56,21 +50,20 @@ class RRF:
                 raw=raw[id_],
                 # Rounding may carry a document that is first everywhere one ulp past the ceiling.
                 fusion_score=min(raw[id_] / ceiling, 1.0) if ceiling > 0 else 0.0,
-                sources={
-                    ranking.source: _contribution(
-                        places[ranking.source].get(id_),
-                        ranking,
-                        weights.get(ranking.source, 1.0),
-                        shares[ranking.source],
-                    )
-                    for ranking in ordered
-                },
+                sources={source: of_source.get(id_) for source, of_source in given.items()},
             )
-            for id_ in best
+            for id_ in _first(raw, limit, given.get("keyword", {}))
         ]
 
+    def _contributions(self, ranking: Ranking, weights: Mapping[str, float]) -> dict[DocId, Contribution]:
+        weight = weights.get(ranking.source, 1.0)
+        return {
+            id_: Contribution(rank, score, weight, weight / (self.k + rank))
+            for rank, (id_, score) in enumerate(zip(ranking.ids, ranking.scores, strict=True), start=1)
+        }
 
-def _first(raw: Mapping[DocId, float], limit: int, keyword: Mapping[DocId, int]) -> list[DocId]:
+
+def _first(raw: Mapping[DocId, float], limit: int, keyword: Mapping[DocId, Contribution]) -> list[DocId]:
     """The ``limit`` best ids. Only the part that is kept, and what ties with its end, pays for the tie rule."""
     by_score = sorted(raw, key=raw.__getitem__, reverse=True)
     if not 0 < limit < len(by_score):
@@ -80,11 +73,5 @@ def _first(raw: Mapping[DocId, float], limit: int, keyword: Mapping[DocId, int])
         while end < len(by_score) and raw[by_score[end]] == raw[by_score[limit - 1]]:
             end += 1
     by_score = by_score[:end]
-    by_score.sort(key=lambda id_: (-raw[id_], keyword.get(id_, _UNRANKED), id_))
+    by_score.sort(key=lambda id_: (-raw[id_], keyword[id_].rank if id_ in keyword else _UNRANKED, id_))
     return by_score[:limit]
-
-
-def _contribution(index: int | None, ranking: Ranking, weight: float, shares: Sequence[float]) -> Contribution | None:
-    if index is None:
-        return None
-    return Contribution(index + 1, ranking.scores[index], weight, shares[index])

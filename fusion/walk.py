@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.float32]
+Masses = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +22,16 @@ class Adjacency:
 
     ``offsets`` has one entry more than there are nodes. ``weights``, parallel to ``targets``, sum to 1 in each
     row that is not empty. The arrays may be mapped from files; nothing here writes to them. For one thread at a time:
-    walks share ``scratch``.
+    walks share ``places``, where a walk numbers the nodes that it finds, and leaves -1 for every node behind it.
     """
 
     offsets: Ints
     targets: Ints
     weights: Floats
-    scratch: npt.NDArray[np.uint32] = field(init=False, repr=False, compare=False)
+    places: npt.NDArray[np.int32] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scratch", np.empty(len(self.offsets) - 1, np.uint32))
+        object.__setattr__(self, "places", np.full(len(self), -1, np.int32))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -50,8 +51,8 @@ class Walk:
 
     def __call__(
         self, graph: Adjacency, seeds: Ints, mass: Floats, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[Ints, Floats]:
-        """Where the walk is found: nodes, up, and the probability of each; they sum to 1.
+    ) -> tuple[Ints, Masses]:
+        """Where the walk is found: nodes, the seeds first, and the probability of each; they sum to 1.
 
         :param seeds: distinct nodes to start from and to return to.
         :param mass: parallel to ``seeds``, positive, of any sum.
@@ -59,64 +60,71 @@ class Walk:
         """
         nodes: Ints = np.asarray(seeds, dtype=np.int64)
         if len(nodes) == 0:
-            return nodes, np.zeros(0, np.float32)
-        restart = np.asarray(mass, dtype=np.float32)
-        nodes, restart = self._neighbourhood(graph, nodes, restart / restart.sum(), allowed)
-        rows, columns, weights = self._inner_edges(graph, nodes)
+            return nodes, np.zeros(0)
+        share = np.asarray(mass, np.float64)
+        share = share / share.sum()
+        try:
+            nodes = self._neighbourhood(graph, nodes, share, allowed)
+            rows, columns, weights = self._inner_edges(graph, nodes)
+        except BaseException:
+            graph.places.fill(-1)
+            raise
+        graph.places[nodes] = -1
+        restart = np.zeros(len(nodes))
+        restart[: len(share)] = share
         found = restart
         for _ in range(self.steps):
-            flow = np.bincount(columns, weights[...] * found[rows], minlength=len(nodes)).astype(np.float32)
-            lost = np.float32(1.0) - flow.sum()  # over edges that leave the neighbourhood, and dead ends
+            flow = np.bincount(columns, weights * found.take(rows), minlength=len(nodes))
+            lost = 1.0 - flow.sum()  # over edges that leave the neighbourhood, and dead ends
             found = self.follow * (flow + lost * restart) + (1 - self.follow) * restart
         return nodes, found
 
     def _neighbourhood(
-        self, graph: Adjacency, nodes: Ints, restart: Floats, allowed: npt.NDArray[np.bool_] | None
-    ) -> tuple[Ints, Floats]:
-        """The seeds and what is near them, sorted by node, with the restart mass of each (0 if no seed)."""
-        seeds, frontier, mass = nodes, nodes, restart
+        self, graph: Adjacency, seeds: Ints, mass: Masses, allowed: npt.NDArray[np.bool_] | None
+    ) -> Ints:
+        """The seeds and what is near them, the nearest first; numbered in ``graph.places``."""
+        nodes = frontier = seeds
+        graph.places[seeds] = np.arange(len(seeds))
         for _ in range(self.hops):
-            rows, targets, weights = self._edges(graph, frontier)
-            reached, place = np.unique(targets, return_inverse=True)
-            arrived = np.bincount(place, weights * mass[rows], minlength=len(reached))
-            _, known = _places(nodes, reached, graph.scratch)
-            new = ~known
+            rows, edges = self._edges(graph, frontier)
+            targets = graph.targets.take(edges)
+            new = graph.places.take(targets) < 0
             if allowed is not None:
-                new &= allowed[reached]
-            frontier, mass = reached[new], arrived[new].astype(np.float32)
+                new &= allowed.take(targets)
+            fresh = np.flatnonzero(new)
+            flow = graph.weights.take(edges.take(fresh)) * mass.take(rows.take(fresh))
+            frontier, mass = _sum_by_node(targets.take(fresh), flow, graph.places)
             room = self.cap - len(nodes)
             if len(frontier) > room:  # the most visited stay; ties by node, so that the same walk is the same
-                kept = np.sort(np.lexsort((frontier, -mass))[: max(room, 0)])
-                frontier, mass = frontier[kept], mass[kept]
+                graph.places[frontier] = -1
+                kept = np.lexsort((frontier, -mass))[: max(room, 0)]
+                frontier, mass = frontier.take(kept), mass.take(kept)
+            graph.places[frontier] = np.arange(len(nodes), len(nodes) + len(frontier))
             nodes = np.concatenate((nodes, frontier))
-        nodes = np.sort(nodes)
-        spread = np.zeros(len(nodes), np.float32)
-        spread[np.searchsorted(nodes, seeds)] = restart
-        return nodes, spread
+        return nodes
 
-    def _edges(self, graph: Adjacency, nodes: Ints) -> tuple[Ints, Ints, Floats]:
-        """Every edge out of ``nodes``: index into ``nodes``, target, weight."""
-        starts = graph.offsets[nodes].astype(np.int64)
-        counts = graph.offsets[nodes + 1].astype(np.int64) - starts
+    def _edges(self, graph: Adjacency, nodes: Ints) -> tuple[Ints, Ints]:
+        """Every edge out of ``nodes``: whose it is, as an index into ``nodes``, and where it stands in the graph."""
+        starts = graph.offsets.take(nodes)
+        counts = graph.offsets.take(nodes + 1) - starts
         counts[counts > self.fanout] = 0
-        ends = np.cumsum(counts)
         rows = np.repeat(np.arange(len(nodes)), counts)
-        edges = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
-        return rows, graph.targets[edges], graph.weights[edges]
+        return rows, np.arange(len(rows)) + (starts + counts - np.cumsum(counts)).take(rows)
 
     def _inner_edges(self, graph: Adjacency, nodes: Ints) -> tuple[Ints, Ints, Floats]:
-        """The edges that stay among ``nodes`` (sorted), with both ends as indices into it."""
-        rows, targets, weights = self._edges(graph, nodes)
-        columns, inner = _places(nodes, targets, graph.scratch)
-        return rows[inner], columns[inner], weights[inner]
+        """The edges that stay among ``nodes``, with both ends as indices into it."""
+        rows, edges = self._edges(graph, nodes)
+        columns = graph.places.take(graph.targets.take(edges))
+        inner = np.flatnonzero(columns >= 0)  # few: most edges of what is far from the seeds lead farther away
+        return rows.take(inner), columns.take(inner), graph.weights.take(edges.take(inner))
 
 
-def _places(nodes: Ints, wanted: Ints, table: npt.NDArray[np.uint32]) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Where in ``nodes`` each of ``wanted`` stands, and whether it does; all are below the length of ``table``.
-
-    A sparse set (Briggs, Torczon 1993): the table is not cleared first, so what is read from it is only believed
-    when ``nodes`` confirms it. Cheaper than a binary search, and its cost does not grow with the graph.
-    """
-    table[nodes] = np.arange(len(nodes), dtype=np.uint32)
-    places = np.minimum(table[wanted], len(nodes) - 1)
-    return places, nodes[places] == wanted
+def _sum_by_node(nodes: Ints, values: Masses, places: npt.NDArray[np.int32]) -> tuple[Ints, Masses]:
+    """Each node once, and the sum of its values. By writing into ``places`` and reading what stayed: no sorting."""
+    order = np.arange(len(nodes))
+    places[nodes] = order  # of a node that stands twice, the last
+    last = np.flatnonzero(places.take(nodes) == order)
+    distinct = nodes.take(last)
+    places[distinct] = np.arange(len(distinct))
+    sums = np.bincount(places.take(nodes), values, minlength=len(distinct))
+    return distinct, sums.astype(np.float64, copy=False)

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from adapters.document import Metadatum
 from adapters.filter import Filter
+from fusion import Contribution
 
 Mode: TypeAlias = Literal["auto", "hybrid", "vector", "graph", "keyword"]
 Source: TypeAlias = Literal["vector", "graph", "keyword"]
@@ -55,15 +56,6 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = {}
 
 
-class SourceShare(Struct, frozen=True):
-    """What one source gave to a hit; ``rank`` starts at 1, ``contribution`` is in units of the raw fusion sum."""
-
-    rank: int
-    score: float
-    weight: float
-    contribution: float
-
-
 class SearchHit(Struct, frozen=True):
     """One document. ``sources`` has every source that answered, null where it did not return the document."""
 
@@ -76,7 +68,7 @@ class SearchHit(Struct, frozen=True):
     metadata: dict[str, Metadatum]
     score: float
     fusion_score: float
-    sources: Mapping[str, SourceShare | None]
+    sources: Mapping[str, Contribution | None]
     boosts: Mapping[str, float]
 
 

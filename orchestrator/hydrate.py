@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from adapters import Record
 from adapters.document import fields
 from adapters.filter import Filter, predicate
-from fusion import BoostedHit, Contribution, DocId
-from orchestrator.contract import SearchHit, SourceShare
+from fusion import BoostedHit, DocId
+from orchestrator.contract import SearchHit
 
 _log = logging.getLogger(__name__)
 
@@ -55,12 +55,6 @@ def _hit(hit: BoostedHit, record: Record) -> SearchHit:
         metadata=document.metadata,
         score=hit.score,
         fusion_score=hit.fused.fusion_score,
-        sources={source: _share(given) for source, given in hit.fused.sources.items()},
+        sources=hit.fused.sources,
         boosts=hit.factors,
     )
-
-
-def _share(given: Contribution | None) -> SourceShare | None:
-    if given is None:
-        return None
-    return SourceShare(given.rank, given.score, given.weight, given.contribution)

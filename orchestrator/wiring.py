@@ -58,7 +58,7 @@ class Service:
 
     def tidy(self, progress: Callable[[str], None]) -> None:
         """What is worth doing after a bulk of writes: one segment, priors and a query table that know the corpus."""
-        if self.library.current().catalog.scattered():
+        if self.library.scattered():
             progress("one segment")
             self.library.optimize()
         if self.library.generation() > self.centrality.generation:

@@ -6,6 +6,7 @@ Some 50 times faster than the model, and less good on long queries.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,8 @@ from adapters.port import Matrix, Vector
 
 MAX_TOKENS = 64
 """Tokens of a query that are read."""
+_WORDS = 16_384
+"""Words remembered: some 3 MB."""
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -85,7 +88,8 @@ class QueryTable:
             return None
         try:
             header = msgspec.json.decode(head, type=_Header)
-            content = np.memmap(path, np.uint8, mode="r", offset=len(head))
+            # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
+            content = np.asarray(np.memmap(path, np.uint8, mode="r", offset=len(head)))
             scales, rows = content[: 4 * header.rows], content[4 * header.rows :]
             return cls(
                 header.identity,
@@ -98,7 +102,19 @@ class QueryTable:
             raise Unavailable(f"{path} is damaged, remove it: {error}") from error
 
 
-def token_ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Word pieces of a query, without marks."""
-    ids: list[int] = tokenizer.encode(text[: 16 * MAX_TOKENS], add_special_tokens=False).ids
-    return ids
+class WordPieces:
+    """Word pieces of queries. A word's are remembered: the tokenizer takes longer than all that follows it.
+
+    Word by word is the same as at once, for this family of tokenizers never joins what white space parts.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._of = lru_cache(maxsize=_WORDS)(self._split)
+
+    def ids(self, text: str) -> list[int]:
+        """The pieces of a query's first 1,024 characters, without marks."""
+        return [id_ for word in text[: 16 * MAX_TOKENS].split() for id_ in self._of(word)]
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)

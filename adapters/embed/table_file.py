@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from adapters import files
-from adapters.embed.table import QueryTable, token_ids
+from adapters.embed.table import QueryTable, WordPieces
 from adapters.port import Vector
 
 LEAST_AGREEMENT = 0.4
@@ -22,7 +22,7 @@ class TableFile:
 
     def __init__(self, path: Path, tokenizer: Tokenizer, space: str) -> None:
         self.path = path
-        self._tokenizer = tokenizer
+        self._pieces = WordPieces(tokenizer)
         self._space = space
         self._stamp: tuple[int, int] | None = None
         self.table: QueryTable | None = None
@@ -42,4 +42,4 @@ class TableFile:
         """The query's vector, in well under a millisecond; ``None`` if there is no table, or nothing to go by."""
         if self.table is None:
             return None
-        return self.table.encode(token_ids(self._tokenizer, text))
+        return self.table.encode(self._pieces.ids(text))

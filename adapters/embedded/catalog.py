@@ -35,6 +35,7 @@ class Catalog:
         self.segments = tuple(segments)
         self.live: Flags = ~dead
         self.bases = np.cumsum([0, *(len(segment) for segment in segments)])
+        self._starts: list[int] = self.bases.tolist()
         self.docnos: npt.NDArray[np.int64] = np.concatenate(
             [np.zeros(0, np.int64), *(segment.docnos for segment in segments)]
         )
@@ -57,7 +58,7 @@ class Catalog:
 
     def locate(self, position: int) -> tuple[Segment, int]:
         """The segment and the row there."""
-        index = int(np.searchsorted(self.bases, position, side="right")) - 1
+        index = int(self.bases.searchsorted(position, side="right")) - 1
         return self.segments[index], position - int(self.bases[index])
 
     def record(self, position: int) -> Record:
@@ -67,15 +68,25 @@ class Catalog:
 
     def position(self, key: tuple[str, str, str]) -> int | None:
         """Where the living document of this key stands."""
+        place = self._find(key)
+        return None if place is None else self._starts[place[0]] + place[1]
+
+    def find(self, key: tuple[str, str, str]) -> tuple[Segment, int] | None:
+        """The segment and the row of the living document of this key."""
+        place = self._find(key)
+        return None if place is None else (self.segments[place[0]], place[1])
+
+    def _find(self, key: tuple[str, str, str]) -> tuple[int, int] | None:
+        """The newest segment that holds the key alive, and the row there."""
         for index in range(len(self.segments) - 1, -1, -1):
             row = self.segments[index].row(key)
-            if row is not None and self.live[position := int(self.bases[index]) + row]:
-                return position
+            if row is not None and self.live[self._starts[index] + row]:
+                return index, row
         return None
 
     def positions(self, docnos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Where these document numbers stand; each must be held here."""
-        return np.searchsorted(self.docnos, docnos)
+        return self.docnos.searchsorted(docnos)
 
     def mask(self, wanted: Filter) -> Mask:
         """The living positions that pass a filter in normal form."""

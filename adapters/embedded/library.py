@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio.to_thread
 import msgspec
@@ -25,6 +25,7 @@ from adapters.embedded import segment
 from adapters.embedded.catalog import Catalog
 from adapters.embedded.columns import Flags
 from adapters.embedded.manifest import Manifest
+from adapters.embedded.part import Change, Part
 from adapters.embedded.segment import Segment, Stored
 from adapters.errors import Unavailable
 from adapters.filter import Filter
@@ -34,34 +35,8 @@ from fusion import DocId
 T = TypeVar("T")
 Key = tuple[str, str, str]
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a version has that the one before had not: document numbers added, and numbers gone."""
-
-    added: Sequence[int]
-    removed: Sequence[int]
-
-
-class Part(Protocol[T]):
-    """An index over the catalog: how its files are made, and how they are opened."""
-
-    name: str
-    """Its folder."""
-    version: str
-    """Recipe of its files in a word: part of the index version."""
-
-    def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:
-        """Fill the empty folder ``target`` for ``catalog``, from ``previous`` and ``change`` where there is one."""
-        ...
-
-    def open(self, folder: Path, catalog: Catalog) -> T:
-        """Map what :meth:`build` made."""
-        ...
-
-    def count(self, index: T, catalog: Catalog) -> int:
-        """How many documents an opened index holds."""
-        ...
+_PIECES = 2
+"""A large one and what was written since: so many cost a search next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +103,10 @@ class Library:
         catalog = self._snapshot.catalog
         found = {}
         for id_ in ids:
-            position = catalog.position((scope.tenant, scope.environment, id_))
-            if position is not None:
-                found[id_] = catalog.record(position)
+            place = catalog.find((scope.tenant, scope.environment, id_))
+            if place is not None:
+                segment_, row = place
+                found[id_] = segment_.record(row)
         return found
 
     def sample(self, count: int) -> list[Entry]:
@@ -182,19 +158,33 @@ class Library:
             self._publish(kept, dead, added, Change([row.docno for row in added], removed))
             return self._snapshot.manifest.version
 
+    def scattered(self) -> bool:
+        """Whether :meth:`optimize` would make searches faster by more than it costs."""
+        snapshot = self._snapshot
+        if snapshot.manifest.optimized or not snapshot.opened:
+            return False
+        return snapshot.catalog.scattered() or any(part.pieces(snapshot.index(part)) > _PIECES for part in self._parts)
+
     def optimize(self) -> None:
-        """Merge all segments into one without dead rows: the fastest to search. Nothing is lost or added."""
+        """One segment without dead rows, every part in one piece: the fastest to search. Nothing is lost or added."""
         with files.exclusive(self._folder / "lock"), self._opening:
             self.refresh()
             catalog = self._snapshot.catalog
-            if len(catalog.segments) > 1 or catalog.count < len(catalog):
-                self._publish(0, ~catalog.live, [], Change([], []))
+            if self._snapshot.manifest.optimized or not len(catalog):
+                return
+            whole = len(catalog.segments) == 1 and catalog.count == len(catalog)
+            self._publish(1 if whole else 0, ~catalog.live, [], Change([], []), optimized=True)
 
-    def _publish(self, kept: int, dead: Flags, added: Sequence[Stored], change: Change) -> None:
+    def _publish(
+        self, kept: int, dead: Flags, added: Sequence[Stored], change: Change, optimized: bool = False
+    ) -> None:
         """The next version: the first ``kept`` segments as they are, all later rows that live and ``added`` in one."""
         manifest = self._snapshot.manifest
         draft = msgspec.structs.replace(
-            manifest, version=manifest.version + 1, next_docno=manifest.next_docno + len(added)
+            manifest,
+            version=manifest.version + 1,
+            next_docno=manifest.next_docno + len(added),
+            optimized=optimized,
         )
         for leftover in self._folder.glob(f"*/{draft.name}*"):  # of a writer that died here
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()

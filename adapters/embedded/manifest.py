@@ -20,6 +20,8 @@ class Manifest(msgspec.Struct, frozen=True):
     segments: tuple[str, ...] = ()
     next_docno: int = 0
     documents: int = 0
+    optimized: bool = False
+    """Nothing was written since everything was put into one piece."""
 
     @property
     def name(self) -> str:

@@ -47,7 +47,7 @@ class Segment:
             len(self.keys), -1
         )
         self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
-        self._ends: npt.NDArray[np.int64] = np.load(folder / "ends.npy")
+        self._ends = array("q", np.load(folder / "ends.npy").tobytes())  # read one by one, which numpy is slow at
         self.ids = [id_ for _, _, id_ in self.keys]
         self._rows = {key: row for row, key in enumerate(self.keys)}
         with (folder / "records.bin").open("rb") as file:

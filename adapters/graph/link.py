@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.graph.names import MAX_WORDS, is_stopword, words
@@ -38,20 +38,28 @@ def link(query: str, nodes: Mapping[str, int], frequency: Mapping[str, int], pas
     seeds: dict[int, float] = {}
     covered = 0.0
     common = max(_COMMON_SHARE * passages, _COMMON_LEAST)
-    for length in range(min(MAX_WORDS, len(tokens)), 0, -1):
-        for start in range(len(tokens) - length + 1):
-            span = slice(start, start + length)
-            node = nodes.get(" ".join(tokens[span]))
-            if node is None or not all(free[span]):
-                continue
-            if length == 1 and not _telling(tokens[start], frequency, common):
-                continue
-            mass = sum(idf[span])
-            seeds[node] = seeds.get(node, 0.0) + mass**3
-            free[span] = [False] * length
-            covered += mass
+    for negative_length, start, node in sorted(_spans(tokens, nodes)):
+        span = slice(start, start - negative_length)
+        if not all(free[span]):
+            continue
+        if negative_length == -1 and not _telling(tokens[start], frequency, common):
+            continue
+        mass = sum(idf[span])
+        seeds[node] = seeds.get(node, 0.0) + mass**3
+        free[span] = [False] * -negative_length
+        covered += mass
     total = sum(idf)
     return Linked(seeds, covered / total if total else 0.0)
+
+
+def _spans(tokens: Sequence[str], nodes: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Every span that is a name: its length, negated so that the longest sorts first, its start, its node."""
+    for start in range(len(tokens)):
+        name = ""
+        for length, token in enumerate(tokens[start : start + MAX_WORDS], start=1):
+            name = f"{name} {token}" if name else token
+            if (node := nodes.get(name)) is not None:
+                yield -length, start, node
 
 
 def _telling(word: str, frequency: Mapping[str, int], common: float) -> bool:

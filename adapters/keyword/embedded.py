@@ -45,8 +45,8 @@ class KeywordPart:
     version = analysis.VERSION
 
     def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:
-        """Delete what is gone from the version before, add what is new."""
-        if previous is None:
+        """Delete what is gone from the version before, add what is new; everything anew, if nothing is."""
+        if previous is None or not (change.added or change.removed):
             added = catalog.docnos[catalog.live]
         else:
             added = np.asarray(change.added, np.int64)
@@ -80,6 +80,10 @@ class KeywordPart:
         del catalog
         return int(index.num_docs)
 
+    def pieces(self, index: tantivy.Searcher) -> int:
+        """Tantivy's own segments."""
+        return int(index.num_segments)
+
 
 class EmbeddedKeyword:
     """The keyword source of a library that keeps a :class:`KeywordPart`."""
@@ -101,12 +105,11 @@ class EmbeddedKeyword:
         hits = searcher.search(_query(asked, None if everyone else query.filter), query.depth, count=False).hits
         docnos = np.asarray(searcher.fast_field_values("docno", [address for _, address in hits]), np.int64)
         positions = snapshot.catalog.positions(docnos).tolist()
-        scores = [score for score, _ in hits]
-        best = sorted(range(len(scores)), key=lambda index: (-scores[index], positions[index]))
+        best = sorted((-score, position) for (score, _), position in zip(hits, positions, strict=True))
         return Ranking(
             "keyword",
-            snapshot.catalog.ids([positions[index] for index in best]),
-            tuple([scores[index] for index in best]),
+            snapshot.catalog.ids([position for _, position in best]),
+            tuple([-negative for negative, _ in best]),
         )
 
 

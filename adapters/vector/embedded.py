@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import faiss
@@ -62,6 +63,10 @@ class VectorPart:
         held += sum(len(segment.vectors) for segment in catalog.segments if segment.name not in index)
         return int(held - (len(catalog) - catalog.count))
 
+    def pieces(self, index: _Graphs) -> int:  # noqa: ARG002
+        """One for each segment, which the catalog knows."""
+        return 1
+
 
 class EmbeddedVector:
     """The vector source of a library that keeps a :class:`VectorPart`."""
@@ -106,10 +111,10 @@ def _search(
     allowed = len(segment) if flags is None else int(flags.sum())
     rows: npt.NDArray[np.int64] | None = None
     if graph is not None and allowed > max(_EXACT_SHARE * len(segment), depth):
-        parameters = faiss.SearchParametersHNSW(efSearch=max(_EF_SEARCH, depth))
+        parameters = _parameters(max(_EF_SEARCH, depth))
         if flags is not None:
             bitmap = np.packbits(flags, bitorder="little")
-            parameters.sel = faiss.IDSelectorBitmap(bitmap)
+            parameters = faiss.SearchParametersHNSW(efSearch=max(_EF_SEARCH, depth), sel=faiss.IDSelectorBitmap(bitmap))
         faiss.omp_set_num_threads(1)  # of this thread: a second one would spin beside us, for nothing
         _, found = graph.search(vector[np.newaxis], depth, params=parameters)
         rows = found[0][found[0] >= 0]
@@ -122,6 +127,11 @@ def _search(
     else:
         best = np.arange(len(scores))
     return base + (best if rows is None else rows[best]), scores[best]
+
+
+@lru_cache(maxsize=64)
+def _parameters(ef: int) -> faiss.SearchParametersHNSW:
+    return faiss.SearchParametersHNSW(efSearch=ef)
 
 
 def _graph(vectors: npt.NDArray[np.float32]) -> faiss.IndexHNSWSQ:

@@ -7,7 +7,6 @@ import pytest
 from adapters import Document, Record, Scope, Sensitivity
 from adapters.filter import access
 from fusion import BoostedHit, Contribution, FusedHit
-from orchestrator.contract import SourceShare
 from orchestrator.hydrate import hydrate
 
 WANTED = access(Scope("t", "e"), "normal")
@@ -27,7 +26,7 @@ def test_hits_carry_their_document_and_their_provenance() -> None:
     ((hit,), withheld) = hydrate(ranked("a"), {"a": held("a")}, WANTED)
     assert (hit.id, hit.text, hit.score, hit.fusion_score, withheld) == ("a", "text a", 0.55, 0.5, 0)
     assert hit.boosts == {"centrality": 1.1}
-    assert hit.sources == {"keyword": SourceShare(1, 2.5, 1.0, 1 / 61), "vector": None}
+    assert hit.sources == {"keyword": Contribution(1, 2.5, 1.0, 1 / 61), "vector": None}
 
 
 def test_what_a_source_should_not_have_returned_does_not_leave(caplog: pytest.LogCaptureFixture) -> None:

@@ -92,6 +92,22 @@ def test_optimizing_makes_one_segment_and_changes_nothing_else(open_library: Ope
     assert library.generation() == version
 
 
+def test_a_keyword_index_in_many_pieces_is_scattered_until_it_is_put_into_one(tmp_path: Path) -> None:
+    part = KeywordPart()
+    library = Library(tmp_path / "index", (part,), "test-1")
+    library.write_now([entry(str(n)) for n in range(100)])
+    assert library.scattered() is False
+    for n in range(3):
+        library.write_now([entry(f"later {n}")])
+    assert part.pieces(library.current().index(part)) > 2
+    assert library.current().catalog.scattered() is False
+    assert library.scattered() is True
+    library.optimize()
+    assert part.pieces(library.current().index(part)) == 1
+    assert library.scattered() is False
+    assert ids(library) == {*(str(n) for n in range(100)), *(f"later {n}" for n in range(3))}
+
+
 def test_what_no_version_names_is_removed(open_library: Open, tmp_path: Path) -> None:
     library = open_library()
     for n in range(6):
