@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol, TypeAlias
@@ -48,24 +49,46 @@ class Encoding:
         self._memo: Memo[str, Vector] = Memo(memo_entries)
         self._pending: dict[str, asyncio.Future[Vector]] = {}
 
-    async def encode(self, text: str, in_flight: int) -> Encoded:
-        """The vector of ``text``, given how many requests are in flight, this one included."""
-        began = perf_counter()
-        known = text in self._pending or self._memo.get(text) is not None
-        if self._policy == "table" or (self._policy == "adaptive" and in_flight >= self._busy and not known):
-            guess = self._table.encode(text)
-            if guess is not None:
-                return Encoded(guess, "table", (perf_counter() - began) * 1_000)
-        vector = await self._by_model(text)
-        return Encoded(vector, "model", (perf_counter() - began) * 1_000)
+    def encode(self, text: str, in_flight: int) -> Coroutine[None, None, Encoded]:
+        """The vector of ``text``, given how many requests are in flight, this one included.
 
-    async def _by_model(self, text: str) -> Vector:
+        Who encodes is decided by the call itself and not when it is awaited: whoever asks the same a moment later
+        finds the model at work on it, and takes its answer too.
+        """
+        known = text in self._pending or self._memo.get(text) is not None
+        if self._policy == "model" or (self._policy == "adaptive" and (known or in_flight < self._busy)):
+            self._start(text)
+            return self._by_model(text)
+        return self._by_table(text)
+
+    async def _by_table(self, text: str) -> Encoded:
+        began = perf_counter()
+        guess = self._table.encode(text)
+        if guess is None:
+            return await self._by_model(text)
+        return Encoded(guess, "table", (perf_counter() - began) * 1_000)
+
+    async def _by_model(self, text: str) -> Encoded:
         """What the model says, once for however many ask at the same time; who gives up leaves the others theirs."""
+        began = perf_counter()
         vector = self._memo.get(text)
         if vector is None:
-            if (task := self._pending.get(text)) is None:
-                task = self._pending[text] = asyncio.ensure_future(self._model.encode(text))
-                task.add_done_callback(lambda _: self._pending.pop(text))
-            vector = await asyncio.shield(task)
-            self._memo.put(text, vector)
-        return vector
+            vector = await asyncio.shield(self._start(text))
+        return Encoded(vector, "model", (perf_counter() - began) * 1_000)
+
+    def _start(self, text: str) -> asyncio.Future[Vector]:
+        """The model at work on a text, or done with it."""
+        if (vector := self._memo.get(text)) is not None:
+            done: asyncio.Future[Vector] = asyncio.get_running_loop().create_future()
+            done.set_result(vector)
+            return done
+        if (task := self._pending.get(text)) is None:
+            task = self._pending[text] = asyncio.ensure_future(self._model.encode(text))
+            task.add_done_callback(lambda ended: self._finish(text, ended))
+        return task
+
+    def _finish(self, text: str, ended: asyncio.Future[Vector]) -> None:
+        """In one step from being computed to being remembered. A failure is for those who wait."""
+        del self._pending[text]
+        if not ended.cancelled() and ended.exception() is None:
+            self._memo.put(text, ended.result())

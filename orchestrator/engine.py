@@ -127,13 +127,14 @@ class Engine:
                 return await retriever.search(query)
 
         async def encode_and_ask() -> Ranking:
-            encoded = await self._encoding.encode(query.text, request.in_flight)
+            encoded = await encoding
             request.encoder = encoded.by
             watch.note(f"embed_{encoded.by}", encoded.ms)
             with watch.stage(source):
                 return await retriever.search(replace(query, vector=encoded.vector))
 
         if source == "vector" and query.vector is None:
+            encoding = self._encoding.encode(query.text, request.in_flight)
             return encode_and_ask
         return ask
 

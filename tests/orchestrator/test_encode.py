@@ -82,6 +82,27 @@ async def test_who_asks_the_same_at_the_same_time_gets_the_same_from_one_run_of_
     assert model.asked == ["text"]
 
 
+async def test_who_asks_the_same_joins_before_the_first_has_begun_to_wait() -> None:
+    made, model = encoding("adaptive")
+    first, second = made.encode("text", 1), made.encode("text", 99)
+    assert {(await second).by, (await first).by} == {"model"}
+    assert model.asked == ["text"]
+
+
+async def test_a_failure_is_for_those_who_wait_and_is_not_remembered() -> None:
+    class Failing(Counting):
+        async def encode(self, text: str) -> np.ndarray:
+            await super().encode(text)
+            raise RuntimeError("no")
+
+    model = Failing()
+    made = Encoding(model, Table(), "adaptive", busy=3, memo_entries=10)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no"):
+            await made.encode("text", 1)
+    assert model.asked == ["text", "text"]
+
+
 async def test_who_gives_up_leaves_the_others_theirs() -> None:
     gate, asked = anyio.Event(), anyio.Event()
 
