@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,18 @@ from adapters.document import Record, Scope
 from adapters.filter import Filter
 from fusion import DocId, Ranking
 
+Centrality: TypeAlias = Literal["pagerank", "degree", "betweenness", "harmonic", "none"]
+"""A measure by the name that networkx gives it."""
+
 Vector: TypeAlias = npt.NDArray[np.float32]
 """Shape (dimension,), of unit length."""
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 """Shape (count, dimension), rows of unit length."""
+
+
+Key: TypeAlias = tuple[str, str, str]
+"""(tenant, environment, id): what a document is known by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +57,14 @@ class Retriever(Protocol):
 
 
 class DocumentReader(Protocol):
-    """Whoever holds the documents themselves."""
+    """Whoever holds the documents themselves. Raises :class:`AdapterError` and nothing else."""
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """The records that exist, by id; the others are left out."""
+        ...
+
+    async def counts(self, field: str, wanted: Filter) -> Mapping[str, int]:
+        """How many documents that pass ``wanted`` (in normal form) have each text value of a field."""
         ...
 
 
@@ -73,14 +84,78 @@ class Priors(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """What became of a write: the generation that shows it, and who does not hold what of it, with the reason.
+
+    ``missing``, by store: all of it, so far. It is not lost: it is on disk, and the store is given it when it can be
+    reached again. ``refused``, by document and store: what a store will not have, so that it is not tried again.
+    """
+
+    generation: int
+    missing: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
+
+
 class Writer(Protocol):
-    """A store that takes documents. A call is all or nothing, and may be made again with the same effect."""
+    """What takes documents. A call may be made again with the same effect."""
 
-    async def write(self, upserts: Sequence[Entry], deletes: Iterable[tuple[str, str, str]]) -> int:
-        """Add or replace, and delete by (tenant, environment, id); the store's generation that shows it.
+    async def write(self, upserts: Sequence[Entry], deletes: Iterable[Key]) -> Acknowledgement:
+        """Add or replace, and delete.
 
-        When this returns, the change is on disk and every later search of this process sees it.
+        When this returns, the change is on disk, and every later search sees it in every store that is not missing.
+
+        :raises AdapterError: if nothing was written.
         """
+        ...
+
+
+class Store(Protocol):
+    """One of several copies of the documents, kept by a server of its own."""
+
+    async def prepare(self) -> None:
+        """Make the index where there is none.
+
+        :raises VersionMismatch: if there is one that another encoder or analyser built.
+        :raises AdapterError: if the server cannot do it.
+        """
+        ...
+
+    async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:
+        """Add or replace, then delete; searches see it when this returns. Writes come in the order of their version.
+
+        May be called again with what was applied before, wholly or in part: the outcome is the same.
+
+        :raises AdapterError: if not all of it was applied.
+        """
+        ...
+
+    async def count(self) -> int:
+        """How many documents it holds, of all scopes."""
+        ...
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        ...
+
+
+class Server(Retriever, Store, Protocol):
+    """A source that is its own store, on a server."""
+
+    async def version(self) -> str:
+        """What the server says it is: the cheapest question there is."""
+        ...
+
+    async def clock(self) -> float | None:
+        """Its time in seconds since the epoch; ``None`` where it cannot be asked."""
+        ...
+
+
+class CentralityJob(Protocol):
+    """A graph that computes and keeps its documents' centralities."""
+
+    async def compute_centralities(self, measure: Centrality) -> None:
+        """Compute by name, for all scopes; takes as long as it takes."""
         ...
 
 

@@ -30,7 +30,7 @@ from benchmarks.openloop import Result, offer
 from benchmarks.passages import passages
 from orchestrator.progress import encoding_bar, steps
 from orchestrator.settings import read
-from orchestrator.wiring import open_service
+from orchestrator.wiring import opened
 
 _ROOT = Path(__file__).parent / ".data"
 _PORT = 18_080
@@ -64,16 +64,16 @@ def _build(folder: Path, wanted: int) -> list[str]:
         documents = passages(wanted)
         if len(documents) < wanted:
             _console.print(f"[yellow]this machine has {len(documents):,} passages, not {wanted:,}[/yellow]")
-        service = open_service(read(data_dir=folder))
         began = time.monotonic()
 
         async def index() -> None:
-            with encoding_bar(_console, len(documents)) as advance:
-                await service.writer.index(documents, service.caller.scope, advance)
+            async with opened(read(data_dir=folder)) as service:
+                with encoding_bar(_console, len(documents)) as advance:
+                    await service.writer.index(documents, service.caller.scope, advance)
+                with steps(_console, "one segment, and the query table") as step:
+                    await service.tidy(step)
 
         anyio.run(index)
-        with steps(_console, "one segment, and the query table") as step:
-            service.tidy(step)
         _console.print(f"indexed {len(documents):,} passages in {time.monotonic() - began:.0f} s")
         made = pseudo_queries([d.title for d in documents], [d.text for d in documents], limit=60_000)
         distinct = list(dict.fromkeys(query for query in made if 2 <= len(query.split()) <= 12))

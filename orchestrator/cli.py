@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TypeVar
 
 import anyio
 import msgspec
@@ -17,9 +17,10 @@ from rich.markup import escape
 from adapters import AdapterError, Document
 from orchestrator import settings as settings_
 from orchestrator.complaint import complaint
-from orchestrator.contract import SearchRequest
+from orchestrator.contract import SearchRequest, SearchResponse
 from orchestrator.doctor import examine
 from orchestrator.indexing import beir, lines
+from orchestrator.indexing.writer import Progress
 from orchestrator.outcome import AllSourcesFailed
 from orchestrator.plan import BadRequest
 from orchestrator.progress import encoding_bar, steps
@@ -27,7 +28,7 @@ from orchestrator.serving import NotLoopback, ensure_free, serve_http
 from orchestrator.settings import Settings, SettingsError
 from orchestrator.show import explain as show_explanation
 from orchestrator.show import show
-from orchestrator.wiring import Service, open_service
+from orchestrator.wiring import Service, opened
 
 main = typer.Typer(
     help="Search over vectors, a knowledge graph and keywords at once.",
@@ -42,6 +43,7 @@ _SHOWN_ERRORS = 20
 _PATIENCE_MS = 10_000
 """A person at a terminal waits for a cold start rather than for half an answer."""
 
+T = TypeVar("T")
 Port = Annotated[int, typer.Option(min=1, max=65_535)]
 
 
@@ -67,9 +69,19 @@ def _patient(chosen: Settings) -> Settings:
     return chosen.model_copy(update={"source_timeout_ms": _PATIENCE_MS})
 
 
-def _tidy(service: Service) -> None:
+async def _tidy(service: Service) -> None:
     with steps(_err, "tidying") as step:
-        service.tidy(step)
+        await service.tidy(step)
+
+
+def _with_service(chosen: Settings, work: Callable[[Service], Awaitable[T]]) -> T:
+    """Do something with the service, opened and closed on one event loop."""
+
+    async def run() -> T:
+        async with opened(chosen) as service:
+            return await work(service)
+
+    return anyio.run(run)
 
 
 @main.command()
@@ -83,10 +95,13 @@ def demo(
     with _told():
         if serve:
             ensure_free("127.0.0.1", port)  # before the minute of work, not after it
-        service = open_service(_patient(settings_.read()))
-        anyio.run(run.prepare, service, _out)
-        anyio.run(run.answer, service, _out)
-        _tidy(service)
+
+        async def show_it(service: Service) -> None:
+            await run.prepare(service, _out)
+            await run.answer(service, _out)
+            await _tidy(service)
+
+        _with_service(_patient(settings_.read()), show_it)
         if serve:
             _out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
             _out.print(run.example(port), soft_wrap=True, highlight=False, markup=False)
@@ -115,22 +130,27 @@ def index(
     with _told():
         chosen = settings_.read()
         with _documents(path, chosen, refusals) as (documents, total):
-            service = open_service(chosen)
 
-            async def run() -> int:
+            async def take(service: Service) -> tuple[Progress, int]:
                 with encoding_bar(_err, total) as advance:
-                    return (await service.writer.index(documents, service.caller.scope, advance)).indexed
+                    done = await service.writer.index(documents, service.caller.scope, advance)
+                await _tidy(service)
+                return done, await service.count()
 
-            indexed = anyio.run(run)
-        _tidy(service)
-        held = service.library.current().catalog.count
+            done, held = _with_service(chosen, take)
     if as_json:
-        report = {"indexed": indexed, "rejected": refusals.count, "documents": held, "errors": refusals.first}
+        report = {"indexed": done.indexed, "rejected": refusals.count, "documents": held, "errors": refusals.first}
+        if done.missing or done.refused:
+            report |= {"missing": done.missing, "refused": {key[-1]: why for key, why in done.refused.items()}}
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     else:
         refusals.tell()
-        _out.print(f"{indexed} indexed, {refusals.count} rejected; the index holds {held} documents")
-    raise typer.Exit(1 if refusals.count else 0)
+        for store, reason in done.missing.items():
+            _err.print(f"[red]{escape(store)} does not hold all of it yet: {escape(reason)}[/red]", soft_wrap=True)
+        for (*_, id_), reasons in done.refused.items():
+            _err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
+        _out.print(f"{done.indexed} indexed, {refusals.count} rejected; the index holds {held} documents")
+    raise typer.Exit(1 if refusals.count or done.missing or done.refused else 0)
 
 
 @main.command()
@@ -154,8 +174,11 @@ def search(
         if collection:
             asked["collections"] = collection
         request = msgspec.convert(asked, SearchRequest)
-        service = open_service(_patient(settings_.read()))
-        answer = anyio.run(service.engine.search, request, service.caller, "cli")
+
+        async def ask(service: Service) -> SearchResponse:
+            return await service.engine.search(request, service.caller, "cli")
+
+        answer = _with_service(_patient(settings_.read()), ask)
     if as_json:
         sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
         return
@@ -167,14 +190,14 @@ def search(
 def tidy() -> None:
     """Merge segments, compute centralities, fit the query table: for after many writes over HTTP."""
     with _told():
-        _tidy(open_service(settings_.read()))
+        _with_service(settings_.read(), _tidy)
 
 
 @main.command()
 def doctor() -> None:
     """Look at everything that the settings name, and say what to do about what is not well."""
     with _told():
-        findings = list(examine(settings_.read()))
+        findings = anyio.run(examine, settings_.read())
     for finding in findings:
         mark = "[green]ok[/green]  " if finding.well else "[red]fail[/red]"
         advice = f" -> {finding.advice}" if finding.advice else ""

@@ -123,29 +123,36 @@ class SearchResponse(Struct, frozen=True, kw_only=True):
 
 
 class LineOutcome(Struct, frozen=True, omit_defaults=True):
-    """What became of one line of a bulk request; lines are counted from 1."""
+    """What became of one line of a bulk request; lines are counted from 1.
+
+    ``incomplete``: the stores that ``missing`` names do not hold it, with the reason. It is on disk, and what could not
+    be delivered is delivered later; what a store refused is not.
+    """
 
     line: int
-    status: Literal["indexed", "rejected"]
+    status: Literal["indexed", "incomplete", "rejected"]
     id: str | None = None
     error: str | None = None
+    missing: Mapping[str, str] = {}
 
 
 class BulkResponse(Struct, frozen=True):
     """The answer to ``POST /v1/documents``: good lines are kept, whatever stands between them."""
 
     indexed: int
+    incomplete: int
     rejected: int
     generation: int
     lines: tuple[LineOutcome, ...]
 
 
-class DeleteResponse(Struct, frozen=True):
-    """The answer to ``DELETE /v1/documents/{id}``."""
+class DeleteResponse(Struct, frozen=True, omit_defaults=True):
+    """The answer to ``DELETE /v1/documents/{id}``; ``missing`` as in :class:`LineOutcome`."""
 
     id: str
     deleted: bool
     generation: int
+    missing: Mapping[str, str] = {}
 
 
 class CollectionCount(Struct, frozen=True):

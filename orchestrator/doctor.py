@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from time import time
 
 from adapters import AdapterError
+from adapters.port import Server
 from orchestrator.settings import Settings
-from orchestrator.wiring import Service, open_service
+from orchestrator.wiring import Service, opened
+
+_SKEW_S = 1.0
+"""Seconds: versions of writes are times, so clocks that differ by more may let an older write win."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +27,23 @@ class Finding:
     advice: str = ""
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
-    """Look at everything that the settings name, one finding at a time."""
-    yield _folder("data folder", settings.data_dir, "TRIVIUM_DATA_DIR")
-    yield _folder("model folder", settings.model_dir, "TRIVIUM_MODEL_DIR")
+async def examine(settings: Settings) -> list[Finding]:
+    """Look at everything that the settings name."""
+    found = [
+        _folder("data folder", settings.data_dir, "TRIVIUM_DATA_DIR"),
+        _folder("model folder", settings.model_dir, "TRIVIUM_MODEL_DIR"),
+    ]
     try:
-        service = open_service(settings)
+        async with opened(settings, prepare=False) as service:
+            found.append(Finding("embedder", True, f"{service.model.identity}, {service.model.dimension} numbers"))
+            found += _local(service)
+            for source, server in service.servers.items():
+                found += await _server(source, server)
+            found += await _together(service)
+            found.append(_table(service))
     except (AdapterError, OSError) as error:
-        yield Finding("service", False, str(error), "mend what it says; nothing else can be looked at before")
-        return
-    yield Finding("embedder", True, f"{service.model.identity}, {service.model.dimension} numbers a vector")
-    yield from _stores(service)
-    yield _table(service)
+        found.append(Finding("service", False, str(error), "mend what it says; nothing else can be looked at before"))
+    return found
 
 
 def _folder(part: str, path: Path, setting: str) -> Finding:
@@ -43,15 +53,61 @@ def _folder(part: str, path: Path, setting: str) -> Finding:
     return Finding(part, False, f"{path} cannot be written", f"set {setting} to a folder that can")
 
 
-def _stores(service: Service) -> Iterator[Finding]:
-    snapshot = service.library.current()
+def _local(service: Service) -> Iterator[Finding]:
+    """The embedded engine."""
+    if service.local is None:
+        return
+    library = service.local.library
+    snapshot = library.current()
     count = snapshot.catalog.count
-    found = f"{count} documents in {len(snapshot.catalog.segments)} segments, generation {service.library.generation()}"
+    found = f"{count} documents in {len(snapshot.catalog.segments)} segments, generation {library.generation()}"
     yield Finding("index", True, found if count else "empty: run `trivium index PATH`")
-    for source, held in service.library.documents_by_part().items():
+    for source, held in library.documents_by_part().items():
         agrees = held == count
         advice = "" if agrees else "index again into another TRIVIUM_DATA_DIR, and report this"
         yield Finding(source, agrees, f"{held} documents", advice)
+
+
+async def _server(source: str, server: Server) -> list[Finding]:
+    """One server: there, ours, and in our time."""
+    setting = f"TRIVIUM_{source.upper()}"
+    try:
+        version = await server.version()
+    except AdapterError as error:
+        return [Finding(source, False, str(error), f"start the server, or mend {setting}")]
+    found = [Finding(source, True, f"reachable, version {version}")]
+    try:
+        await server.prepare()  # names the dimension and the index version where they disagree
+        found.append(Finding(f"{source} index", True, "there, and built as the settings say"))
+    except AdapterError as error:
+        found.append(Finding(f"{source} index", False, str(error), "do what it says"))
+    try:
+        theirs = await server.clock()
+    except AdapterError as error:
+        return [*found, Finding(f"{source} clock", False, str(error), f"look at the server of {setting}")]
+    if theirs is not None:
+        skew = theirs - time()
+        advice = "" if abs(skew) < _SKEW_S else "let both machines follow the same time server"
+        found.append(Finding(f"{source} clock", not advice, f"{skew:+.1f} s from ours", advice))
+    return found
+
+
+async def _together(service: Service) -> list[Finding]:
+    """What the stores hold, side by side, and what waits for them."""
+    if service.replicator is None:
+        return []
+    behind = {name: writes for name, writes in service.replicator.behind().items() if writes}
+    told = ", ".join(f"{name} lacks {writes} writes" for name, writes in behind.items())
+    found = [
+        Finding(
+            "journal", not behind, told or "empty: every store holds every write", "start what is away; serve delivers"
+        )
+    ]
+    counts = await service.replicator.counts()
+    agree = len(set(counts.values())) <= 1
+    held = ", ".join(f"{name}: {count}" for name, count in counts.items())
+    advice = "" if agree else "run `trivium index` with everything again: what is there already does no harm"
+    return [*found, Finding("documents", agree, held, advice)]
 
 
 def _table(service: Service) -> Finding:

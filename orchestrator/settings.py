@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from adapters import Sensitivity
+from adapters.server import GRAPH, KEYWORD, VECTOR, Address
 from fusion import parse
+
+EMBEDDED = "embedded://"
+_SCHEMES = {"vector": VECTOR, "graph": GRAPH, "keyword": KEYWORD}
+_CREDENTIALS = re.compile(r"//[^/]*@")
 
 
 class SettingsError(ValueError):
@@ -25,9 +31,34 @@ class Settings(BaseSettings):
     model_dir: Path = Field(
         Path("~/.cache/trivium"), description="folder of the embedding model, built there on first use"
     )
-    vector: Literal["embedded://"] = Field("embedded://", description="the vector source")
-    graph: Literal["embedded://"] = Field("embedded://", description="the graph source")
-    keyword: Literal["embedded://"] = Field("embedded://", description="the keyword source")
+    vector: str = Field(
+        EMBEDDED, repr=False, description="the vector source: `embedded://`, or `qdrant+grpc://host:6334` (or `+http`)"
+    )
+    graph: str = Field(
+        EMBEDDED, repr=False, description="the graph source: `embedded://`, or `bolt://[user:password@]host:7687`"
+    )
+    keyword: str = Field(
+        EMBEDDED,
+        repr=False,
+        description="the keyword source: `embedded://`, or `opensearch+https://[user:password@]host:9200`",
+    )
+    qdrant_api_key: SecretStr = Field(SecretStr(""), description="key of the Qdrant server, where it wants one")
+    ca_file: str | None = Field(None, description="certificates that OpenSearch's is checked against")
+    index_name: str = Field(
+        "trivium",
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,99}$",
+        description="name of the index on servers: small letters, digits, `_` and `-`",
+    )
+    backend_connections: int = Field(32, ge=1, le=1_000, description="connections at most to each server")
+    write_timeout_ms: int = Field(
+        30_000, ge=100, le=600_000, description="milliseconds that a server has for one batch of a write"
+    )
+    journal_max_bytes: int = Field(
+        1_073_741_824, ge=1_048_576, description="bytes of writes that may wait for a server that is away"
+    )
+    replay_ms: int = Field(
+        2_000, ge=100, le=600_000, description="milliseconds between two tries to deliver what waits in the journal"
+    )
     embedder: Literal["minilm://"] = Field("minilm://", description="encoder of documents and queries")
     query_encoder: Literal["adaptive", "model", "table"] = Field(
         "adaptive",
@@ -68,6 +99,17 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
 
+    @field_validator("vector", "graph", "keyword")
+    @classmethod
+    def _address(cls, value: str, info: ValidationInfo) -> str:
+        if value != EMBEDDED:
+            schemes = _SCHEMES[str(info.field_name)]
+            try:
+                Address.parse(value, schemes)
+            except ValueError as error:
+                raise ValueError(f"{error}; or {EMBEDDED}") from error
+        return value
+
     @field_validator("fusion")
     @classmethod
     def _known_strategy(cls, value: str) -> str:
@@ -101,4 +143,5 @@ def read(**given: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = "TRIVIUM_" + "_".join(str(part) for part in first["loc"]).upper()
-        raise SettingsError(f"{name} is {first['input']!r}: {first['msg'].lower()}") from error
+        given_value = _CREDENTIALS.sub("//…@", repr(first["input"]))  # a password is not for the log
+        raise SettingsError(f"{name} is {given_value}: {first['msg'].lower()}") from None

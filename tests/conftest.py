@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,8 @@ from adapters.keyword.embedded import KeywordPart
 from adapters.vector.embedded import VectorPart
 from orchestrator import settings as settings_
 from orchestrator.settings import Settings
+from tests.servers import start
+from tests.servers.start import NotHere
 
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 settings.load_profile("ours")
@@ -33,11 +37,39 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     for name in [name for name in os.environ if name.startswith("TRIVIUM_") and not name.startswith("TRIVIUM_TEST_")]:
         if name != "TRIVIUM_MODEL_DIR":
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[Callable[[str], str]]:
+    """The address of a real server: the environment's, or of one that is started for this session.
+
+    Where it cannot be had the test is skipped by name; with ``TRIVIUM_TEST_SERVERS=required`` it fails.
+    """
+    running = ExitStack()
+    begun: dict[str, str | NotHere] = {}
+
+    def url(server: str) -> str:
+        if given := os.environ.get(f"TRIVIUM_TEST_{server.upper()}_URL"):
+            return given
+        if server == "qdrant":
+            pytest.skip("no Qdrant server can be had from a package: set TRIVIUM_TEST_QDRANT_URL")
+        if server not in begun:
+            try:
+                begun[server] = running.enter_context(getattr(start, server)())
+            except NotHere as error:
+                begun[server] = error
+        address = begun[server]
+        if isinstance(address, str):
+            return address
+        if os.environ.get("TRIVIUM_TEST_SERVERS") == "required":
+            pytest.fail(str(address))
+        pytest.skip(str(address))
+
+    with running:
+        yield url
 
 
 @pytest.fixture(scope="session")

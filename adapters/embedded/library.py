@@ -29,12 +29,10 @@ from adapters.embedded.part import Change, Part
 from adapters.embedded.segment import Segment, Stored
 from adapters.errors import Unavailable
 from adapters.filter import Filter
-from adapters.port import Entry
+from adapters.port import Acknowledgement, Entry, Key
 from fusion import DocId
 
 T = TypeVar("T")
-Key = tuple[str, str, str]
-
 _PIECES = 2
 """A large one and what was written since: so many cost a search next to nothing."""
 
@@ -117,8 +115,8 @@ class Library:
         rows = (catalog.locate(int(position)) for position in chosen)
         return [Entry(segment_.record(row), segment_.vectors[row]) for segment_, row in rows]
 
-    def counts(self, field: str, wanted: Filter) -> dict[str, int]:
-        """How many living documents that pass ``wanted`` (in normal form) have each text value of a field."""
+    async def counts(self, field: str, wanted: Filter) -> dict[str, int]:
+        """See :class:`adapters.port.DocumentReader`."""
         catalog = self._snapshot.catalog
         flags = catalog.mask(wanted).flags
         totals: Counter[str] = Counter()
@@ -126,9 +124,9 @@ class Library:
             totals.update(segment_.columns.counts(field, part))
         return dict(totals)
 
-    async def write(self, upserts: Sequence[Entry], deletes: Iterable[Key]) -> int:
+    async def write(self, upserts: Sequence[Entry], deletes: Iterable[Key]) -> Acknowledgement:
         """See :class:`adapters.port.Writer`; off the event loop."""
-        return await anyio.to_thread.run_sync(self.write_now, upserts, list(deletes))
+        return Acknowledgement(await anyio.to_thread.run_sync(self.write_now, upserts, list(deletes)))
 
     def write_now(self, upserts: Sequence[Entry], deletes: Iterable[Key] = ()) -> int:
         """Add, replace and delete, in one new version. Waits for a writer in another process.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any
 
 import msgspec
 import networkx as nx
@@ -19,13 +19,12 @@ from adapters import files
 from adapters.embedded import Catalog
 from adapters.errors import Unavailable
 from adapters.graph.part import Graph
-
-Centrality: TypeAlias = Literal["pagerank", "degree", "betweenness", "harmonic", "none"]
+from adapters.port import Centrality
 
 _PIVOTS = 64
 """Nodes that betweenness is estimated from (Brandes, Pich 2007): the exact one takes hours on a large graph."""
 
-_BY_NAME: Mapping[str, Callable[[nx.DiGraph], Mapping[int, float]]] = {
+MEASURES: Mapping[str, Callable[[nx.DiGraph], Mapping[Any, float]]] = {
     "pagerank": nx.pagerank,
     "degree": nx.degree_centrality,
     "betweenness": lambda graph: nx.betweenness_centrality(graph, k=min(_PIVOTS, len(graph)), seed=0),
@@ -93,11 +92,12 @@ def compute(graph: Graph, name: Centrality) -> npt.NDArray[np.float32]:
     adjacency = graph.adjacency
     size = len(adjacency)
     rows = sparse.csr_array((adjacency.weights, adjacency.targets, adjacency.offsets), shape=(size, size))
-    by_node = _BY_NAME[name](nx.from_scipy_sparse_array(rows, create_using=nx.DiGraph))
+    by_node = MEASURES[name](nx.from_scipy_sparse_array(rows, create_using=nx.DiGraph))
     values = np.array([by_node[node] for node in range(len(graph.positions))], np.float32)
     largest = float(values.max())
     return values / np.float32(largest) if largest > 0 else values
 
 
-def _spread(graph: nx.DiGraph) -> list[int]:
-    return sorted({int(node) for node in np.linspace(0, len(graph) - 1, _PIVOTS)})
+def _spread(graph: nx.DiGraph) -> list[Any]:
+    nodes = list(graph)
+    return [nodes[place] for place in sorted({int(place) for place in np.linspace(0, len(nodes) - 1, _PIVOTS)})]

@@ -10,6 +10,8 @@ from adapters.graph.names import MAX_WORDS, is_stopword, words
 
 _SHORTEST = 3
 """Characters of a single word that may be a name."""
+_LONGEST = 256
+"""Words of a query that are read."""
 _COMMON_SHARE = 0.02
 _COMMON_LEAST = 3
 """A single word that is in more than 2 % of the passages (and in more than 3) is not looked up as a name."""
@@ -32,13 +34,14 @@ def link(query: str, nodes: Mapping[str, int], frequency: Mapping[str, int], pas
     :param nodes: by name in normal form.
     :param frequency: by word, how many passages hold it.
     """
-    tokens = words(query)[:256]
+    tokens = words(query)[:_LONGEST]
     idf = [math.log1p(passages / max(frequency.get(token, 0), 1)) for token in tokens]
     free = [True] * len(tokens)
     seeds: dict[int, float] = {}
     covered = 0.0
     common = max(_COMMON_SHARE * passages, _COMMON_LEAST)
-    for negative_length, start, node in sorted(_spans(tokens, nodes)):
+    found = [(-length, start, nodes[name]) for name, start, length in _spans(tokens) if name in nodes]
+    for negative_length, start, node in sorted(found):
         span = slice(start, start - negative_length)
         if not all(free[span]):
             continue
@@ -52,14 +55,19 @@ def link(query: str, nodes: Mapping[str, int], frequency: Mapping[str, int], pas
     return Linked(seeds, covered / total if total else 0.0)
 
 
-def _spans(tokens: Sequence[str], nodes: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Every span that is a name: its length, negated so that the longest sorts first, its start, its node."""
+def lookups(query: str) -> tuple[set[str], set[str]]:
+    """What :func:`link` will want to know of: possible names, and words."""
+    tokens = words(query)[:_LONGEST]
+    return {name for name, _, _ in _spans(tokens)}, set(tokens)
+
+
+def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Every span of 1 to 8 words, where it starts and how many words it has."""
     for start in range(len(tokens)):
         name = ""
         for length, token in enumerate(tokens[start : start + MAX_WORDS], start=1):
             name = f"{name} {token}" if name else token
-            if (node := nodes.get(name)) is not None:
-                yield -length, start, node
+            yield name, start, length
 
 
 def _telling(word: str, frequency: Mapping[str, int], common: float) -> bool:

@@ -16,13 +16,9 @@ from adapters.document import SENSITIVITIES, Scope, passage
 from adapters.embedded import Catalog, Change
 from adapters.embedded.segment import Segment
 from adapters.filter import access, normal
-from adapters.graph.names import MAX_WORDS, normalize, words
+from adapters.graph.edges import named, strength
+from adapters.graph.names import words
 from fusion import Adjacency
-
-_EXPLICIT = 3.0
-_DERIVED = 0.9
-_DERIVED_TYPES = frozenset({"co_citation", "bib_coupling", "bibliographic_coupling"})
-"""Links that were computed from other links say less than those that an author made."""
 
 Name = tuple[str, str, str]
 """(tenant, environment, normalised name): names are never shared between scopes, so no walk can cross them."""
@@ -136,14 +132,13 @@ def _part(segment: Segment) -> _Part:
         record = segment.record(row)
         document = record.document
         counts[record.tenant, record.environment].update(set(words(passage(document))))
-        for name in _names(document.title, record.entities):
+        for name in named(record):
             mention_rows.append(row)
             mention_names.append(numbers.setdefault((record.tenant, record.environment, name), len(numbers)))
         for each in document.links:
             link_rows.append(row)
             link_targets.append((record.tenant, record.environment, each.target))
-            strength = _DERIVED if each.type in _DERIVED_TYPES else _EXPLICIT
-            link_weights.append(strength * each.weight)
+            link_weights.append(strength(each))
     return _Part(
         names=list(numbers),
         mention_rows=np.asarray(mention_rows, np.int32).tobytes(),
@@ -153,13 +148,6 @@ def _part(segment: Segment) -> _Part:
         link_weights=np.asarray(link_weights, np.float32).tobytes(),
         words=[(*scope, dict(counts[scope])) for scope in counts],
     )
-
-
-def _names(title: str, entities: Sequence[str]) -> set[str]:
-    """What a document is called and what it mentions, in normal form."""
-    named = {name for entity in entities if (name := normalize(entity))}
-    called = normalize(title)
-    return named | {called} if called and len(called.split()) <= MAX_WORDS else named
 
 
 def _join(parts: Sequence[_Part], catalog: Catalog) -> tuple[list[Name], Adjacency]:

@@ -11,7 +11,7 @@ VERSION = "en-stem-1"
 """Part of the index version: changes whenever the same text would give other terms."""
 
 _QUOTED = re.compile(r'"([^"]+)"')
-_LONGEST = 64
+LONGEST = 64
 """Characters; a longer token is a hash, a key or a mistake, and nobody types it."""
 
 
@@ -23,7 +23,7 @@ def analyzer(stop_words: bool = True) -> tantivy.TextAnalyzer:
     """
     builder = (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(_LONGEST))
+        .filter(tantivy.Filter.remove_long(LONGEST))
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.ascii_fold())
     )

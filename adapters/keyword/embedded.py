@@ -18,7 +18,7 @@ from adapters.embedded import Catalog, Change, Library
 from adapters.embedded.segment import Segment
 from adapters.filter import Filter
 from adapters.keyword import analysis
-from adapters.keyword.labels import compile_filter, labels
+from adapters.labels import compile_filter, labels
 from adapters.port import Query
 from fusion import Ranking
 
@@ -35,7 +35,9 @@ def _schema() -> tantivy.Schema:
 
 
 _SCHEMA = _schema()
-_MUST, _SHOULD = tantivy.Occur.Must, tantivy.Occur.Should
+_MUST, _SHOULD, _MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
+_FEW = 16
+"""Labels that are cheaper looked up one by one than as a set."""
 
 
 class KeywordPart:
@@ -125,8 +127,27 @@ def _query(asked: analysis.Terms, wanted: Filter | None) -> tantivy.Query:
     text = tantivy.Query.boolean_query(parts)
     if wanted is None:
         return text
-    allowed = tantivy.Query.const_score_query(compile_filter(_SCHEMA, wanted), 0.0)
+    allowed = tantivy.Query.const_score_query(compile_filter(wanted, _Terms()), 0.0)
     return tantivy.Query.boolean_query([(_MUST, text), (_MUST, allowed)])
+
+
+class _Terms:
+    """Filters as queries over the field ``labels``; their score means nothing."""
+
+    def holds(self, labels: Sequence[str]) -> tantivy.Query:
+        if len(labels) > _FEW:
+            return tantivy.Query.term_set_query(_SCHEMA, "labels", labels)
+        return self.some([tantivy.Query.term_query(_SCHEMA, "labels", label, "basic") for label in labels])
+
+    def every(self, parts: Sequence[tantivy.Query]) -> tantivy.Query:
+        query = tantivy.Query
+        return query.boolean_query([(_MUST, part) for part in parts]) if parts else query.all_query()
+
+    def some(self, parts: Sequence[tantivy.Query]) -> tantivy.Query:
+        return tantivy.Query.boolean_query([(_SHOULD, part) for part in parts])
+
+    def no(self, part: tantivy.Query) -> tantivy.Query:
+        return tantivy.Query.boolean_query([(_MUST, tantivy.Query.all_query()), (_MUST_NOT, part)])
 
 
 def _document(segment: Segment, row: int) -> tantivy.Document:

@@ -26,7 +26,7 @@ from orchestrator.api.routes import OPERATIONS, Operation
 from orchestrator.logs import configure
 from orchestrator.settings import Settings
 from orchestrator.warm import warm
-from orchestrator.wiring import Service, open_service
+from orchestrator.wiring import Service, opened
 
 _log = logging.getLogger(__name__)
 
@@ -38,18 +38,19 @@ def create(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = await anyio.to_thread.run_sync(open_service, chosen)
-        await warm(service)
-        # What is open now stays: a full collection over it would stop every request for a tenth of a second.
-        gc.collect()
-        gc.freeze()
-        app.state.service = service
-        # One query, one thread: what works in parallel here is queries, and BLAS would spin beside them.
-        with threadpool_limits(1, user_api="blas"):
-            async with anyio.create_task_group() as group:
-                group.start_soon(_follow, service)
-                yield
-                group.cancel_scope.cancel()
+        async with opened(chosen) as service:
+            await warm(service)
+            # What is open now stays: a full collection over it would stop every request for a tenth of a second.
+            gc.collect()
+            gc.freeze()
+            app.state.service = service
+            # One query, one thread: what works in parallel here is queries, and BLAS would spin beside them.
+            with threadpool_limits(1, user_api="blas"):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_follow, service)
+                    group.start_soon(_replay, service)
+                    yield
+                    group.cancel_scope.cancel()
 
     # No generated documentation pages: they load scripts from elsewhere.
     app = FastAPI(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -79,6 +80,16 @@ async def _follow(service: Service) -> None:
         except Exception:
             # Whatever it was, what is open goes on answering, and the next look may find what it needs.
             _log.exception("what was written elsewhere cannot be opened")
+
+
+async def _replay(service: Service) -> None:
+    """Deliver what a server could not take, soon after it can."""
+    while service.replicator:
+        await anyio.sleep(service.settings.replay_ms / 1_000)
+        try:
+            await service.replay()
+        except Exception:
+            _log.exception("what waits in the journal cannot be delivered")
 
 
 async def _no_route(request: Request, error: Any) -> Response:

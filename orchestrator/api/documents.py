@@ -7,12 +7,13 @@ writing, and is not there on reading and deleting.
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
 import anyio.to_thread
 from starlette.responses import Response
 
-from adapters import Record
+from adapters import Record, Scope
 from adapters.filter import Filter, access, normal
 from orchestrator.api.endpoint import Context, json
 from orchestrator.api.problems import HttpError
@@ -25,6 +26,7 @@ from orchestrator.contract import (
 )
 from orchestrator.hydrate import lock
 from orchestrator.indexing import lines
+from orchestrator.indexing.writer import Progress
 
 
 async def put(context: Context) -> Response:
@@ -39,15 +41,11 @@ async def put(context: Context) -> Response:
     read = [_refused(line, held, may_leave) for line in read]
     documents = [line.document for line in read if isinstance(line, lines.Good)]
     progress = await service.writer.index(documents, service.caller.scope)
-    outcomes = tuple(
-        LineOutcome(line.line, "indexed", id=line.document.id)
-        if isinstance(line, lines.Good)
-        else LineOutcome(line.line, "rejected", error=line.error)
-        for line in read
-    )
-    context.notes.update(indexed=len(documents), rejected=len(read) - len(documents))
-    generation = progress.generation or service.library.generation()
-    return json(BulkResponse(len(documents), len(read) - len(documents), generation, outcomes))
+    outcomes = tuple(_outcome(line, progress, service.caller.scope) for line in read)
+    counts = Counter(outcome.status for outcome in outcomes)
+    context.notes |= {**{str(status): count for status, count in counts.items()}, "missing": progress.missing}
+    generation = progress.generation or service.index.generation()
+    return json(BulkResponse(counts["indexed"], counts["incomplete"], counts["rejected"], generation, outcomes))
 
 
 async def get(context: Context) -> Response:
@@ -65,14 +63,23 @@ async def delete(context: Context) -> Response:
     id_ = context.request.path_params["id"]
     record = (await _held(context, [id_])).get(id_)
     if record is None or not lock(_allowed(context))(record):
-        return json(DeleteResponse(id_, False, service.library.generation()))
-    return json(DeleteResponse(id_, True, await service.writer.delete(service.caller.scope, [id_])))
+        return json(DeleteResponse(id_, False, service.index.generation()))
+    done = await service.writer.delete(service.caller.scope, [id_])
+    return json(DeleteResponse(id_, True, done.generation, done.missing))
 
 
 async def collections(context: Context) -> Response:
     """Every collection that the caller may see something of."""
-    counts = sorted(context.service.library.counts("collection", normal(_allowed(context))).items())
-    return json(CollectionsResponse(tuple(CollectionCount(name, count) for name, count in counts)))
+    counts = await context.service.documents.counts("collection", normal(_allowed(context)))
+    return json(CollectionsResponse(tuple(CollectionCount(name, count) for name, count in sorted(counts.items()))))
+
+
+def _outcome(line: lines.Good | lines.Bad, progress: Progress, scope: Scope) -> LineOutcome:
+    if isinstance(line, lines.Bad):
+        return LineOutcome(line.line, "rejected", error=line.error)
+    id_ = line.document.id
+    missing = {**progress.missing, **progress.refused.get((scope.tenant, scope.environment, id_), {})}
+    return LineOutcome(line.line, "incomplete" if missing else "indexed", id=id_, missing=missing)
 
 
 def _allowed(context: Context) -> Filter:
@@ -81,7 +88,7 @@ def _allowed(context: Context) -> Filter:
 
 
 async def _held(context: Context, ids: Collection[str]) -> Mapping[str, Record]:
-    return await context.service.library.fetch(context.service.caller.scope, list(ids))
+    return await context.service.documents.fetch(context.service.caller.scope, list(ids))
 
 
 def _read(body: bytes, max_bytes: int) -> list[lines.Good | lines.Bad]:

@@ -22,7 +22,7 @@ async def prepare(service: Service, console: Console) -> None:
     made = documents()
     edges = sum(len(document.links) for document in made)
     console.print(f"{len(made):,} documents and {edges:,} links from the documentation of this Python")
-    held = await service.library.fetch(service.caller.scope, [document.id for document in made])
+    held = await service.documents.fetch(service.caller.scope, [document.id for document in made])
     if all(document.id in held and held[document.id].document == document for document in made):
         console.print("they are indexed already")
         return

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 
 import anyio.to_thread
 
 from adapters import Document, DocumentEncoder, Entry, Record, Scope, Writer
 from adapters.document import passage
+from adapters.port import Acknowledgement, Key
 
 _ENCODED_AT_ONCE = 256
 _WRITTEN_AT_ONCE = 4_096
@@ -18,10 +19,19 @@ _WRITTEN_AT_ONCE = 4_096
 
 @dataclass(slots=True)
 class Progress:
-    """A run so far: documents stored, and the store's generation that shows them."""
+    """A run so far: documents taken, and what :class:`adapters.port.Acknowledgement` says of them."""
 
     indexed: int = 0
     generation: int = 0
+    missing: Mapping[str, str] = field(default_factory=dict)
+    refused: dict[Key, Mapping[str, str]] = field(default_factory=dict)
+
+    def add(self, documents: int, acknowledged: Acknowledgement) -> None:
+        """One batch more. What was missing may have been delivered since, so the newest word counts."""
+        self.indexed += documents
+        self.generation = acknowledged.generation
+        self.missing = acknowledged.missing
+        self.refused |= acknowledged.refused
 
 
 class IndexWriter:
@@ -52,16 +62,14 @@ class IndexWriter:
             entries += await anyio.to_thread.run_sync(self._entries, batch, scope)
             on_progress(len(batch))
             if len(entries) >= _WRITTEN_AT_ONCE:
-                progress.generation = await self._store.write(entries, ())
-                progress.indexed += len(entries)
+                progress.add(len(entries), await self._store.write(entries, ()))
                 entries = []
         if entries:
-            progress.generation = await self._store.write(entries, ())
-            progress.indexed += len(entries)
+            progress.add(len(entries), await self._store.write(entries, ()))
         return progress
 
-    async def delete(self, scope: Scope, ids: Iterable[str]) -> int:
-        """Delete by id; the generation that no longer shows them."""
+    async def delete(self, scope: Scope, ids: Iterable[str]) -> Acknowledgement:
+        """Delete by id."""
         return await self._store.write((), [(scope.tenant, scope.environment, id_) for id_ in ids])
 
     def _entries(self, documents: list[Document], scope: Scope) -> list[Entry]:

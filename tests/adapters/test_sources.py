@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
-from adapters import Document, Entry, Query, Record, Retriever, Scope
+from adapters import Document, Entry, Link, Query, Record, Retriever, Scope
 from adapters.document import fields
-from adapters.embedded import Library
 from adapters.filter import And, Eq, Filter, access, matches, normal
-from adapters.graph.embedded import EmbeddedGraph
-from adapters.graph.part import GraphPart
-from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
-from adapters.vector.embedded import EmbeddedVector, VectorPart
 from tests.adapters.filters import documents, filters
+from tests.adapters.stands import EMBEDDED, SERVED, Stand, Url, standing
 from tests.conftest import SCOPE, entry, unit
 
 pytestmark = pytest.mark.anyio
 
-SOURCES = {
-    "vector": lambda library: EmbeddedVector(library, VectorPart()),
-    "graph": lambda library: EmbeddedGraph(library, GraphPart()),
-    "keyword": lambda library: EmbeddedKeyword(library, KeywordPart()),
-}
+STANDS = [
+    *EMBEDDED,
+    pytest.param("qdrant local", marks=pytest.mark.filterwarnings("ignore:(Payload indexes|Local mode):UserWarning")),
+    *(pytest.param(name, marks=pytest.mark.server) for name in SERVED),
+]
 
 
-@pytest.fixture(params=sorted(SOURCES))
-def source(request: pytest.FixtureRequest) -> Callable[[Library], Retriever]:
-    return SOURCES[request.param]
+@pytest.fixture(params=STANDS)
+async def stand(request: pytest.FixtureRequest, tmp_path: Path, server_url: Url) -> AsyncIterator[Stand]:
+    async with standing(request.param, tmp_path, server_url) as made:
+        yield made
 
 
 def query(text: str = "Alpha Centauri", wanted: Filter | None = None, scope: Scope = SCOPE, depth: int = 10) -> Query:
@@ -47,110 +46,90 @@ async def found(retriever: Retriever, asked: Query | None = None) -> list[str]:
     return sorted((await retriever.search(asked or query())).ids)
 
 
-async def test_nothing_is_found_where_nothing_is(open_library, source) -> None:
-    assert await found(source(open_library())) == []
+async def test_nothing_is_found_where_nothing_is(stand: Stand) -> None:
+    assert await found(await stand.again()) == []
 
 
-async def test_what_is_added_is_found_and_survives_a_restart(open_library, source) -> None:
-    library = open_library()
-    retriever = source(library)
-    await library.write([star("a"), star("b")], ())
-    assert await found(retriever) == ["a", "b"]
-    assert await found(source(open_library())) == ["a", "b"]
+async def test_what_is_added_is_found_and_survives_a_restart(stand: Stand) -> None:
+    await stand.write([star("a"), star("b")])
+    assert await found(stand.source) == ["a", "b"]
+    assert await found(await stand.again()) == ["a", "b"]
 
 
-async def test_a_reader_in_another_process_follows(open_library, source) -> None:
-    writer, reader = open_library(), open_library()
-    retriever = source(reader)
-    await writer.write([star("a")], ())
-    assert await found(retriever) == []
-    assert reader.refresh()
-    assert await found(retriever) == ["a"]
-    assert not reader.refresh()
-
-
-async def test_a_replacement_leaves_nothing_of_what_was(open_library, source) -> None:
-    library = open_library()
-    retriever = source(library)
-    await library.write([star("a"), star("b")], ())
-    await library.write([entry("a", "now about Proxima and nothing else", seed=2, tags=("new",))], ())
-    assert await found(retriever, query(wanted=Eq("tags", "new"))) in (["a"], [])
-    old = await retriever.search(query())
+async def test_a_replacement_leaves_nothing_of_what_was(stand: Stand) -> None:
+    await stand.write([star("a"), star("b")])
+    await stand.write([entry("a", "now about Proxima and nothing else", seed=2, tags=("new",))])
+    assert await found(stand.source, query(wanted=Eq("tags", "new"))) in (["a"], [])
+    old = await stand.source.search(query())
     assert old.ids[0] == "b"
-    records = await library.fetch(SCOPE, ["a"])
-    assert records["a"].document.text == "now about Proxima and nothing else"
+    if stand.reader:
+        records = await stand.reader.fetch(SCOPE, ["a"])
+        assert records["a"].document.text == "now about Proxima and nothing else"
 
 
-async def test_what_is_deleted_is_gone(open_library, source) -> None:
-    library = open_library()
-    retriever = source(library)
-    await library.write([star("a"), star("b")], ())
-    await library.write([], [("default", "default", "a"), ("default", "default", "never there")])
-    assert await found(retriever) == ["b"]
-    assert await found(source(open_library())) == ["b"]
-    await library.write([], [("default", "default", "b")])
-    assert await found(retriever) == []
-    await library.write([star("a")], ())
-    assert await found(retriever) == ["a"]
+async def test_what_is_deleted_is_gone(stand: Stand) -> None:
+    await stand.write([star("a"), star("b")])
+    await stand.write([], [("default", "default", "a"), ("default", "default", "never there")])
+    assert await found(stand.source) == ["b"]
+    assert await found(await stand.again()) == ["b"]
+    await stand.write([], [("default", "default", "b")])
+    assert await found(stand.source) == []
+    await stand.write([star("a")])
+    assert await found(stand.source) == ["a"]
 
 
-async def test_the_last_of_one_id_in_one_write_stands(open_library, source) -> None:
-    library = open_library()
-    await library.write([star("a", tags=("first",)), star("a", tags=("last",))], ())
-    assert await found(source(library)) == ["a"]
-    assert await found(source(library), query(wanted=Eq("tags", "first"))) == []
+async def test_the_last_of_one_id_in_one_write_stands(stand: Stand) -> None:
+    await stand.write([star("a", tags=("first",)), star("a", tags=("last",))])
+    assert await found(stand.source) == ["a"]
+    assert await found(stand.source, query(wanted=Eq("tags", "first"))) == []
 
 
-async def test_no_scope_sees_into_another(open_library, source) -> None:
-    library = open_library()
-    retriever = source(library)
+async def test_no_scope_sees_into_another(stand: Stand) -> None:
     other, third = Scope("other", "default"), Scope("default", "other")
-    await library.write([star("a"), star("a", scope=other), star("b", scope=third)], ())
-    assert await found(retriever) == ["a"]
-    assert await found(retriever, query(scope=other)) == ["a"]
-    assert await found(retriever, query(scope=third)) == ["b"]
-    await library.write([], [("other", "default", "a")])
-    assert await found(retriever) == ["a"]
-    assert await found(retriever, query(scope=other)) == []
+    await stand.write([star("a"), star("a", scope=other), star("b", scope=third)])
+    assert await found(stand.source) == ["a"]
+    assert await found(stand.source, query(scope=other)) == ["a"]
+    assert await found(stand.source, query(scope=third)) == ["b"]
+    await stand.write([], [("other", "default", "a")])
+    assert await found(stand.source) == ["a"]
+    assert await found(stand.source, query(scope=other)) == []
 
 
-async def test_what_is_above_the_clearance_is_not_found(open_library, source) -> None:
-    library = open_library()
-    await library.write([star("a"), star("b", sensitivity="sensitive"), star("c", sensitivity="public")], ())
-    assert await found(source(library)) == ["a", "c"]
+async def test_what_is_above_the_clearance_is_not_found(stand: Stand) -> None:
+    await stand.write([star("a"), star("b", sensitivity="sensitive"), star("c", sensitivity="public")])
+    assert await found(stand.source) == ["a", "c"]
 
 
-async def test_a_filter_holds_inside_the_search_and_not_after_it(open_library, source) -> None:
+async def test_a_filter_holds_inside_the_search_and_not_after_it(stand: Stand) -> None:
     """Two wanted documents behind fifty better ones: cutting at depth first would lose them."""
-    library = open_library()
     better = [star(f"better{n:02}") for n in range(50)]
     wanted = [star("wanted1", tags=("w",)), star("wanted2", tags=("w",))]
-    await library.write(better + wanted, ())
-    assert await found(source(library), query(wanted=Eq("tags", "w"), depth=3)) == ["wanted1", "wanted2"]
+    await stand.write(better + wanted)
+    assert await found(stand.source, query(wanted=Eq("tags", "w"), depth=3)) == ["wanted1", "wanted2"]
 
 
-async def test_depth_bounds_the_answer_and_ranks_fall(open_library, source) -> None:
-    library = open_library()
-    await library.write([star(f"{n}") for n in range(20)], ())
-    ranking = await source(library).search(query(depth=7))
+async def test_depth_bounds_the_answer_and_ranks_fall(stand: Stand) -> None:
+    await stand.write([star(f"{n}") for n in range(20)])
+    ranking = await stand.source.search(query(depth=7))
     assert len(ranking) == 7
     assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
 
 
-async def test_the_same_question_has_the_same_answer(open_library, source) -> None:
-    library = open_library()
-    await library.write([star(f"{n}") for n in range(20)], ())
-    first = await source(library).search(query())
-    assert all([await source(library).search(query()) == first for _ in range(20)])
-    assert await source(open_library()).search(query()) == first
+async def test_the_same_question_has_the_same_answer(stand: Stand) -> None:
+    await stand.write([star(f"{n}") for n in range(20)])
+    first = await stand.source.search(query())
+    assert all([await stand.source.search(query()) == first for _ in range(20)])
+    assert await (await stand.again()).search(query()) == first
 
 
-@pytest.mark.parametrize("id_", ["é", "日本語", "a\0b", "a/b c", "x" * 512, '"quoted"', "🦊"])
-async def test_any_id_goes_in_and_comes_out(open_library, source, id_) -> None:
-    library = open_library()
-    await library.write([star(id_)], ())
-    assert await found(source(library)) == [id_]
-    assert (await library.fetch(SCOPE, [id_]))[id_].document.id == id_
+async def test_any_id_goes_in_and_comes_out(stand: Stand) -> None:
+    ids = ["é", "日本語", "a\0b", "a/b c", "x" * 512, '"quoted"', "🦊", "e\u0301", "'; --", "\u202e"]
+    await stand.write([star(id_) for id_ in ids])
+    assert await found(stand.source) == sorted(ids)
+    if stand.reader:
+        assert sorted(await stand.reader.fetch(SCOPE, ids)) == sorted(ids)
+    await stand.write([], [(SCOPE.tenant, SCOPE.environment, id_) for id_ in ids[1:]])
+    assert await found(stand.source) == ids[:1]
 
 
 HOSTILE = [
@@ -160,22 +139,55 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-async def test_no_text_is_syntax(open_library, source, text) -> None:
-    library = open_library()
-    await library.write([star("a")], ())
-    ranking = await source(library).search(query(text))
-    assert set(ranking.ids) <= {"a"}
+async def test_no_query_is_syntax(stand: Stand) -> None:
+    await stand.write([star("a")])
+    for text in HOSTILE:
+        assert set((await stand.source.search(query(text))).ids) <= {"a"}
+    assert await found(stand.source) == ["a"]
 
 
-@settings(max_examples=60)
+async def test_no_field_is_syntax(stand: Stand) -> None:
+    """Hostile text in every field of a document, in its scope and in a filter: found by it, and by nothing else."""
+    for number, text in enumerate(HOSTILE):
+        name = text[:200] or "x"
+        scope = Scope(f"{number} {name}", name)
+        hostile = star(
+            f"{name} {number}",
+            parent_id=name,
+            metadata={name: text},
+            entities=("Alpha Centauri", name),
+            links=(Link(name, name),),
+            collection=name,
+            title=f"Alpha Centauri {name}",
+            url=text,
+            language=text,
+            tags=(text,),
+            scope=scope,
+        )
+        await stand.write([hostile, star("bystander", scope=scope)])
+        for field in ("collection", "language", "tags", "url", f"metadata.{name}"):
+            value = name if field == "collection" else text
+            assert await found(stand.source, query(wanted=Eq(field, value), scope=scope)) == [f"{name} {number}"], field
+        assert await found(stand.source, query(scope=scope)) == sorted([f"{name} {number}", "bystander"])
+
+
+async def test_ten_thousand_documents_in_one_write(stand: Stand) -> None:
+    many = [entry(f"{n:05}", f"page {n} of many", seed=n + 2, tags=(f"t{n % 100}",)) for n in range(9_998)]
+    await stand.write([*many, star("a"), star("b", tags=("t7",))])
+    assert await found(stand.source, query(depth=2)) == ["a", "b"]
+    assert await found(stand.source, query(wanted=Eq("tags", "t7"), depth=1)) == ["b"]
+    await stand.write([], [each.record.key for each in many])
+    assert await found(stand.source, query(depth=50)) == ["a", "b"]
+
+
+@settings(max_examples=40)
 @given(held=documents(), wanted=filters)
-async def test_every_source_filters_alike(tmp_path_factory, held: list[Document], wanted: Filter) -> None:
-    folder = tmp_path_factory.mktemp("filters")
-    library = Library(folder, (VectorPart(), KeywordPart(), GraphPart()), "t")
-    entries = [Entry(Record("default", "default", document, ("Alpha Centauri",)), unit(1)) for document in held]
-    await library.write(entries, ())
-    for retriever in (make(library) for make in SOURCES.values()):
-        asked = query("alpha centauri", wanted=wanted)
-        expected = sorted(d.id for d in held if matches(wanted, fields(Record("t", "e", d))))
-        assert await found(retriever, asked) == expected, type(retriever)
+async def test_the_same_filter_gives_the_same_documents_everywhere(
+    stand: Stand, held: list[Document], wanted: Filter
+) -> None:
+    """Each example in a scope of its own."""
+    scope = Scope(uuid.uuid4().hex)
+    entries = [Entry(Record(scope.tenant, scope.environment, each, ("Alpha Centauri",)), unit(1)) for each in held]
+    await stand.write(entries)
+    expected = sorted(each.id for each in held if matches(wanted, fields(Record("t", "e", each))))
+    assert await found(stand.source, query("alpha centauri", wanted=wanted, scope=scope)) == expected

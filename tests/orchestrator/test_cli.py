@@ -187,11 +187,11 @@ def test_what_a_terminal_would_obey_is_not_printed(env: dict[str, str]) -> None:
 
 
 def test_doctor_asks_for_a_query_table_where_one_is_due(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from orchestrator import wiring
+    from orchestrator.wiring import service
 
     lines = "".join(f'{{"id":"{n}","text":"number {n} of some words"}}\n' for n in range(30))
     run("index", "-", given=lines)
-    monkeypatch.setattr(wiring, "_FIT_FROM", 20)
+    monkeypatch.setattr(service, "_FIT_FROM", 20)
     code, out, _ = run("doctor")
     assert code == 1
     assert "query table: none -> run `trivium tidy`" in out

@@ -10,7 +10,7 @@ from adapters import Query
 from adapters.embedded import Library
 from adapters.filter import access, normal
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
-from adapters.keyword.labels import _sortable
+from adapters.labels import _sortable
 from tests.conftest import SCOPE, entry
 
 pytestmark = pytest.mark.anyio

@@ -126,7 +126,7 @@ async def test_health(client: httpx.AsyncClient) -> None:
 
 async def test_an_index_that_lacks_documents_is_not_ready(client, app, monkeypatch) -> None:
     await fill(client)
-    library = app.state.service.library
+    library = app.state.service.local.library
     monkeypatch.setattr(library, "documents_by_part", lambda: {"vector": 5, "graph": 4, "keyword": 0})
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["sources"]["keyword"]) == (200, "holds 0 of 5 documents")
@@ -142,7 +142,7 @@ async def test_what_a_caller_may_not_see_it_neither_replaces_nor_deletes(client:
     assert "above your clearance" in answer["lines"][0]["error"]
     assert (await client.delete("/v1/documents/secret")).json()["deleted"] is False
     service = app.state.service
-    held = await service.library.fetch(service.caller.scope, ["secret"])
+    held = await service.documents.fetch(service.caller.scope, ["secret"])
     assert held["secret"].document.text == "Christopher Nolan's secret"
 
 

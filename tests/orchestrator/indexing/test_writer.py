@@ -76,5 +76,5 @@ async def test_nothing_to_index_writes_nothing(writing) -> None:
 async def test_deleting(writing) -> None:
     writer, library = writing
     await writer.index([Document(id="a", text="x")], SCOPE)
-    assert await writer.delete(SCOPE, ["a"]) == 2
+    assert (await writer.delete(SCOPE, ["a"])).generation == 2
     assert library.current().catalog.count == 0

@@ -1,4 +1,4 @@
-"""Filters on a keyword index: every filterable value is one term, so every filter is a query over terms.
+"""Filters for any index that can look a term up: every filterable value is one term, every filter asks for terms.
 
 A label is ``field NUL kind value``. A number is written as 16 hexadecimal digits whose order is the order of the
 numbers, and every beginning of those digits is a label too, so that a range of numbers is a few hundred labels
@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import assert_never
-
-import tantivy
+from typing import Protocol, TypeVar, assert_never
 
 from adapters.document import Scalar
 from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
@@ -20,9 +18,10 @@ from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, s
 _LONGEST = 512
 """Characters of a text that a term holds as it is; a longer one is held by its digest."""
 _DIGITS = 16
-_FEW = 16
-"""Labels that are cheaper looked up one by one than as a set."""
-_MUST, _SHOULD, _MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
+_NOBODYS = ""
+"""A label that no document has."""
+
+T = TypeVar("T")
 
 
 def labels(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
@@ -37,36 +36,47 @@ def labels(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
     return sorted(found)
 
 
-def compile_filter(schema: tantivy.Schema, wanted: Filter) -> tantivy.Query:
-    """A query over the field ``labels`` that holds where ``wanted`` (in normal form) holds; its score means nothing."""
-    query = tantivy.Query
+class Compiler(Protocol[T]):
+    """What a backend has to know to take any filter: how it asks for labels, and how it combines questions."""
+
+    def holds(self, labels: Sequence[str]) -> T:
+        """The document has one of these labels, of which there is one at least."""
+        ...
+
+    def every(self, parts: Sequence[T]) -> T:
+        """All of these hold; true if there are none."""
+        ...
+
+    def some(self, parts: Sequence[T]) -> T:
+        """One of these holds; there is one at least."""
+        ...
+
+    def no(self, part: T) -> T:
+        """This does not hold."""
+        ...
+
+
+def compile_filter(wanted: Filter, to: Compiler[T]) -> T:
+    """A filter (in normal form) as a backend asks it."""
     match wanted:
         case Eq(field, value):
-            return query.term_query(schema, "labels", _label(field, value), "basic")
-        case In(field, values):
-            return _any(schema, [_label(field, value) for value in values])
-        case Range(field):
-            return _any(schema, [f"{field}\0n{prefix}" for prefix in _cover(wanted)])
+            return to.holds([_label(field, value)])
+        case In(field, values) if values:
+            return to.holds([_label(field, value) for value in values])
+        case Range(field) if cover := list(_cover(wanted)):
+            return to.holds([f"{field}\0n{prefix}" for prefix in cover])
+        case In() | Range() | Or(()):
+            return to.holds([_NOBODYS])
         case Exists(field):
-            return query.term_query(schema, "labels", _presence(field), "basic")
+            return to.holds([_presence(field)])
         case And(filters):
-            parts = [(_MUST, compile_filter(schema, each)) for each in filters]
-            return query.boolean_query(parts) if parts else query.all_query()
+            return to.every([compile_filter(each, to) for each in filters])
         case Or(filters):
-            parts = [(_SHOULD, compile_filter(schema, each)) for each in filters]
-            return query.boolean_query(parts) if parts else query.empty_query()
+            return to.some([compile_filter(each, to) for each in filters])
         case Not(inner):
-            return query.boolean_query([(_MUST, query.all_query()), (_MUST_NOT, compile_filter(schema, inner))])
+            return to.no(compile_filter(inner, to))
         case _:
             assert_never(wanted)
-
-
-def _any(schema: tantivy.Schema, labels: Sequence[str]) -> tantivy.Query:
-    """Whatever has one of these labels."""
-    query = tantivy.Query
-    if len(labels) > _FEW:
-        return query.term_set_query(schema, "labels", labels)
-    return query.boolean_query([(_SHOULD, query.term_query(schema, "labels", label, "basic")) for label in labels])
 
 
 def _cover(bounds: Range) -> Iterator[str]:

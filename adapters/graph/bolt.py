@@ -1,0 +1,108 @@
+"""Cypher over Bolt: one server, its dialect, its errors as ours. Managed transactions only, with bounded retries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias, TypeVar
+
+import neo4j
+from neo4j import exceptions as raised
+
+from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
+from adapters.graph.cypher import Dialect
+from adapters.server import Address, Limits, deadline, short
+
+T = TypeVar("T")
+Row: TypeAlias = dict[str, Any]
+Work: TypeAlias = Callable[[neo4j.AsyncManagedTransaction], Awaitable[T]]
+
+_READ, _WRITE = neo4j.READ_ACCESS, neo4j.WRITE_ACCESS
+
+
+class Bolt:
+    """A connection pool to one server. Make it on the event loop that will use it.
+
+    ``bolt://`` and never ``neo4j://``: routing needs a cluster that can route.
+    """
+
+    def __init__(self, address: Address, limits: Limits) -> None:
+        self._limits = limits
+        self._driver = neo4j.AsyncGraphDatabase.driver(
+            str(address),
+            auth=(address.user, address.password),
+            max_connection_pool_size=limits.connections,
+            connection_timeout=limits.read_s,
+            connection_acquisition_timeout=limits.read_s,
+            # A query that timed out counts as transient for the driver, which would try it again for 30 s.
+            max_transaction_retry_time=limits.read_s,
+            telemetry_disabled=True,
+        )
+        self._dialect: Dialect | None = None
+
+    async def read(self, query: str, parameters: Row) -> list[Row]:
+        """One statement that reads."""
+
+        async def work(transaction: neo4j.AsyncManagedTransaction) -> list[Row]:
+            return await (await transaction.run(query, parameters)).data()
+
+        return await self._run(_READ, self._limits.read_s, work)
+
+    async def write(self, work: Work[T]) -> T:
+        """A transaction that writes; ``work`` may be run again, so it must do nothing but ask the server."""
+        return await self._run(_WRITE, self._limits.write_s, work)
+
+    async def define(self, statements: list[str]) -> None:
+        """What changes the schema, each statement in a transaction of its own, as Memgraph demands."""
+        async with _told(self._limits.write_s), self._driver.session() as session:
+            for each in statements:
+                await (await session.run(each)).consume()
+
+    async def dialect(self) -> Dialect:
+        """Which of the two is spoken there."""
+        if self._dialect is None:
+            self._dialect = "memgraph" if "memgraph" in (await self.version()).lower() else "neo4j"
+        return self._dialect
+
+    async def version(self) -> str:
+        """What the server says it is."""
+        async with _told(self._limits.read_s):
+            return (await self._driver.get_server_info()).agent
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._driver.close()
+
+    async def _run(self, mode: str, seconds: float, work: Work[T]) -> T:
+        bounded = neo4j.unit_of_work(timeout=seconds)(work)
+        async with _told(seconds), self._driver.session(default_access_mode=mode) as session:
+            run = session.execute_read if mode == _READ else session.execute_write
+            return await run(bounded)
+
+
+@asynccontextmanager
+async def _told(seconds: float) -> AsyncIterator[None]:
+    """The driver's errors as ours."""
+    try:
+        async with deadline("the graph server", seconds):
+            yield
+    except AdapterError:
+        raise
+    except (raised.ServiceUnavailable, raised.SessionExpired, raised.ConnectionPoolError) as error:
+        raise Unavailable(f"the graph server cannot be reached: {short(error)}") from error
+    except raised.TransientError as error:
+        late = "timeout" in short(error).lower() or "timed out" in short(error).lower()
+        raise (TimedOut if late else Unavailable)(f"the graph server: {short(error)}") from error
+    except (raised.AuthError, raised.Forbidden, raised.ConfigurationError) as error:
+        raise Unavailable(f"the graph server refuses us: {short(error)}") from error
+    except raised.ClientError as error:
+        raise Rejected(f"the graph server: {short(error)}") from error
+    except raised.DatabaseError as error:
+        raise Unavailable(f"the graph server: {short(error)}") from error
+    except (raised.Neo4jError, raised.DriverError, ValueError, KeyError, TypeError) as error:
+        raise BadResponse(f"the graph server: {short(error)}") from error
+    except OSError as error:
+        raise Unavailable(f"the graph server cannot be reached: {short(error)}") from error
+    except asyncio.IncompleteReadError as error:
+        raise Unavailable(f"the graph server hung up: {short(error)}") from error

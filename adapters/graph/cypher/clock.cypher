@@ -1,0 +1,1 @@
+RETURN timestamp() AS now

@@ -1,0 +1,5 @@
+// What is there of these documents, before they are written again.
+UNWIND $keys AS key
+MATCH (d:Document {key: key})
+OPTIONAL MATCH (d)-[:MENTIONS]->(n:Name)
+RETURN d.key AS key, d.present AS present, d.version AS version, d.words AS words, collect(n.name) AS names

@@ -1,0 +1,3 @@
+UNWIND $rows AS row
+MATCH (d:Document {key: row.key})
+SET d.centrality = row.centrality

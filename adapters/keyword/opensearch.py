@@ -1,0 +1,291 @@
+"""Keywords in OpenSearch: BM25 (Lucene's, k1 = 1.2, b = 0.75); and the documents themselves, in their ``_source``.
+
+Documents are analysed there, by an analyser of the same steps as the embedded engine's; queries are analysed here, by
+that engine's own code, and asked for as terms: nothing that a user writes is ever parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import msgspec
+from opensearchpy import AsyncOpenSearch
+from opensearchpy import exceptions as raised
+
+from adapters.document import Record, Scope, fields, passage
+from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
+from adapters.filter import Filter
+from adapters.fingerprint import fingerprint, generation_name
+from adapters.keyword import analysis
+from adapters.labels import compile_filter, labels
+from adapters.port import Entry, Key, Query
+from adapters.server import REFUSED, Address, Limits, chunks, deadline, short
+from fusion import DocId, Ranking
+
+_AT_ONCE = 500
+_COLLECTIONS = 10_000
+
+Body: TypeAlias = dict[str, Any]
+
+_BULK = {
+    "refresh": "wait_for",  # returns when searches see it; the index refreshes often enough that this is no long wait
+    "require_alias": "true",  # or a bulk to an index that is not there yet would make one, by its own ideas
+}
+
+_SETTINGS: Body = {
+    "number_of_shards": 1,
+    "refresh_interval": "200ms",
+    "analysis": {
+        "tokenizer": {
+            "words": {"type": "pattern", "pattern": "[^\\p{IsAlphabetic}\\p{N}]+"},
+        },
+        "filter": {
+            "short": {"type": "length", "max": analysis.LONGEST - 1},
+            "english": {"type": "stemmer", "language": "porter2"},
+        },
+        "analyzer": {
+            "trivium": {
+                "type": "custom",
+                "tokenizer": "words",
+                "filter": ["short", "lowercase", "asciifolding", "english"],
+            },
+        },
+    },
+}
+"""One shard until the user makes it more: BM25's statistics are a shard's own."""
+
+_MAPPINGS: Body = {
+    "dynamic": "strict",
+    "properties": {
+        "id": {"type": "keyword"},
+        "collection": {"type": "keyword"},
+        "labels": {"type": "keyword", "doc_values": False, "norms": False},
+        "passage": {"type": "text", "analyzer": "trivium"},
+        "record": {"type": "object", "enabled": False},
+    },
+}
+
+
+def connect(address: Address, limits: Limits, ca_file: str | None = None) -> AsyncOpenSearch:
+    """A client of the server at ``address``; call it on the event loop that will use it."""
+    secure = address.scheme.endswith("s")
+    return AsyncOpenSearch(
+        hosts=[{"host": address.host, "port": address.port}],
+        http_auth=(address.user, address.password) if address.user else None,
+        use_ssl=secure,
+        verify_certs=secure,
+        ca_certs=ca_file,
+        timeout=max(limits.read_s, limits.write_s) + 1,  # the finer limit is set around every call
+        max_retries=0,
+        maxsize=limits.connections,
+    )
+
+
+class OpenSearchKeyword:
+    """The keyword source, the store behind it, and the reader of documents, in the index that ``name`` points to.
+
+    :param client: closed by :meth:`close`.
+    :param index_version: identity of encoder and analysers; another one is another index.
+    """
+
+    def __init__(self, client: AsyncOpenSearch, name: str, index_version: str, limits: Limits) -> None:
+        self._client = client
+        self._name = name
+        self._index = generation_name(name, index_version)
+        self._limits = limits
+
+    async def search(self, query: Query) -> Ranking:
+        """The best documents by BM25, which is the score (0 and up). Ties by id."""
+        asked = analysis.terms(query.text)
+        if not asked.words and not asked.phrases:
+            return Ranking("keyword", (), ())
+        body = {
+            "query": {"bool": {"must": _text(asked), "filter": compile_filter(query.filter, _Clauses())}},
+            "size": query.depth,
+            "_source": ["id"],
+            "track_total_hits": False,
+            "timeout": f"{max(1, int(self._limits.read_s * 1_000))}ms",
+        }
+        async with _told(self._limits.read_s):
+            answer = await self._client.search(index=self._name, body=body, params={"request_cache": "false"})
+        try:
+            if answer["timed_out"]:
+                raise TimedOut(f"opensearch did not finish a search within {self._limits.read_s:g} s")
+            best = sorted((-float(hit["_score"]), str(hit["_source"]["id"])) for hit in answer["hits"]["hits"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadResponse(f"opensearch answered a search with {short(error)}") from error
+        return Ranking("keyword", tuple(id_ for _, id_ in best), tuple(-score for score, _ in best))
+
+    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
+        """See :class:`adapters.port.DocumentReader`."""
+        found: dict[DocId, Record] = {}
+        for batch in chunks(ids, _AT_ONCE):
+            names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
+            async with _told(self._limits.read_s):
+                answer = await self._client.mget(
+                    index=self._name, body={"ids": names}, params={"_source_includes": "record"}
+                )
+            try:
+                held = [each["_source"]["record"] for each in answer["docs"] if each.get("found")]
+                records = msgspec.convert(held, list[Record])
+            except (KeyError, TypeError, msgspec.ValidationError) as error:
+                raise BadResponse(f"opensearch answered for a document with {short(error)}") from error
+            found |= {record.document.id: record for record in records}
+        return found
+
+    async def counts(self, field: str, wanted: Filter) -> dict[str, int]:
+        """See :class:`adapters.port.DocumentReader`; of the fields, ``collection`` alone can be counted here."""
+        body = {
+            "query": {"bool": {"filter": compile_filter(wanted, _Clauses())}},
+            "size": 0,
+            "aggs": {"values": {"terms": {"field": field, "size": _COLLECTIONS}}},
+        }
+        async with _told(self._limits.read_s):
+            answer = await self._client.search(index=self._name, body=body)
+        try:
+            buckets = answer["aggregations"]["values"]["buckets"]
+            return {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadResponse(f"opensearch answered a count with {short(error)}") from error
+
+    async def prepare(self) -> None:
+        """See :class:`adapters.port.Store`. By an index template, so that an index made later is the same."""
+        async with _told(self._limits.write_s):
+            held = await self._held()
+            if held == [self._index]:
+                return
+            if held:
+                raise VersionMismatch(
+                    f"opensearch's alias {self._name!r} points to {', '.join(held)}, the settings ask for "
+                    f"{self._index!r}: use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
+                )
+            template = {
+                "index_patterns": [self._index, f"{self._index}-*"],
+                "template": {"settings": _SETTINGS, "mappings": _MAPPINGS},
+                "priority": 200,
+            }
+            await self._client.indices.put_index_template(name=self._index, body=template)
+            try:
+                await self._client.indices.create(index=self._index, body={"aliases": {self._name: {}}})
+            except raised.RequestError as error:
+                if error.error != "resource_already_exists_exception":
+                    raise
+
+    async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:
+        """See :class:`adapters.port.Store`. A newer version that is there already stays."""
+        actions: list[tuple[Body, Body | None]] = [
+            ({"index": _names(entry.record.key, version)}, _source(entry.record)) for entry in upserts
+        ]
+        actions += [({"delete": _names(key, version)}, None) for key in deletes]
+        for batch in chunks(actions, _AT_ONCE):
+            lines = [line for pair in batch for line in pair if line is not None]
+            async with _told(self._limits.write_s):
+                answer = await self._client.bulk(index=self._name, body=lines, params=_BULK)
+            _check(answer)
+
+    async def count(self) -> int:
+        """See :class:`adapters.port.Store`."""
+        async with _told(self._limits.write_s):
+            return int((await self._client.count(index=self._name))["count"])
+
+    async def version(self) -> str:
+        """What the server says it is."""
+        async with _told(self._limits.read_s):
+            return str((await self._client.info())["version"]["number"])
+
+    async def clock(self) -> float | None:
+        """The time of one node."""
+        async with _told(self._limits.read_s):
+            nodes = (await self._client.nodes.stats(metric="os"))["nodes"].values()
+        return float(next(iter(nodes))["timestamp"]) / 1_000
+
+    async def close(self) -> None:
+        """See :class:`adapters.port.Store`."""
+        await self._client.close()
+
+    async def _held(self) -> list[str]:
+        """The indexes that the alias points to."""
+        try:
+            return sorted(await self._client.indices.get_alias(name=self._name))
+        except raised.NotFoundError:
+            return []
+
+
+def _text(asked: analysis.Terms) -> Body:
+    """What is asked as terms that are analysed already. ``match_phrase`` alone analyses, and then by white space."""
+    should: list[Body] = [{"term": {"passage": {"value": word}}} for word in asked.words]
+    phrases: list[Body] = [
+        {"match_phrase": {"passage": {"query": " ".join(phrase), "analyzer": "whitespace"}}} for phrase in asked.phrases
+    ]
+    if asked.demanded:
+        return {"bool": {"should": should, "must": phrases}}
+    return {"bool": {"should": should + phrases, "minimum_should_match": 1}}
+
+
+def _names(key: Key, version: int) -> Body:
+    return {"_id": fingerprint(*key), "version": version, "version_type": "external"}
+
+
+def _source(record: Record) -> Body:
+    return {
+        "id": record.document.id,
+        "collection": record.document.collection,
+        "labels": labels(fields(record)),
+        "passage": passage(record.document),
+        "record": msgspec.to_builtins(record),
+    }
+
+
+def _check(answer: Any) -> None:
+    """A bulk answers 200 whatever became of its lines. 409 is a newer version, 404 a delete of what is not there."""
+    try:
+        outcomes = [next(iter(each.values())) for each in answer["items"]]
+        bad = [each for each in outcomes if not (200 <= each["status"] < 300 or each["status"] in {404, 409})]
+    except (KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise BadResponse(f"opensearch answered a bulk with {short(error)}") from error
+    if bad:
+        told = f"opensearch refused {len(bad)} of {len(outcomes)} documents, first: {str(bad[0].get('error'))[:300]}"
+        raise (Unavailable if bad[0]["status"] in {429, 503} else Rejected)(told)
+
+
+class _Clauses:
+    """Filters as clauses over the field ``labels``."""
+
+    def holds(self, labels: Sequence[str]) -> Body:
+        return {"terms": {"labels": list(labels)}}
+
+    def every(self, parts: Sequence[Body]) -> Body:
+        return {"bool": {"filter": list(parts)}}
+
+    def some(self, parts: Sequence[Body]) -> Body:
+        return {"bool": {"should": list(parts), "minimum_should_match": 1}}
+
+    def no(self, part: Body) -> Body:
+        return {"bool": {"must_not": [part]}}
+
+
+@asynccontextmanager
+async def _told(seconds: float) -> AsyncIterator[None]:
+    """OpenSearch's errors as ours."""
+    try:
+        async with deadline("opensearch", seconds):
+            yield
+    except AdapterError:
+        raise
+    except raised.ConnectionTimeout as error:
+        raise TimedOut(f"opensearch: {short(error)}") from error
+    except raised.ConnectionError as error:
+        raise Unavailable(f"opensearch cannot be reached: {short(error)}") from error
+    except raised.TransportError as error:
+        status, told = error.status_code, f"opensearch: {short(error)}"
+        if not isinstance(status, int):
+            raise Unavailable(told) from error
+        if status in REFUSED or status >= 500:
+            raise Unavailable(told) from error
+        raise Rejected(told) from error
+    except (raised.SerializationError, ValueError, KeyError, TypeError) as error:
+        raise BadResponse(f"opensearch: {short(error)}") from error
+    except OSError as error:
+        raise Unavailable(f"opensearch cannot be reached: {short(error)}") from error

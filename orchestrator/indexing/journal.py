@@ -1,0 +1,132 @@
+"""The durable, ordered record of writes: what is in it is never lost, and reaches every store in its order.
+
+A folder. Each write is one file, named by its version, there whole or not at all. Each store has a cursor: the newest
+version that it holds. A file goes when every store's cursor has passed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from time import time_ns
+
+import msgspec
+import numpy as np
+
+from adapters import AdapterError, Entry, Record, Unavailable, files
+from adapters.fingerprint import fingerprint
+from adapters.port import Key
+
+_SUFFIX = ".write"
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One write as it is on disk: records, their vectors one after the other, and what is deleted."""
+
+    records: list[Record]
+    vectors: bytes
+    deletes: list[Key]
+
+    @classmethod
+    def of(cls, upserts: Sequence[Entry], deletes: Iterable[Key]) -> Write:
+        """What is to be kept of a write: of several entries with one key the last, and no delete beside an entry."""
+        newest = {entry.record.key: entry for entry in upserts}
+        vectors = b"".join(np.ascontiguousarray(entry.vector, np.float32).tobytes() for entry in newest.values())
+        return cls([entry.record for entry in newest.values()], vectors, sorted(set(deletes) - set(newest)))
+
+    def entries(self) -> list[Entry]:
+        """The entries again."""
+        matrix = np.frombuffer(self.vectors, np.float32).reshape(len(self.records), -1) if self.records else ()
+        return [Entry(record, vector) for record, vector in zip(self.records, matrix, strict=True)]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Write).decode
+
+
+class Journal:
+    """The journal in ``folder``. Blocks; holds nothing in memory, so that any number of processes see the same.
+
+    Writing needs :meth:`exclusive`; reading the cursors does not.
+
+    :param max_bytes: how much may wait for stores that cannot be reached.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """One writer at a time, across processes; blocks until it is our turn."""
+        return files.exclusive(self._folder / "lock")
+
+    def append(self, write: Write, stores: Iterable[str]) -> int:
+        """Make it durable; its version, greater than any before.
+
+        Versions are microseconds of the clock where that is greater: so a journal that begins anew on another
+        machine goes on above what the stores hold already.
+
+        :raises Unavailable: if too much is waiting already, or the disk is full; then nothing is kept.
+        """
+        waiting = sum(path.stat().st_size for path in self._folder.glob(f"*{_SUFFIX}"))
+        if waiting > self._max_bytes:
+            behind = ", ".join(store for store in sorted(stores) if self.pending(store))
+            raise Unavailable(f"the journal holds {waiting} bytes that {behind} could not take yet: try again later")
+        version = max([time_ns() // 1_000, self.newest() + 1])
+        try:
+            files.replace(self._folder / f"{version:020d}{_SUFFIX}", _encode(write))
+        except OSError as error:
+            raise Unavailable(f"the journal in {self._folder} cannot be written: {error}") from error
+        return version
+
+    def newest(self) -> int:
+        """The newest version that was ever written; 0 if none was."""
+        cursors = [self._read(path) for path in self._folder.glob("*.cursor")]
+        return max([0, *self._versions(), *cursors])
+
+    def generation(self) -> int:
+        """The newest version that any store shows; 0 if there is none."""
+        return max([0, *(self._read(path) for path in self._folder.glob("*.cursor"))])
+
+    def pending(self, store: str) -> list[int]:
+        """The versions that a store does not hold yet, in their order."""
+        held = self._read(self._cursor(store))
+        return [version for version in self._versions() if version > held]
+
+    def read(self, version: int) -> Write:
+        """One write.
+
+        :raises AdapterError: if its file is damaged.
+        """
+        path = self._folder / f"{version:020d}{_SUFFIX}"
+        try:
+            return _decode(path.read_bytes())
+        except (msgspec.DecodeError, OSError) as error:
+            raise AdapterError(f"{path} cannot be read: {error}") from error
+
+    def advance(self, store: str, version: int) -> None:
+        """A store holds everything up to and with ``version``."""
+        files.replace(self._cursor(store), str(version).encode())
+
+    def sweep(self, stores: Iterable[str]) -> None:
+        """Remove what all of these stores hold."""
+        held = min(self._read(self._cursor(store)) for store in stores)
+        for version in self._versions():
+            if version <= held:
+                (self._folder / f"{version:020d}{_SUFFIX}").unlink(missing_ok=True)
+
+    def _versions(self) -> list[int]:
+        return sorted(int(path.name.removesuffix(_SUFFIX)) for path in self._folder.glob(f"*{_SUFFIX}"))
+
+    def _cursor(self, store: str) -> Path:
+        return self._folder / f"{fingerprint(store)}.cursor"
+
+    def _read(self, path: Path) -> int:
+        try:
+            return int(path.read_text())
+        except FileNotFoundError:
+            return 0
+        except ValueError as error:
+            raise AdapterError(f"{path} is damaged: {error}") from error

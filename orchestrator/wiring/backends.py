@@ -1,0 +1,181 @@
+"""Which adapter stands behind which setting, and how they are put together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+import anyio.to_thread
+
+from adapters import DocumentReader, Priors, Retriever, TimedOut, Unavailable, Writer
+from adapters.embed.minilm import MiniLM
+from adapters.embed.table_file import TableFile
+from adapters.embedded import Library
+from adapters.embedded.store import LibraryStore
+from adapters.graph.centrality import CentralityFile
+from adapters.graph.embedded import EmbeddedGraph
+from adapters.graph.names import mentioned
+from adapters.graph.part import GraphPart
+from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
+from adapters.port import CentralityJob, Server, Store
+from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
+from adapters.vector.embedded import EmbeddedVector, VectorPart
+from orchestrator.encode import Encoding
+from orchestrator.engine import Engine, Index
+from orchestrator.indexing.journal import Journal
+from orchestrator.indexing.replicate import Replicator
+from orchestrator.indexing.writer import IndexWriter
+from orchestrator.settings import EMBEDDED, Settings
+from orchestrator.wiring.service import Local, Service
+
+_log = logging.getLogger(__name__)
+
+_SERVER_RECIPE = 1
+"""Changes whenever the adapters of servers would write something else for the same document."""
+
+
+@dataclass(slots=True)
+class _Backends:
+    """What the settings name, by source."""
+
+    sources: dict[str, Retriever] = field(default_factory=dict)
+    servers: dict[str, Server] = field(default_factory=dict)
+    stores: dict[str, Store] = field(default_factory=dict)
+    priors: Priors = field(init=False)
+    """The graph source's, wherever that is."""
+    documents: DocumentReader = field(init=False)
+    """The library, if there is one: it is nearest. Else the keyword source, which keeps them too."""
+    centrality: CentralityJob | None = None
+    local: Local | None = None
+
+
+@asynccontextmanager
+async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Service]:
+    """Open the stores and the model that the settings name; closed at the end. One event loop from here to there.
+
+    Indexes that servers do not have yet are made, and what the journal holds for them is delivered. A server that is
+    away is no reason not to start: its source is missing from answers until it is back.
+
+    :param prepare: whether servers are asked for anything at all yet.
+    :raises AdapterError: if the embedded engine cannot be opened, or a server holds an index of another version.
+    """
+    model = await anyio.to_thread.run_sync(MiniLM, settings.model_dir)
+    async with AsyncExitStack() as stack:
+        identity = "+".join((model.identity, *_recipes(settings)))
+        backends = _servers(settings, model.dimension, identity)
+        for source, server in backends.servers.items():
+            stack.push_async_callback(server.close)
+            if prepare:
+                await _prepare(source, server)
+        await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
+        service = _service(settings, model, identity, backends)
+        if prepare:
+            await service.replay()
+        yield service
+
+
+async def _prepare(source: str, server: Server) -> None:
+    try:
+        await server.prepare()
+    except (Unavailable, TimedOut) as error:
+        _log.warning("the %s source is not there: %s", source, error)
+
+
+def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backends) -> Service:
+    table = TableFile(settings.data_dir / "query-table.bin", model.tokenizer, model.identity)
+    encoding = Encoding(model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo)
+    replicator: Replicator | None = None
+    writer: Writer
+    index: Index
+    if backends.local and not backends.servers:
+        writer = index = backends.local.library
+    else:
+        journal = Journal(settings.data_dir / "journal", settings.journal_max_bytes)
+        writer = index = replicator = Replicator(journal, backends.stores, identity)
+    return Service(
+        settings=settings,
+        engine=Engine(settings, backends.sources, backends.documents, backends.priors, encoding, index),
+        writer=IndexWriter(writer, model, mentioned),
+        documents=backends.documents,
+        index=index,
+        model=model,
+        table=table,
+        local=backends.local,
+        servers=backends.servers,
+        centrality=backends.centrality,
+        replicator=replicator,
+    )
+
+
+def _recipes(settings: Settings) -> Iterator[str]:
+    """How each source is built, in a word."""
+    for url, version in (
+        (settings.vector, VectorPart.version),
+        (settings.keyword, KeywordPart.version),
+        (settings.graph, GraphPart.version),
+    ):
+        scheme = url.partition("://")[0].partition("+")[0]
+        yield version if url == EMBEDDED else f"{scheme}-{_SERVER_RECIPE}"
+
+
+def _servers(settings: Settings, dimension: int, identity: str) -> _Backends:
+    """The sources that have a server. Connections are made when they are first needed."""
+    limits = Limits(settings.source_timeout_ms / 1_000, settings.write_timeout_ms / 1_000, settings.backend_connections)
+    made = _Backends()
+    name = settings.index_name
+    if settings.vector != EMBEDDED:
+        with _extra("qdrant"):
+            from adapters.vector import qdrant  # noqa: PLC0415
+        at = Address.parse(settings.vector, VECTOR)
+        key = settings.qdrant_api_key.get_secret_value() or None
+        vector = qdrant.QdrantVector(qdrant.connect(at, key, limits), name, dimension, identity, limits)
+        made.sources["vector"] = made.servers["vector"] = made.stores[f"vector {at}"] = vector
+    if settings.keyword != EMBEDDED:
+        with _extra("opensearch"):
+            from adapters.keyword import opensearch  # noqa: PLC0415
+        at = Address.parse(settings.keyword, KEYWORD)
+        client = opensearch.connect(at, limits, settings.ca_file)
+        keyword = opensearch.OpenSearchKeyword(client, name, identity, limits)
+        made.sources["keyword"] = made.servers["keyword"] = made.stores[f"keyword {at}"] = keyword
+        made.documents = keyword
+    if settings.graph != EMBEDDED:
+        with _extra("memgraph"):
+            from adapters.graph import bolt, memgraph  # noqa: PLC0415
+        at = Address.parse(settings.graph, GRAPH)
+        graph = memgraph.MemgraphGraph(bolt.Bolt(at, limits), name, identity)
+        made.sources["graph"] = made.servers["graph"] = made.stores[f"graph {at}"] = graph
+        made.priors = made.centrality = graph
+    return made
+
+
+def _add_embedded(made: _Backends, settings: Settings, encoder: str) -> None:
+    """The sources that have no server, in one library that holds the documents too."""
+    vector = VectorPart() if settings.vector == EMBEDDED else None
+    keyword = KeywordPart() if settings.keyword == EMBEDDED else None
+    graph = GraphPart() if settings.graph == EMBEDDED else None
+    parts = [part for part in (vector, keyword, graph) if part]
+    if not parts:
+        return
+    folder = settings.data_dir / "index"
+    library = Library(folder, parts, "+".join((encoder, *(part.version for part in parts))))
+    central = CentralityFile(folder / "centrality.msgpack", settings.centrality)
+    if vector:
+        made.sources["vector"] = EmbeddedVector(library, vector)
+    if keyword:
+        made.sources["keyword"] = EmbeddedKeyword(library, keyword)
+    if graph:
+        made.sources["graph"] = made.priors = EmbeddedGraph(library, graph, central)
+    made.stores["embedded"] = LibraryStore(library)
+    made.documents = library
+    made.local = Local(library, central, graph)
+
+
+@contextmanager
+def _extra(name: str) -> Iterator[None]:
+    """Say which part of the distribution is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'trivium[{name}]'") from error

@@ -1,0 +1,125 @@
+"""Everything that a command or the API works with, opened; and what keeps it in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from adapters import AdapterError, DocumentReader, Scope
+from adapters.embed.fit import MAX_DOCUMENTS, fit
+from adapters.embed.minilm import MiniLM
+from adapters.embed.table_file import TableFile
+from adapters.embedded import Library
+from adapters.graph.centrality import CentralityFile
+from adapters.graph.part import GraphPart
+from adapters.port import CentralityJob, Server
+from orchestrator.caller import Caller
+from orchestrator.engine import Engine, Index
+from orchestrator.indexing.replicate import Replicator
+from orchestrator.indexing.writer import IndexWriter
+from orchestrator.settings import Settings
+
+_FIT_FROM = 200
+"""Documents; with fewer there is too little to fit a query table to, and no load that would need one."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """What is kept in the data folder by the embedded engine, for the sources that have no server."""
+
+    library: Library
+    centrality: CentralityFile
+    graph: GraphPart | None
+
+
+@dataclass(frozen=True)
+class Service:
+    """The service, opened.
+
+    :param servers: by source, those that have one.
+    :param replicator: where there are several stores to write to.
+    """
+
+    settings: Settings
+    engine: Engine
+    writer: IndexWriter
+    documents: DocumentReader
+    index: Index
+    model: MiniLM
+    table: TableFile
+    local: Local | None
+    servers: Mapping[str, Server]
+    centrality: CentralityJob | None
+    replicator: Replicator | None
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks without a key."""
+        return Caller(Scope(self.settings.tenant, self.settings.environment), self.settings.open_clearance)
+
+    async def count(self) -> int:
+        """Documents of all scopes, by the store that they are read from."""
+        if self.local:
+            return self.local.library.current().catalog.count
+        return await self.servers["keyword"].count()
+
+    def refresh(self) -> None:
+        """Open what another process has written since. Blocks; may run in a thread while searches go on."""
+        self.table.refresh()
+        if self.local:
+            self.local.library.refresh()
+            self.local.centrality.refresh()
+        if self.replicator:
+            self.replicator.refresh()
+
+    async def replay(self) -> None:
+        """Give every store what it could not take before."""
+        if self.replicator:
+            await self.replicator.replay()
+
+    async def health(self) -> dict[str, str]:
+        """By source: ``ok``, or what is wrong with it."""
+        told: dict[str, str] = {}
+        if self.local:
+            count = self.local.library.current().catalog.count
+            for source, held in self.local.library.documents_by_part().items():
+                told[source] = "ok" if held == count else f"holds {held} of {count} documents"
+        for source, server in self.servers.items():
+            try:
+                await server.version()
+                told[source] = "ok"
+            except AdapterError as error:
+                told[source] = str(error)
+        return told
+
+    def table_is_due(self) -> bool:
+        """Whether there is no query table, or the corpus has doubled since it was fitted."""
+        if self.local is None:  # the documents and their vectors are on servers: there is nothing here to fit it to
+            return False
+        documents = self.local.library.current().catalog.count
+        fitted = self.table.table
+        return documents >= _FIT_FROM and (fitted is None or min(documents, MAX_DOCUMENTS) > 2 * fitted.documents)
+
+    async def tidy(self, progress: Callable[[str], None]) -> None:
+        """What is worth doing after a bulk of writes: one segment, priors and a query table that know the corpus."""
+        if self.local:
+            await anyio.to_thread.run_sync(self._tidy_local, self.local, progress)
+        if self.centrality:
+            progress(self.settings.centrality)
+            await self.centrality.compute_centralities(self.settings.centrality)
+
+    def _tidy_local(self, local: Local, progress: Callable[[str], None]) -> None:
+        if local.library.scattered():
+            progress("one segment")
+            local.library.optimize()
+        if local.graph and local.library.generation() > local.centrality.generation:
+            progress(local.centrality.name)
+            now = local.library.current()
+            local.centrality.compute(now.index(local.graph), now.catalog, now.manifest.version)
+        if self.table_is_due():
+            progress("query table")
+            entries = local.library.sample(MAX_DOCUMENTS)
+            fit(self.model, entries, self.settings.model_dir, progress).save(self.table.path)
+            self.table.refresh()

@@ -1,0 +1,22 @@
+import org.codelibs.opensearch.runner.OpenSearchRunner;
+
+/** One OpenSearch node on 127.0.0.1: folder, port. It ends with its standard input, so it cannot outlive its parent. */
+class OpenSearch {
+    public static void main(String[] arguments) throws Exception {
+        OpenSearchRunner runner = new OpenSearchRunner();
+        runner.onBuild((number, settings) -> {
+            settings.put("network.host", "127.0.0.1");
+            settings.put("http.port", arguments[1]);
+            settings.put("transport.port", "0");
+            settings.put("discovery.type", "single-node");
+        });
+        runner.build(OpenSearchRunner.newConfigs()
+                .basePath(arguments[0])
+                .clusterName("trivium-tests")
+                .numOfNode(1)
+                .disableESLogger());
+        System.out.println("ready");
+        while (System.in.read() >= 0) {}
+        runner.close();
+    }
+}
