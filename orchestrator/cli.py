@@ -128,7 +128,7 @@ def index(
     """Add documents, replacing those of the same id. Lines that are wrong are named, the others are kept."""
     refusals = _Refusals()
     with _told():
-        chosen = settings_.read()
+        chosen = _patient(settings_.read())
         with _documents(path, chosen, refusals) as (documents, total):
 
             async def take(service: Service) -> tuple[Progress, int]:
@@ -190,14 +190,14 @@ def search(
 def tidy() -> None:
     """Merge segments, compute centralities, fit the query table: for after many writes over HTTP."""
     with _told():
-        _with_service(settings_.read(), _tidy)
+        _with_service(_patient(settings_.read()), _tidy)
 
 
 @main.command()
 def doctor() -> None:
     """Look at everything that the settings name, and say what to do about what is not well."""
     with _told():
-        findings = anyio.run(examine, settings_.read())
+        findings = anyio.run(examine, _patient(settings_.read()))
     for finding in findings:
         mark = "[green]ok[/green]  " if finding.well else "[red]fail[/red]"
         advice = f" -> {finding.advice}" if finding.advice else ""

@@ -98,11 +98,8 @@ async def _together(service: Service) -> list[Finding]:
         return []
     behind = {name: writes for name, writes in service.replicator.behind().items() if writes}
     told = ", ".join(f"{name} lacks {writes} writes" for name, writes in behind.items())
-    found = [
-        Finding(
-            "journal", not behind, told or "empty: every store holds every write", "start what is away; serve delivers"
-        )
-    ]
+    advice = "start what is away: the service delivers what waits" if behind else ""
+    found = [Finding("journal", not behind, told or "empty: every store holds every write", advice)]
     counts = await service.replicator.counts()
     agree = len(set(counts.values())) <= 1
     held = ", ".join(f"{name}: {count}" for name, count in counts.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias, TypeVar
@@ -17,6 +18,9 @@ from adapters.server import Address, Limits, deadline, short
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]
 Work: TypeAlias = Callable[[neo4j.AsyncManagedTransaction], Awaitable[T]]
+
+# A server warns of every name in a statement that it has not seen yet: of all of them, on an empty database.
+logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
 
 _READ, _WRITE = neo4j.READ_ACCESS, neo4j.WRITE_ACCESS
 
@@ -41,13 +45,13 @@ class Bolt:
         )
         self._dialect: Dialect | None = None
 
-    async def read(self, query: str, parameters: Row) -> list[Row]:
-        """One statement that reads."""
+    async def read(self, query: str, parameters: Row, patient: bool = False) -> list[Row]:
+        """One statement that reads; with the patience of a write if nobody waits for the answer of a search."""
 
         async def work(transaction: neo4j.AsyncManagedTransaction) -> list[Row]:
             return await (await transaction.run(query, parameters)).data()
 
-        return await self._run(_READ, self._limits.read_s, work)
+        return await self._run(_READ, self._limits.write_s if patient else self._limits.read_s, work)
 
     async def write(self, work: Work[T]) -> T:
         """A transaction that writes; ``work`` may be run again, so it must do nothing but ask the server."""
@@ -100,7 +104,7 @@ async def _told(seconds: float) -> AsyncIterator[None]:
         raise Rejected(f"the graph server: {short(error)}") from error
     except raised.DatabaseError as error:
         raise Unavailable(f"the graph server: {short(error)}") from error
-    except (raised.Neo4jError, raised.DriverError, ValueError, KeyError, TypeError) as error:
+    except (raised.Neo4jError, raised.DriverError) as error:
         raise BadResponse(f"the graph server: {short(error)}") from error
     except OSError as error:
         raise Unavailable(f"the graph server cannot be reached: {short(error)}") from error

@@ -95,10 +95,10 @@ class MemgraphGraph:
         if measure == "none":
             return
         if measure == "pagerank" and await self._bolt.dialect() == "memgraph":
-            rows = await self._bolt.read(statement("memgraph/pagerank"), {"index": self._name})
+            rows = await self._bolt.read(statement("memgraph/pagerank"), {"index": self._name}, patient=True)
             ranks = {row["key"]: (row["scope"], float(row["rank"])) for row in rows}
         else:
-            rows = await self._bolt.read(statement("edges"), {"index": self._name})
+            rows = await self._bolt.read(statement("edges"), {"index": self._name}, patient=True)
             ranks = _by_networkx(rows, measure)
         largest: dict[str, float] = {}
         for scope, rank in ranks.values():
@@ -130,7 +130,8 @@ class MemgraphGraph:
 
     async def count(self) -> int:
         """See :class:`adapters.port.Store`."""
-        return int((await self._bolt.read(statement("count"), {"index": self._name}))[0]["documents"])
+        rows = await self._bolt.read(statement("count"), {"index": self._name}, patient=True)
+        return int(rows[0]["documents"])
 
     async def version(self) -> str:
         """What the server says it is."""

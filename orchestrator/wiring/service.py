@@ -107,7 +107,7 @@ class Service:
         if self.local:
             await anyio.to_thread.run_sync(self._tidy_local, self.local, progress)
         if self.centrality:
-            progress(self.settings.centrality)
+            progress(f"{self.settings.centrality} on the server")
             await self.centrality.compute_centralities(self.settings.centrality)
 
     def _tidy_local(self, local: Local, progress: Callable[[str], None]) -> None:

@@ -139,6 +139,17 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+async def test_a_link_may_come_before_its_target(stand: Stand) -> None:
+    await stand.write([star("a", links=(Link("later", "see"),))])
+    assert await found(stand.source) == ["a"]
+    await stand.write([star("later", links=(Link("a", "see"),))])
+    assert await found(stand.source) == ["a", "later"]
+    await stand.write([], [(SCOPE.tenant, SCOPE.environment, "later")])
+    assert await found(stand.source) == ["a"]
+    await stand.write([star("later")])
+    assert await found(stand.source) == ["a", "later"]
+
+
 async def test_no_query_is_syntax(stand: Stand) -> None:
     await stand.write([star("a")])
     for text in HOSTILE:

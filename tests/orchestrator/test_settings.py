@@ -27,7 +27,11 @@ def test_folders_are_absolute_and_of_the_user() -> None:
     ("name", "value", "complaint"),
     [
         ("TRIVIUM_DEPTH", "3", "TRIVIUM_DEPTH is '3': input should be greater than or equal to 10"),
-        ("TRIVIUM_VECTOR", "chroma://x", "TRIVIUM_VECTOR is 'chroma://x': input should be 'embedded://'"),
+        ("TRIVIUM_VECTOR", "chroma://x", r"'chroma://x': .*scheme 'chroma', allowed are qdrant\+grpc://.*embedded://"),
+        ("TRIVIUM_GRAPH", "bolt://u:secret@h:x", "TRIVIUM_GRAPH is 'bolt://…@h:x': .*not an address"),
+        ("TRIVIUM_KEYWORD", "opensearch+http://", r"write opensearch\+http://host:port"),
+        ("TRIVIUM_KEYWORD", "opensearch+http://h/index", r"write opensearch\+http://host:port"),
+        ("TRIVIUM_INDEX_NAME", "Über", "should match pattern"),
         ("TRIVIUM_FUSION", "best", "allowed are concatenate\\(\\), rrf\\(k=60\\)"),
         ("TRIVIUM_OPEN_CLEARANCE", "all", "TRIVIUM_OPEN_CLEARANCE is 'all': input should be 'public'"),
     ],

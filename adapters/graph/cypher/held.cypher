@@ -2,4 +2,5 @@
 UNWIND $keys AS key
 MATCH (d:Document {key: key})
 OPTIONAL MATCH (d)-[:MENTIONS]->(n:Name)
-RETURN d.key AS key, d.present AS present, d.version AS version, d.words AS words, collect(n.name) AS names
+RETURN d.key AS key, d.present AS present, coalesce(d.version, 0) AS version, coalesce(d.words, []) AS words,
+       collect(n.name) AS names
