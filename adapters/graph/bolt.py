@@ -93,20 +93,26 @@ async def _told(seconds: float) -> AsyncIterator[None]:
             yield
     except AdapterError:
         raise
-    except (raised.ServiceUnavailable, raised.SessionExpired, raised.ConnectionPoolError) as error:
-        raise Unavailable(f"the graph server cannot be reached: {short(error)}") from error
-    except raised.TransientError as error:
-        late = "timeout" in short(error).lower() or "timed out" in short(error).lower()
-        raise (TimedOut if late else Unavailable)(f"the graph server: {short(error)}") from error
-    except (raised.AuthError, raised.Forbidden, raised.ConfigurationError) as error:
-        raise Unavailable(f"the graph server refuses us: {short(error)}") from error
-    except raised.ClientError as error:
-        raise Rejected(f"the graph server: {short(error)}") from error
-    except raised.DatabaseError as error:
-        raise Unavailable(f"the graph server: {short(error)}") from error
-    except (raised.Neo4jError, raised.DriverError) as error:
-        raise BadResponse(f"the graph server: {short(error)}") from error
-    except OSError as error:
+    except (raised.ServiceUnavailable, raised.SessionExpired, raised.ConnectionPoolError, OSError) as error:
         raise Unavailable(f"the graph server cannot be reached: {short(error)}") from error
     except asyncio.IncompleteReadError as error:
         raise Unavailable(f"the graph server hung up: {short(error)}") from error
+    except raised.Neo4jError as error:
+        raise _of_server(error) from error
+    except (raised.AuthError, raised.ConfigurationError) as error:
+        raise Unavailable(f"the graph server refuses us: {short(error)}") from error
+    except Exception as error:
+        # What breaks the protocol is raised as something that the driver shows nobody. What is ours goes on as it is.
+        if not type(error).__module__.startswith("neo4j."):
+            raise
+        raise BadResponse(f"the graph server: {short(error)}") from error
+
+
+def _of_server(error: raised.Neo4jError) -> AdapterError:
+    """A failure that the server tells of itself; its time-outs come under several codes."""
+    told = f"the graph server: {short(error)}"
+    if "timeout" in told.lower() or "timedout" in told.lower() or "timed out" in told.lower():
+        return TimedOut(told)
+    if isinstance(error, (raised.TransientError, raised.DatabaseError, raised.AuthError, raised.Forbidden)):
+        return Unavailable(told)
+    return Rejected(told) if isinstance(error, raised.ClientError) else BadResponse(told)

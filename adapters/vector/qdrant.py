@@ -225,8 +225,8 @@ async def _told(seconds: float) -> AsyncIterator[None]:
         if isinstance(cause, ValueError):  # an answer that is not what the API says
             raise BadResponse(f"qdrant: {short(cause)}") from error
         raise Unavailable(f"qdrant cannot be reached: {short(cause)}") from error
-    except ValueError as error:
-        # The local mode raises ValueError where a server answers with a status; garbage on the wire ends up here too.
+    except (ValueError, AssertionError) as error:
+        # The client asserts that an answer has a result. Its local mode raises ValueError where a server has a status.
         raise BadResponse(f"qdrant: {short(error)}") from error
     except OSError as error:
         raise Unavailable(f"qdrant cannot be reached: {short(error)}") from error

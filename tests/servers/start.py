@@ -13,6 +13,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _PATIENCE_S = 180.0
+_KINDS = {"opensearch": ("OpenSearch.java", "opensearch+http"), "bolt": ("Bolt.java", "bolt")}
 
 
 class NotHere(Exception):
@@ -22,15 +23,15 @@ class NotHere(Exception):
 @contextmanager
 def opensearch() -> Iterator[str]:
     """A real OpenSearch node; its address."""
-    with _java("opensearch", "OpenSearch.java", "-Xmx1g") as port:
-        yield f"opensearch+http://127.0.0.1:{port}"
+    with tempfile.TemporaryDirectory() as folder, Java("opensearch", Path(folder)) as server:
+        yield server.url
 
 
 @contextmanager
 def bolt() -> Iterator[str]:
     """A real Neo4j over Bolt, which stands in for Memgraph: that cannot be had here. Its address."""
-    with _java("bolt", "Bolt.java", "-Xmx1g") as port:
-        yield f"bolt://127.0.0.1:{port}"
+    with tempfile.TemporaryDirectory() as folder, Java("bolt", Path(folder)) as server:
+        yield server.url
 
 
 @contextmanager
@@ -56,30 +57,60 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@contextmanager
-def _java(name: str, launcher: str, memory: str) -> Iterator[int]:
-    """A server in one Java process, made of what its ``pom.xml`` names."""
-    java = _needed("java", "a Java 17 development kit has it")
-    folder = _HERE / name
-    with tempfile.TemporaryDirectory() as work:
-        port = free_port()
-        command = [java, memory, "-cp", _class_path(folder), str(folder / launcher), f"{work}/data", str(port)]
-        with Path(work, "log").open("wb") as log:
-            # Its standard input is ours: when this process ends, however it does, the server reads the end and stops.
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=work)
+class Java:
+    """A server in one Java process, made of what its ``pom.xml`` names; its data is in ``folder``.
+
+    Its standard input is ours: when this process ends, however it does, the server reads the end of it and stops.
+
+    :param name: ``opensearch`` or ``bolt``.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        launcher, scheme = _KINDS[name]
+        java = _needed("java", "a Java 17 development kit has it")
+        home, port = _HERE / name, free_port()
+        self.url = f"{scheme}://127.0.0.1:{port}"
+        self._port, self._folder = port, folder
+        command = [java, "-Xmx1g", "-cp", _class_path(home), str(home / launcher)]
+        self._command = [*command, str(folder / "data"), str(port)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, again if need be, and wait until it listens.
+
+        :raises NotHere: if it does not.
+        """
+        log = self._folder / "log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=out, stderr=out, cwd=self._folder, start_new_session=True
+            )
+        self._process = process
         try:
-            try:
-                _wait(process, lambda: _listens(port) and b"ready" in Path(work, "log").read_bytes())
-            except NotHere as error:
-                raise NotHere(f"{name}: {error}: {Path(work, 'log').read_text()[-2_000:]}") from error
-            yield port
-        finally:
-            process.stdin.close() if process.stdin else None
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(30)
+            _wait(process, lambda: _listens(self._port) and b"ready" in log.read_bytes())
+        except NotHere as error:
+            raise NotHere(f"{self.url}: {error}: {log.read_text()[-2_000:]}") from error
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._process:
+            self._process.kill()
+            self._process.wait(30)
+
+    def __enter__(self) -> Java:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        process = self._process
+        if process is None:
+            return
+        if process.stdin:
+            process.stdin.close()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.kill()
 
 
 def _class_path(folder: Path) -> str:

@@ -1,0 +1,262 @@
+"""What comes out of each server's adapter when the server misbehaves on the wire: one of our errors, in time.
+
+The servers here are stubs made to fail; how the adapters work with real ones is in ``test_sources.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from time import perf_counter
+from typing import Any
+
+import grpc
+import pytest
+
+from adapters import AdapterError, BadResponse, Query, Rejected, TimedOut, Unavailable, VersionMismatch
+from adapters.graph.bolt import Bolt
+from adapters.graph.memgraph import MemgraphGraph
+from adapters.keyword import opensearch
+from adapters.port import Server
+from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
+from adapters.vector import qdrant
+from tests.adapters.test_sources import query
+from tests.conftest import DIMENSION, SCOPE, entry
+from tests.servers.start import free_port
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = Limits(read_s=0.4, write_s=0.6, connections=4)
+SLACK_S = 1.0
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def stub(serve: Serve) -> AsyncIterator[int]:
+    """A server that does to each connection what ``serve`` does; its port."""
+
+    open_: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
+
+    async def serve_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        open_[task] = writer
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await serve(reader, writer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in open_:
+            task.cancel()
+        await asyncio.gather(*open_, return_exceptions=True)
+
+
+def made(url: str) -> Server:
+    if url.startswith("qdrant"):
+        client = qdrant.connect(Address.parse(url, VECTOR), None, LIMITS)
+        return qdrant.QdrantVector(client, "stub", DIMENSION, "t", LIMITS)
+    if url.startswith("opensearch"):
+        at = Address.parse(url, KEYWORD)
+        return opensearch.OpenSearchKeyword(opensearch.connect(at, LIMITS), "stub", "t", LIMITS)
+    return MemgraphGraph(Bolt(Address.parse(url, GRAPH), LIMITS), "stub", "t")
+
+
+SCHEMES = ("qdrant+http", "qdrant+grpc", "opensearch+http", "bolt")
+CALLS: dict[str, Callable[[Server], Awaitable[Any]]] = {
+    "search": lambda server: server.search(query()),
+    "apply": lambda server: server.apply(1, [entry("a")], [("default", "default", "b")]),
+    "prepare": lambda server: server.prepare(),
+    "count": lambda server: server.count(),
+    "version": lambda server: server.version(),
+}
+
+
+async def raised(url: str, call: str) -> AdapterError:
+    """What a call raises; nothing else than our errors, and never late."""
+    server = made(url)
+    began = perf_counter()
+    try:
+        with pytest.raises(AdapterError) as caught:
+            await CALLS[call](server)
+    finally:
+        await server.close()
+    assert perf_counter() - began < LIMITS.write_s + SLACK_S
+    return caught.value
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_nobody_there(scheme: str, call: str) -> None:
+    assert isinstance(await raised(f"{scheme}://127.0.0.1:{free_port()}", call), (Unavailable, TimedOut))
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_no_answer(scheme: str, call: str) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with stub(silent) as port:
+        assert isinstance(await raised(f"{scheme}://127.0.0.1:{port}", call), (TimedOut, Unavailable))
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("said", [b"", b"\x00\xff" * 100, b"SSH-2.0-OpenSSH_9.2\r\n"])
+async def test_another_protocol_and_then_nothing(scheme: str, call: str, said: bytes) -> None:
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(16)
+        writer.write(said)
+        await writer.drain()
+
+    async with stub(other) as port:
+        error = await raised(f"{scheme}://127.0.0.1:{port}", call)
+        assert isinstance(error, (Unavailable, BadResponse, TimedOut))
+
+
+def http(status: str, body: bytes, length: int | None = None) -> Serve:
+    """An HTTP server that says one thing to everything; ``length`` is what it claims to send."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length or len(body)}\r\n"
+        writer.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        await writer.drain()
+
+    return serve
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("scheme", ["qdrant+http", "opensearch+http"])
+@pytest.mark.parametrize(
+    ("serve", "expected"),
+    [
+        (http("429 Too Many Requests", b'{"error":"slow down"}'), (Unavailable,)),
+        (http("500 Internal Server Error", b"{}"), (Unavailable,)),
+        (http("503 Service Unavailable", b"<html>"), (Unavailable,)),
+        (http("401 Unauthorized", b"{}"), (Unavailable,)),
+        (http("400 Bad Request", b'{"error":{"type":"parsing_exception","reason":"no"},"status":400}'), (Rejected,)),
+        (http("200 OK", b"<html>hello</html>"), (BadResponse,)),
+        (http("200 OK", b'{"unexpected": true}'), (BadResponse, VersionMismatch)),
+        (http("200 OK", b'[1, 2'), (BadResponse,)),
+        (http("200 OK", b'{"half":', length=500), (Unavailable, BadResponse)),
+    ],
+    ids=["429", "500", "503", "401", "400", "a web page", "another shape", "half of it", "hangs up half-way"],
+)  # fmt: skip
+async def test_http_answers(scheme: str, call: str, serve: Serve, expected: tuple[type, ...]) -> None:
+    async with stub(serve) as port:
+        assert isinstance(await raised(f"{scheme}://127.0.0.1:{port}", call), expected)
+
+
+@pytest.mark.parametrize("call", ["search", "apply", "count"])
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, Unavailable),
+        (grpc.StatusCode.UNAVAILABLE, Unavailable),
+        (grpc.StatusCode.UNAUTHENTICATED, Unavailable),
+        (grpc.StatusCode.NOT_FOUND, Unavailable),
+        (grpc.StatusCode.DEADLINE_EXCEEDED, TimedOut),
+        (grpc.StatusCode.INVALID_ARGUMENT, Rejected),
+        (grpc.StatusCode.INTERNAL, BadResponse),
+        (grpc.StatusCode.UNIMPLEMENTED, BadResponse),
+    ],
+)
+async def test_grpc_codes(call: str, code: grpc.StatusCode, expected: type) -> None:
+    class Refuses(grpc.GenericRpcHandler):  # type: ignore[misc]
+        def service(self, details: Any) -> Any:
+            async def refuse(request: bytes, context: Any) -> None:
+                await context.abort(code, "no")
+
+            return grpc.unary_unary_rpc_method_handler(refuse)
+
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((Refuses(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        error = await raised(f"qdrant+grpc://127.0.0.1:{port}", call)
+        assert isinstance(error, expected)
+        assert code.name in str(error)
+    finally:
+        await server.stop(None)
+
+
+def packed(tag: int, **fields: str) -> bytes:
+    """A Bolt message with one map of texts, in one chunk (Bolt 4.4, PackStream 1)."""
+    text = b"".join(b"\xd0" + struct.pack("B", len(part)) + part.encode() for pair in fields.items() for part in pair)
+    body = b"\xb1" + bytes([tag, 0xA0 + len(fields)]) + text
+    return struct.pack(">H", len(body)) + body + b"\0\0"
+
+
+def bolt(answer: bytes) -> Serve:
+    """A Bolt 4.4 server that greets and then says one thing to everything."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(20)
+        writer.write(b"\0\0\x04\x04")
+        greeted = False
+        while await reader.read(65_536):
+            writer.write(answer if greeted else packed(0x70, server="Neo4j/5.26.0", connection_id="stub"))
+            greeted = True
+            await writer.drain()
+            if not answer:
+                return
+
+    return serve
+
+
+@pytest.mark.parametrize("call", ["search", "apply", "count"])
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (packed(0x7F, code="Neo.TransientError.General.DatabaseUnavailable", message="later"), (Unavailable, TimedOut)),
+        (packed(0x7F, code="Memgraph.TransientError.MemgraphError.MemgraphError", message="timeout"), (TimedOut,)),
+        (packed(0x7F, code="Neo.ClientError.Transaction.TransactionTimedOut", message="late"), (TimedOut,)),
+        (packed(0x7F, code="Neo.ClientError.Statement.SyntaxError", message="no"), (Rejected,)),
+        (packed(0x7F, code="Neo.ClientError.Security.Unauthorized", message="who"), (Unavailable,)),
+        (packed(0x7F, code="Neo.DatabaseError.General.UnknownError", message="oh"), (Unavailable,)),
+        (b"\0\x03\xb1\x01\xff\0\0", (BadResponse, Unavailable)),
+        (b"", (Unavailable, TimedOut)),
+    ],
+    ids=[
+        "unavailable",
+        "timeout of Memgraph",
+        "timeout of Neo4j",
+        "syntax",
+        "password",
+        "broken",
+        "garbage",
+        "hangs up",
+    ],
+)
+async def test_bolt_answers(call: str, answer: bytes, expected: tuple[type, ...]) -> None:
+    async with stub(bolt(answer)) as port:
+        assert isinstance(await raised(f"bolt://127.0.0.1:{port}", call), expected)
+
+
+async def test_a_bolt_server_without_a_common_version() -> None:
+    async def older(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(20)
+        writer.write(b"\0\0\0\0")
+        await writer.drain()
+
+    async with stub(older) as port:
+        assert isinstance(await raised(f"bolt://127.0.0.1:{port}", "search"), (Unavailable, BadResponse))
+
+
+async def test_a_vector_of_another_length_is_refused_before_it_is_sent() -> None:
+    server = made("qdrant+http://127.0.0.1:1")
+    asked = query()
+    for vector in (None, asked.vector[:-1] if asked.vector is not None else None):
+        with pytest.raises(Rejected):
+            await server.search(Query("x", 1, SCOPE, asked.access, asked.filter, vector))
+    await server.close()
