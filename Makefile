@@ -1,9 +1,11 @@
 # The command list, for people and for CI.
 PYTHON ?= python3
 BIN := .venv/bin
+# A BEIR folder with its graph files, for the benchmarks that need one.
+DATA ?= ../shared/data/musique_train100
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench bench-load clean
+.PHONY: help setup demo test test-servers lint bench bench-load bench-overhead bench-parity bench-crash clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -21,16 +23,28 @@ demo: setup  ## Index this Python's documentation, answer three questions, serve
 test: setup  ## Run every test, with line coverage
 	$(BIN)/python -m pytest --cov --cov-report=term
 
+test-servers: setup  ## Every test that needs a real server; fails where one cannot be had
+	TRIVIUM_TEST_SERVERS=required $(BIN)/python -m pytest -m server
+
 lint: setup  ## Style, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-load  ## Every benchmark
+bench: bench-load bench-overhead bench-parity bench-crash  ## Every benchmark
 
 bench-load: setup  ## 100,000 passages, uncached hybrid search over HTTP: rate, latency, time by stage
 	$(BIN)/python -m benchmarks.load
+
+bench-overhead: setup  ## What our adapters add to the bare drivers, on real servers, as a ratio
+	$(BIN)/python -m benchmarks.overhead $(DATA)
+
+bench-parity: setup  ## The same documents and queries in embedded and in server mode: how far they agree
+	$(BIN)/python -m benchmarks.parity $(DATA)
+
+bench-crash: setup  ## kill -9 the service and its stores at 30 random moments of a bulk write: what was lost
+	$(BIN)/python -m benchmarks.crash
 
 clean:  ## Remove what setup, tests and the demo made
 	rm -rf .venv .trivium benchmarks/.data dist .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache

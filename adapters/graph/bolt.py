@@ -39,8 +39,10 @@ class Bolt:
             max_connection_pool_size=limits.connections,
             connection_timeout=limits.read_s,
             connection_acquisition_timeout=limits.read_s,
-            # A query that timed out counts as transient for the driver, which would try it again for 30 s.
-            max_transaction_retry_time=limits.read_s,
+            # A query that timed out counts as transient for the driver, which would first wait a second and then try it
+            # again for 30. This leaves it a few tries inside the time of a search, and time to say what went wrong.
+            initial_retry_delay=limits.read_s / 20,
+            max_transaction_retry_time=limits.read_s / 4,
             telemetry_disabled=True,
         )
         self._dialect: Dialect | None = None

@@ -65,9 +65,10 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
     async with AsyncExitStack() as stack:
         identity = "+".join((model.identity, *_recipes(settings)))
         backends = _servers(settings, model.dimension, identity)
-        for source, server in backends.servers.items():
+        for server in backends.servers.values():
             stack.push_async_callback(server.close)
-            if prepare:
+        if prepare:
+            for source, server in backends.servers.items():
                 await _prepare(source, server)
         await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
         service = _service(settings, model, identity, backends)
