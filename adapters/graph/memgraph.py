@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
+import anyio.to_thread
 import neo4j
 import networkx as nx
-import numpy as np
 
 from adapters.document import Record, Scope, fields, passage
 from adapters.errors import BadResponse, VersionMismatch
@@ -25,10 +25,11 @@ from adapters.graph.cypher import filtered, schema, statement
 from adapters.graph.edges import named, strength
 from adapters.graph.link import link, lookups
 from adapters.graph.names import words
+from adapters.graph.neighbourhood import Neighbourhood
 from adapters.labels import labels
 from adapters.port import Centrality, Entry, Key, Query
 from adapters.server import chunks, short
-from fusion import Adjacency, DocId, Ranking, Walk
+from fusion import DocId, Ranking, Walk
 
 _AT_ONCE = 500
 """Documents a transaction."""
@@ -56,7 +57,7 @@ class MemgraphGraph:
         asked = {"seeds": list(seeds), "cap": self._walk.cap, "fanout": self._walk.fanout}
         rows = await self._bolt.read(text, asked | parameters)
         try:
-            near = _Neighbourhood.read(rows, seeds, self._walk.fanout)
+            near = Neighbourhood.read(rows, seeds, self._walk.fanout)
             nodes, mass = self._walk(near.adjacency(), *near.start())
             found = sorted(
                 (-score, id_)
@@ -124,9 +125,11 @@ class MemgraphGraph:
     async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:
         """See :class:`adapters.port.Store`. A batch is one transaction, and is done once, however often it is sent."""
         for batch in chunks(upserts, _AT_ONCE):
-            await self._bolt.write(self._change(version, {self._document(e.record.key): e.record for e in batch}))
+            written = await anyio.to_thread.run_sync(self._all_written, batch)
+            await self._bolt.write(self._change(version, written))
         for keys in chunks(deletes, _AT_ONCE):
-            await self._bolt.write(self._change(version, {self._document(key): key for key in keys}))
+            gone = [_Now(self._document(key), Scope(key[0], key[1]), _NOTHING) for key in keys]
+            await self._bolt.write(self._change(version, gone))
 
     async def count(self) -> int:
         """See :class:`adapters.port.Store`."""
@@ -146,8 +149,8 @@ class MemgraphGraph:
         """See :class:`adapters.port.Store`."""
         await self._bolt.close()
 
-    def _change(self, version: int, change: Mapping[str, Record | Key]) -> Work[None]:
-        """A transaction that makes documents what ``change`` says, by key: a record, or gone.
+    def _change(self, version: int, change: Sequence[_Now]) -> Work[None]:
+        """A transaction that makes documents what ``change`` says.
 
         Names and words are counted by what a document said before and says now, so the versions that the documents
         carry keep a batch that is sent twice from being counted twice.
@@ -157,25 +160,21 @@ class MemgraphGraph:
             async def run(name: str, **parameters: Any) -> list[Row]:
                 return await (await transaction.run(statement(name), parameters)).data()
 
-            held = {row["key"]: row for row in await run("held", keys=list(change))}
-            due = {key: now for key, now in change.items() if held.get(key, _NOTHING)["version"] < version}
+            held = {row["key"]: row for row in await run("held", keys=[now.key for now in change])}
+            due = [now for now in change if held.get(now.key, _NOTHING)["version"] < version]
             if not due:
                 return
-            records = {key: now for key, now in due.items() if isinstance(now, Record)}
-            gone = [key for key in due if key not in records and key in held]
             counts = _Counts()
-            for key, now in due.items():
-                counts.add(held.get(key, _NOTHING), -1, self._scope_of(now))
-                if isinstance(now, Record):
-                    counts.add(_said(now), +1, self._scope_of(now))
+            for now in due:
+                counts.add(held.get(now.key, _NOTHING), -1, now.scope)
+                counts.add(now.said, +1, now.scope)
+            written = [now for now in due if now.said["present"]]
+            gone = [now.key for now in due if not now.said["present"] and now.key in held]
             shared = {"index": self._name, "version": version}
-            await run("clear", keys=list(due))
-            await run("document", rows=[self._row(key, record) for key, record in sorted(records.items())], **shared)
-            mentions = [row for key, record in records.items() for row in self._mentions(key, record)]
-            await run("mention", rows=mentions, **shared)
-            await run(
-                "link", rows=[row for key, record in records.items() for row in self._links(key, record)], **shared
-            )
+            await run("clear", keys=[now.key for now in due])
+            await run("document", rows=[now.row for now in written], **shared)
+            await run("mention", rows=[row for now in written for row in now.mentions], **shared)
+            await run("link", rows=[row for now in written for row in now.links], **shared)
             await run("remove", keys=gone, **shared)
             await run("count_name", rows=self._rows("name", counts.names))
             await run("count_word", rows=self._rows("word", counts.words), **shared)
@@ -183,32 +182,36 @@ class MemgraphGraph:
 
         return work
 
-    def _row(self, key: str, record: Record) -> Row:
-        return {
-            "key": key,
-            "id": record.document.id,
-            "scope": self._key(Scope(record.tenant, record.environment), "scope"),
-            "labels": labels(fields(record)),
-            "words": sorted(_said(record)["words"]),
-        }
+    def _all_written(self, entries: Sequence[Entry]) -> list[_Now]:
+        return [self._written(entry.record) for entry in entries]
 
-    def _mentions(self, key: str, record: Record) -> list[Row]:
-        scope = Scope(record.tenant, record.environment)
-        return [
-            {"document": key, "key": self._key(scope, "name", name), "name": name} for name in sorted(named(record))
-        ]
-
-    def _links(self, key: str, record: Record) -> list[Row]:
-        return [
-            {
-                "document": key,
-                "target": self._document((record.tenant, record.environment, each.target)),
-                "type": each.type,
-                "weight": strength(each),
-            }
-            for each in record.document.links
-            if each.target != record.document.id
-        ]
+    def _written(self, record: Record) -> _Now:
+        """A record as it is to be."""
+        key, scope = self._document(record.key), Scope(record.tenant, record.environment)
+        names, said = named(record), set(words(passage(record.document)))
+        return _Now(
+            key,
+            scope,
+            {"present": True, "words": said, "names": names},
+            row={
+                "key": key,
+                "id": record.document.id,
+                "scope": self._key(scope, "scope"),
+                "labels": labels(fields(record)),
+                "words": sorted(said),
+            },
+            mentions=[{"document": key, "key": self._key(scope, "name", name), "name": name} for name in sorted(names)],
+            links=[
+                {
+                    "document": key,
+                    "target": self._document((record.tenant, record.environment, each.target)),
+                    "type": each.type,
+                    "weight": strength(each),
+                }
+                for each in record.document.links
+                if each.target != record.document.id
+            ],
+        )
 
     def _rows(self, kind: str, counts: Counter[tuple[Scope, str]]) -> list[Row]:
         """Sorted, so that two writers lock what they share in the same order."""
@@ -218,9 +221,6 @@ class MemgraphGraph:
             if by
         ]
         return sorted(changed, key=lambda row: str(row["key"]))
-
-    def _scope_of(self, now: Record | Key) -> Scope:
-        return Scope(now.tenant, now.environment) if isinstance(now, Record) else Scope(now[0], now[1])
 
     def _key(self, scope: Scope, *parts: str) -> str:
         return fingerprint(self._name, scope.tenant, scope.environment, *parts)
@@ -234,9 +234,19 @@ _NOTHING: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "nam
 """What is held of a document that is not there."""
 
 
-def _said(record: Record) -> Row:
-    """What a record says, in the form in which the server tells what it holds."""
-    return {"present": True, "words": set(words(passage(record.document))), "names": named(record)}
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """What a document is to be, made ready before the transaction: what it says, and the rows that say it.
+
+    ``said`` is in the form in which the server tells what it holds; a document that is to go says nothing.
+    """
+
+    key: str
+    scope: Scope
+    said: Mapping[str, Any]
+    row: Row = field(default_factory=dict)
+    mentions: list[Row] = field(default_factory=list)
+    links: list[Row] = field(default_factory=list)
 
 
 def _one(query: str, parameters: Row) -> Work[list[Row]]:
@@ -260,59 +270,6 @@ class _Counts:
             self.documents[scope, ""] += sign
             self.names.update({(scope, name): sign for name in said["names"]})
             self.words.update({(scope, word): sign for word in said["words"]})
-
-
-@dataclass(slots=True)
-class _Neighbourhood:
-    """Nodes and edges near the seeds, numbered; each row sums to at most 1, what leads elsewhere being left out."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
-    wanted: dict[int, str] = field(default_factory=dict)
-    edges: dict[tuple[int, int], float] = field(default_factory=dict)
-    seeds: dict[int, float] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, rows: Sequence[Row], seeds: Mapping[str, float], fanout: int) -> _Neighbourhood:
-        """From the server's answer. Strengths are scaled as the embedded graph does: by all edges of a node."""
-        near = cls()
-        near.seeds = {near._number(key): weight for key, weight in seeds.items()}
-        for row in rows:
-            document = near._number(row["key"])
-            if row["wanted"]:
-                near.wanted[document] = row["id"]
-            mentions = [(key, degree) for key, degree in row["mentions"] if key is not None]
-            links: dict[str, float] = {}
-            for key, weight in row["links"]:
-                if key is not None:
-                    links[key] = max(weight, links.get(key, 0.0))
-            total = sum(1 / sqrt(degree) for _, degree in mentions) + sum(links.values())
-            for key, degree in mentions:
-                name = near._number(key)
-                near.edges[document, name] = 1 / sqrt(degree) / total
-                if degree <= fanout:  # the name's own row: each of its edges weighs the same
-                    near.edges[name, document] = 1 / degree
-            for key, weight in links.items():
-                near.edges[document, near._number(key)] = weight / total
-        return near
-
-    def adjacency(self) -> Adjacency:
-        """In compressed sparse rows."""
-        ends = sorted(self.edges)
-        sources = np.fromiter((source for source, _ in ends), np.int64, len(ends))
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=len(self.numbers)))))
-        return Adjacency(
-            offsets.astype(np.int64),
-            np.fromiter((target for _, target in ends), np.int32, len(ends)),
-            np.fromiter((self.edges[end] for end in ends), np.float32, len(ends)),
-        )
-
-    def start(self) -> tuple[Any, Any]:
-        """The seeds and their weights."""
-        count = len(self.seeds)
-        return np.fromiter(self.seeds, np.int64, count), np.fromiter(self.seeds.values(), np.float32, count)
-
-    def _number(self, key: str) -> int:
-        return self.numbers.setdefault(key, len(self.numbers))
 
 
 def _by_networkx(rows: Sequence[Row], measure: Centrality) -> dict[str, tuple[str, float]]:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
+import anyio.to_thread
 import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as raised
@@ -175,12 +176,9 @@ class OpenSearchKeyword:
 
     async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:
         """See :class:`adapters.port.Store`. A newer version that is there already stays."""
-        actions: list[tuple[Body, Body | None]] = [
-            ({"index": _names(entry.record.key, version)}, _source(entry.record)) for entry in upserts
-        ]
-        actions += [({"delete": _names(key, version)}, None) for key in deletes]
-        for batch in chunks(actions, _AT_ONCE):
-            lines = [line for pair in batch for line in pair if line is not None]
+        both: list[Entry | Key] = [*upserts, *deletes]
+        for batch in chunks(both, _AT_ONCE):
+            lines = await anyio.to_thread.run_sync(_lines, version, batch)
             async with _told(self._limits.write_s):
                 answer = await self._client.bulk(index=self._name, body=lines, params=_BULK)
             _check(answer)
@@ -222,6 +220,17 @@ def _text(asked: analysis.Terms) -> Body:
     if asked.demanded:
         return {"bool": {"should": should, "must": phrases}}
     return {"bool": {"should": should + phrases, "minimum_should_match": 1}}
+
+
+def _lines(version: int, batch: Sequence[Entry | Key]) -> list[Body]:
+    """The lines of a bulk request: entries are indexed, keys are deleted."""
+    lines: list[Body] = []
+    for each in batch:
+        if isinstance(each, Entry):
+            lines += [{"index": _names(each.record.key, version)}, _source(each.record)]
+        else:
+            lines.append({"delete": _names(each, version)})
+    return lines
 
 
 def _names(key: Key, version: int) -> Body:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import anyio.to_thread
 import grpc
 from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as qdrant
@@ -129,8 +130,9 @@ class QdrantVector:
     async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:  # noqa: ARG002
         """See :class:`adapters.port.Store`."""
         for batch in chunks(upserts, _AT_ONCE):
+            points = await anyio.to_thread.run_sync(_points, batch)
             async with _told(self._limits.write_s):
-                await self._client.upsert(self._name, [_point(entry) for entry in batch], wait=True)
+                await self._client.upsert(self._name, points, wait=True)
         for keys in chunks(deletes, _AT_ONCE):
             chosen = qdrant.PointIdsList(points=[fingerprint(*key) for key in keys])
             async with _told(self._limits.write_s):
@@ -164,17 +166,19 @@ class QdrantVector:
             )
 
 
-def _point(entry: Entry) -> qdrant.PointStruct:
-    record = entry.record
-    return qdrant.PointStruct(
-        id=fingerprint(*record.key),
-        vector=entry.vector.tolist(),
-        payload={
-            "id": record.document.id,
-            "scope": fingerprint(record.tenant, record.environment),
-            "labels": labels(fields(record)),
-        },
-    )
+def _points(entries: Sequence[Entry]) -> list[qdrant.PointStruct]:
+    return [
+        qdrant.PointStruct(
+            id=fingerprint(*entry.record.key),
+            vector=entry.vector.tolist(),
+            payload={
+                "id": entry.record.document.id,
+                "scope": fingerprint(entry.record.tenant, entry.record.environment),
+                "labels": labels(fields(entry.record)),
+            },
+        )
+        for entry in entries
+    ]
 
 
 def _within(query: Query) -> qdrant.Filter:

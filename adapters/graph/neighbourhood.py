@@ -1,0 +1,65 @@
+"""What a graph server hands out around the names of a query, as the walk wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from fusion import Adjacency
+
+
+@dataclass(slots=True)
+class Neighbourhood:
+    """Nodes and edges near the seeds, numbered; each row sums to at most 1, what leads elsewhere being left out."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    wanted: dict[int, str] = field(default_factory=dict)
+    edges: dict[tuple[int, int], float] = field(default_factory=dict)
+    seeds: dict[int, float] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, rows: Sequence[Mapping[str, Any]], seeds: Mapping[str, float], fanout: int) -> Neighbourhood:
+        """From the server's answer. Strengths are scaled as the embedded graph does: by all edges of a node."""
+        near = cls()
+        near.seeds = {near._number(key): weight for key, weight in seeds.items()}
+        for row in rows:
+            document = near._number(row["key"])
+            if row["wanted"]:
+                near.wanted[document] = row["id"]
+            mentions = [(key, degree) for key, degree in row["mentions"] if key is not None]
+            links: dict[str, float] = {}
+            for key, weight in row["links"]:
+                if key is not None:
+                    links[key] = max(weight, links.get(key, 0.0))
+            total = sum(1 / sqrt(degree) for _, degree in mentions) + sum(links.values())
+            for key, degree in mentions:
+                name = near._number(key)
+                near.edges[document, name] = 1 / sqrt(degree) / total
+                if degree <= fanout:  # the name's own row: each of its edges weighs the same
+                    near.edges[name, document] = 1 / degree
+            for key, weight in links.items():
+                near.edges[document, near._number(key)] = weight / total
+        return near
+
+    def adjacency(self) -> Adjacency:
+        """In compressed sparse rows."""
+        ends = sorted(self.edges)
+        sources = np.fromiter((source for source, _ in ends), np.int64, len(ends))
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=len(self.numbers)))))
+        return Adjacency(
+            offsets.astype(np.int64),
+            np.fromiter((target for _, target in ends), np.int32, len(ends)),
+            np.fromiter((self.edges[end] for end in ends), np.float32, len(ends)),
+        )
+
+    def start(self) -> tuple[Any, Any]:
+        """The seeds and their weights."""
+        count = len(self.seeds)
+        return np.fromiter(self.seeds, np.int64, count), np.fromiter(self.seeds.values(), np.float32, count)
+
+    def _number(self, key: str) -> int:
+        return self.numbers.setdefault(key, len(self.numbers))
