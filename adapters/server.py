@@ -18,6 +18,8 @@ GRAPH = {"bolt": 7687, "bolt+s": 7687, "bolt+ssc": 7687}
 KEYWORD = {"opensearch+http": 9200, "opensearch+https": 9200}
 """Schemes of the addresses of each source's servers, with the port where an address has none."""
 
+_FORM = "write scheme://host:port, with user:password@ (percent-encoded) before the host where needed"
+
 REFUSED = frozenset({401, 403, 404, 408, 429})
 """Statuses that say nothing against what was asked: another time, or with other credentials, it may go through."""
 
@@ -41,12 +43,12 @@ class Address:
         try:
             parts = urlsplit(url)
             port = parts.port
-        except ValueError as error:
-            raise ValueError(f"not an address: {error}") from error
+        except ValueError:
+            raise ValueError(f"not an address: {_FORM}") from None  # what cannot be read may be a password
         if parts.scheme not in ports:
-            raise ValueError(f"scheme {parts.scheme!r}, allowed are {', '.join(f'{each}://' for each in ports)}")
+            raise ValueError(f"its scheme must be one of {', '.join(f'{each}://' for each in ports)}")
         if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
-            raise ValueError(f"write {parts.scheme}://host:port, with user:password@ before the host where needed")
+            raise ValueError(f"not an address: {_FORM}")
         return cls(
             parts.scheme,
             parts.hostname,

@@ -74,11 +74,11 @@ async def _tidy(service: Service) -> None:
         await service.tidy(step)
 
 
-def _with_service(chosen: Settings, work: Callable[[Service], Awaitable[T]]) -> T:
+def _with_service(chosen: Settings, work: Callable[[Service], Awaitable[T]], deliver: bool = True) -> T:
     """Do something with the service, opened and closed on one event loop."""
 
     async def run() -> T:
-        async with opened(chosen) as service:
+        async with opened(chosen, deliver=deliver) as service:
             return await work(service)
 
     return anyio.run(run)
@@ -131,15 +131,24 @@ def index(
         chosen = _patient(settings_.read())
         with _documents(path, chosen, refusals) as (documents, total):
 
-            async def take(service: Service) -> tuple[Progress, int]:
+            async def take(service: Service) -> tuple[Progress, int | None]:
                 with encoding_bar(_err, total) as advance:
                     done = await service.writer.index(documents, service.caller.scope, advance)
-                await _tidy(service)
-                return done, await service.count()
+                try:
+                    await _tidy(service)
+                    return done, await service.count()
+                except AdapterError as error:  # what was taken is on disk all the same
+                    _err.print(f"[red]trivium: {escape(str(error))}[/red]", soft_wrap=True)
+                    return done, None
 
             done, held = _with_service(chosen, take)
     if as_json:
-        report = {"indexed": done.indexed, "rejected": refusals.count, "documents": held, "errors": refusals.first}
+        report: dict[str, object] = {
+            "indexed": done.indexed,
+            "rejected": refusals.count,
+            "documents": held,
+            "errors": refusals.first,
+        }
         if done.missing or done.refused:
             report |= {"missing": done.missing, "refused": {key[-1]: why for key, why in done.refused.items()}}
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
@@ -149,8 +158,10 @@ def index(
             _err.print(f"[red]{escape(store)} does not hold all of it yet: {escape(reason)}[/red]", soft_wrap=True)
         for (*_, id_), reasons in done.refused.items():
             _err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
-        _out.print(f"{done.indexed} indexed, {refusals.count} rejected; the index holds {held} documents")
-    raise typer.Exit(1 if refusals.count or done.missing or done.refused else 0)
+        holds = "" if held is None else f"; the index holds {held} documents"
+        _out.print(f"{done.indexed} indexed, {refusals.count} rejected{holds}")
+    whole = held is not None and not (refusals.count or done.missing or done.refused)
+    raise typer.Exit(0 if whole else 1)
 
 
 @main.command()
@@ -178,7 +189,7 @@ def search(
         async def ask(service: Service) -> SearchResponse:
             return await service.engine.search(request, service.caller, "cli")
 
-        answer = _with_service(_patient(settings_.read()), ask)
+        answer = _with_service(_patient(settings_.read()), ask, deliver=False)
     if as_json:
         sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
         return

@@ -100,6 +100,9 @@ async def _together(service: Service) -> list[Finding]:
     told = ", ".join(f"{name} lacks {writes} writes" for name, writes in behind.items())
     advice = "start what is away: the service delivers what waits" if behind else ""
     found = [Finding("journal", not behind, told or "empty: every store holds every write", advice)]
+    for name in service.replicator.gaps():
+        advice = "run `trivium index` with everything again: what is there already does no harm"
+        found.append(Finding(name, False, "lacks what was written before it was one of the stores", advice))
     counts = await service.replicator.counts()
     agree = len(set(counts.values())) <= 1
     held = ", ".join(f"{name}: {count}" for name, count in counts.items())

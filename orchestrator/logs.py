@@ -29,4 +29,6 @@ def configure(level: str) -> None:
     """Send everything from ``level`` on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter())
+    for chatty in ("opensearch", "httpx", "httpcore", "neo4j"):  # a line for every request to a server, bodies and all
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

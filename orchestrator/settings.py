@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,7 +14,6 @@ from fusion import parse
 
 EMBEDDED = "embedded://"
 _SCHEMES = {"vector": VECTOR, "graph": GRAPH, "keyword": KEYWORD}
-_CREDENTIALS = re.compile(r"//[^/]*@")
 
 
 class SettingsError(ValueError):
@@ -102,12 +100,14 @@ class Settings(BaseSettings):
     @field_validator("vector", "graph", "keyword")
     @classmethod
     def _address(cls, value: str, info: ValidationInfo) -> str:
-        if value != EMBEDDED:
-            schemes = _SCHEMES[str(info.field_name)]
-            try:
-                Address.parse(value, schemes)
-            except ValueError as error:
-                raise ValueError(f"{error}; or {EMBEDDED}") from error
+        if value == EMBEDDED:
+            return value
+        try:
+            at = Address.parse(value, _SCHEMES[str(info.field_name)])
+        except ValueError as error:
+            raise ValueError(f"{error}; or {EMBEDDED}") from error
+        if at.user and info.field_name == "vector":
+            raise ValueError("Qdrant knows no users, give its key as TRIVIUM_QDRANT_API_KEY")
         return value
 
     @field_validator("fusion")
@@ -143,5 +143,6 @@ def read(**given: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = "TRIVIUM_" + "_".join(str(part) for part in first["loc"]).upper()
-        given_value = _CREDENTIALS.sub("//…@", repr(first["input"]))  # a password is not for the log
-        raise SettingsError(f"{name} is {given_value}: {first['msg'].lower()}") from None
+        # An address may hold a password, and one that cannot be read hides it where nobody would look for it.
+        told = "not allowed" if first["loc"][0] in _SCHEMES else repr(first["input"])
+        raise SettingsError(f"{name} is {told}: {first['msg'][0].lower()}{first['msg'][1:]}") from None

@@ -115,6 +115,5 @@ def _of_server(error: raised.Neo4jError) -> AdapterError:
     told = f"the graph server: {short(error)}"
     if "timeout" in told.lower() or "timedout" in told.lower() or "timed out" in told.lower():
         return TimedOut(told)
-    if isinstance(error, (raised.TransientError, raised.DatabaseError, raised.AuthError, raised.Forbidden)):
-        return Unavailable(told)
-    return Rejected(told) if isinstance(error, raised.ClientError) else BadResponse(told)
+    # Memgraph has one code for all that went wrong, full memory included: what may pass must not count as refused.
+    return Rejected(told) if str(error.code).startswith("Neo.ClientError.Statement") else Unavailable(told)

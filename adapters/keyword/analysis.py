@@ -35,6 +35,7 @@ def analyzer(stop_words: bool = True) -> tantivy.TextAnalyzer:
 _ALL = analyzer()
 _CONTENT = analyzer(stop_words=False)
 
+MAX_PHRASES = 16
 MAX_TERMS = 64
 """Terms looked up at most, the first of a longer query: what a search costs must not grow with it."""
 
@@ -58,7 +59,9 @@ def terms(query: str) -> Terms:
     A query of nothing but text in double quotes demands it, word for word up to stemming. Quotes inside a sentence
     are a quotation: what is quoted counts more where it stands as it is, and is wished for like the rest.
     """
-    quoted = [phrase for text in _QUOTED.findall(query) if (phrase := tuple(_ALL.analyze(text)[:MAX_TERMS]))]
+    quoted = [
+        phrase for text in _QUOTED.findall(query)[:MAX_PHRASES] if (phrase := tuple(_ALL.analyze(text)[:MAX_TERMS]))
+    ]
     rest = _CONTENT.analyze(_QUOTED.sub(" ", query) if quoted else query)
     if not quoted:
         # "to be or not to be": where there are only stop words, they are what is asked for.

@@ -26,6 +26,8 @@ from adapters.server import REFUSED, Address, Limits, chunks, deadline, short
 from fusion import DocId, Ranking
 
 _AT_ONCE = 500
+_DOCUMENTS_FAULT = frozenset({400, 413})
+"""Statuses that a document cannot come back from. All others may be the server's, or its index's, and pass."""
 _COLLECTIONS = 10_000
 
 Body: TypeAlias = dict[str, Any]
@@ -124,7 +126,7 @@ class OpenSearchKeyword:
         found: dict[DocId, Record] = {}
         for batch in chunks(ids, _AT_ONCE):
             names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
-            async with _told(self._limits.read_s):
+            async with _told(self._limits.write_s):  # who waits for it has a limit of its own
                 answer = await self._client.mget(
                     index=self._name, body={"ids": names}, params={"_source_includes": "record"}
                 )
@@ -173,6 +175,7 @@ class OpenSearchKeyword:
             except raised.RequestError as error:
                 if error.error != "resource_already_exists_exception":
                     raise
+                await self._client.indices.put_alias(index=self._index, name=self._name)
 
     async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:
         """See :class:`adapters.port.Store`. A newer version that is there already stays."""
@@ -248,15 +251,23 @@ def _source(record: Record) -> Body:
 
 
 def _check(answer: Any) -> None:
-    """A bulk answers 200 whatever became of its lines. 409 is a newer version, 404 a delete of what is not there."""
+    """A bulk answers 200 whatever became of its lines. What counts as done is a newer version that stays, too."""
     try:
-        outcomes = [next(iter(each.values())) for each in answer["items"]]
-        bad = [each for each in outcomes if not (200 <= each["status"] < 300 or each["status"] in {404, 409})]
+        outcomes = [next(iter(each.items())) for each in answer["items"]]
+        bad = [outcome for action, outcome in outcomes if not _done(action, outcome)]
+        faults = [outcome for outcome in bad if outcome["status"] in _DOCUMENTS_FAULT]
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise BadResponse(f"opensearch answered a bulk with {short(error)}") from error
     if bad:
-        told = f"opensearch refused {len(bad)} of {len(outcomes)} documents, first: {str(bad[0].get('error'))[:300]}"
-        raise (Unavailable if bad[0]["status"] in {429, 503} else Rejected)(told)
+        first = str(bad[0].get("error", bad[0]))[:300]
+        told = f"opensearch did not take {len(bad)} of {len(outcomes)} documents, first: {first}"
+        raise (Rejected if len(faults) == len(bad) else Unavailable)(told)
+
+
+def _done(action: str, outcome: Body) -> bool:
+    status = outcome["status"]
+    deleted_nothing = action == "delete" and status == 404 and outcome.get("result") == "not_found"
+    return 200 <= status < 300 or status == 409 or deleted_nothing
 
 
 class _Clauses:

@@ -12,6 +12,7 @@ import anyio.to_thread
 import grpc
 from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as qdrant
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from adapters.document import fields
@@ -224,6 +225,8 @@ async def _told(seconds: float) -> AsyncIterator[None]:
         if status in REFUSED or status >= 500:
             raise Unavailable(told) from error
         raise (Rejected if 400 <= status < 500 else BadResponse)(told) from error
+    except ResourceExhaustedResponse as error:
+        raise Unavailable(f"qdrant: {short(error)}") from error
     except ResponseHandlingException as error:
         cause = error.source
         if isinstance(cause, ValueError):  # an answer that is not what the API says

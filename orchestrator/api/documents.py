@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 import anyio.to_thread
 from starlette.responses import Response
 
-from adapters import Record, Scope
+from adapters import Record, Scope, Unavailable
 from adapters.filter import Filter, access, normal
 from orchestrator.api.endpoint import Context, json
 from orchestrator.api.problems import HttpError
@@ -88,6 +88,8 @@ def _allowed(context: Context) -> Filter:
 
 
 async def _held(context: Context, ids: Collection[str]) -> Mapping[str, Record]:
+    if not await anyio.to_thread.run_sync(context.service.caught_up):
+        raise Unavailable("the store of documents has not taken all writes yet: try again in a moment")
     return await context.service.documents.fetch(context.service.caller.scope, list(ids))
 
 

@@ -19,6 +19,7 @@ from adapters.fingerprint import fingerprint
 from adapters.port import Key
 
 _SUFFIX = ".write"
+_SWEPT = "swept"
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -113,9 +114,24 @@ class Journal:
     def sweep(self, stores: Iterable[str]) -> None:
         """Remove what all of these stores hold."""
         held = min(self._read(self._cursor(store)) for store in stores)
-        for version in self._versions():
-            if version <= held:
-                (self._folder / f"{version:020d}{_SUFFIX}").unlink(missing_ok=True)
+        gone = [version for version in self._versions() if version <= held]
+        if gone:
+            files.replace(self._folder / _SWEPT, str(gone[-1]).encode())
+        for version in gone:
+            (self._folder / f"{version:020d}{_SUFFIX}").unlink(missing_ok=True)
+
+    def holds_anything(self) -> bool:
+        """Whether there is a write that some store may lack, or that was not swept before a crash."""
+        return any(self._folder.glob(f"*{_SUFFIX}"))
+
+    def note_gap(self, store: str) -> None:
+        """Remember that a store lacks what was swept already: it is new, or was not among the stores for a while."""
+        if self._read(self._cursor(store)) < self._read(self._folder / _SWEPT):
+            files.replace(self._cursor(store).with_suffix(".gap"), b"")
+
+    def has_gap(self, store: str) -> bool:
+        """Whether :meth:`note_gap` has seen one."""
+        return self._cursor(store).with_suffix(".gap").exists()
 
     def _versions(self) -> list[int]:
         return sorted(int(path.name.removesuffix(_SUFFIX)) for path in self._folder.glob(f"*{_SUFFIX}"))

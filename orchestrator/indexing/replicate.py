@@ -48,6 +48,10 @@ class Replicator:
         """How many writes each store lacks."""
         return {name: len(self._journal.pending(name)) for name in self._stores}
 
+    def gaps(self) -> list[str]:
+        """Stores that came when the journal no longer held everything: they lack what was written before."""
+        return [name for name in self._stores if self._journal.has_gap(name)]
+
     async def counts(self) -> dict[str, int | str]:
         """How many documents each store holds, or why it does not say."""
         told: dict[str, int | str] = {}
@@ -73,7 +77,7 @@ class Replicator:
 
     async def replay(self) -> Mapping[str, str]:
         """Deliver what is waiting; which stores still lack something, and why."""
-        if not any(self.behind().values()):
+        if not await anyio.to_thread.run_sync(self._journal.holds_anything):
             return {}
         return (await self.write((), ())).missing
 
@@ -84,7 +88,9 @@ class Replicator:
 
         async def bring_up(name: str, store: Store) -> None:
             try:
-                for version in self._journal.pending(name):
+                if pending := self._journal.pending(name):
+                    self._journal.note_gap(name)
+                for version in pending:
                     if name not in self._prepared:  # it may have been away when the service began
                         await store.prepare()
                         self._prepared.add(name)
@@ -96,6 +102,11 @@ class Replicator:
             except AdapterError as error:
                 _log.warning("%s does not hold the newest writes: %s", name, error)
                 missing[name] = str(error)
+                self._prepared.discard(name)  # whatever it lost meanwhile is made again
+            except Exception as error:
+                # A defect in one adapter, or a full disk under its cursor, must not keep the others from theirs.
+                _log.exception("%s could not be brought up", name)
+                missing[name] = f"internal error: {type(error).__name__}"
 
         async with anyio.create_task_group() as group:
             for name, store in self._stores.items():

@@ -14,7 +14,8 @@ from adapters.port import Acknowledgement, Key
 
 _ENCODED_AT_ONCE = 256
 _WRITTEN_AT_ONCE = 4_096
-"""Documents between two versions of the store: what a crash may lose of a bulk run, and what memory holds."""
+_BYTES_AT_ONCE = 16 * 1024 * 1024
+"""Documents, and bytes of them, between two writes: what a crash may lose of a bulk run, and what memory holds."""
 
 
 @dataclass(slots=True)
@@ -57,13 +58,15 @@ class IndexWriter:
         """
         progress = Progress()
         entries: list[Entry] = []
+        size = 0
         remaining = iter(documents)
         while batch := await anyio.to_thread.run_sync(_next, remaining):
             entries += await anyio.to_thread.run_sync(self._entries, batch, scope)
             on_progress(len(batch))
-            if len(entries) >= _WRITTEN_AT_ONCE:
+            size += sum(map(_size, batch))
+            if len(entries) >= _WRITTEN_AT_ONCE or size >= _BYTES_AT_ONCE:
                 progress.add(len(entries), await self._store.write(entries, ()))
-                entries = []
+                entries, size = [], 0
         if entries:
             progress.add(len(entries), await self._store.write(entries, ()))
         return progress
@@ -90,4 +93,17 @@ class IndexWriter:
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:
-    return list(islice(documents, _ENCODED_AT_ONCE))
+    """The next batch: so many documents, or fewer if they are large."""
+    batch: list[Document] = []
+    size = 0
+    for document in islice(documents, _ENCODED_AT_ONCE):
+        batch.append(document)
+        size += _size(document)
+        if size >= _BYTES_AT_ONCE:
+            break
+    return batch
+
+
+def _size(document: Document) -> int:
+    """What most of a document's memory is, roughly in bytes."""
+    return len(document.text) + sum(len(str(value)) for value in document.metadata.values())

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 import anyio.to_thread
 
-from adapters import DocumentReader, Priors, Retriever, TimedOut, Unavailable, Writer
+from adapters import AdapterError, DocumentReader, Priors, Retriever, Unavailable, VersionMismatch, Writer
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table_file import TableFile
 from adapters.embedded import Library
 from adapters.embedded.store import LibraryStore
+from adapters.fingerprint import generation_name
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.names import mentioned
@@ -47,18 +48,21 @@ class _Backends:
     """The graph source's, wherever that is."""
     documents: DocumentReader = field(init=False)
     """The library, if there is one: it is nearest. Else the keyword source, which keeps them too."""
+    reader: str = ""
+    """The store that documents are read from."""
     centrality: CentralityJob | None = None
     local: Local | None = None
 
 
 @asynccontextmanager
-async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Service]:
+async def opened(settings: Settings, prepare: bool = True, deliver: bool = True) -> AsyncIterator[Service]:
     """Open the stores and the model that the settings name; closed at the end. One event loop from here to there.
 
     Indexes that servers do not have yet are made, and what the journal holds for them is delivered. A server that is
     away is no reason not to start: its source is missing from answers until it is back.
 
     :param prepare: whether servers are asked for anything at all yet.
+    :param deliver: whether to begin with what the journal holds; who only reads need not wait for it.
     :raises AdapterError: if the embedded engine cannot be opened, or a server holds an index of another version.
     """
     model = await anyio.to_thread.run_sync(MiniLM, settings.model_dir)
@@ -72,7 +76,7 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
                 await _prepare(source, server)
         await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
         service = _service(settings, model, identity, backends)
-        if prepare:
+        if prepare and deliver:
             await service.replay()
         yield service
 
@@ -80,7 +84,9 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
 async def _prepare(source: str, server: Server) -> None:
     try:
         await server.prepare()
-    except (Unavailable, TimedOut) as error:
+    except VersionMismatch:
+        raise
+    except AdapterError as error:
         _log.warning("the %s source is not there: %s", source, error)
 
 
@@ -100,6 +106,7 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         engine=Engine(settings, backends.sources, backends.documents, backends.priors, encoding, index),
         writer=IndexWriter(writer, model, mentioned),
         documents=backends.documents,
+        reader=backends.reader,
         index=index,
         model=model,
         table=table,
@@ -126,27 +133,28 @@ def _servers(settings: Settings, dimension: int, identity: str) -> _Backends:
     limits = Limits(settings.source_timeout_ms / 1_000, settings.write_timeout_ms / 1_000, settings.backend_connections)
     made = _Backends()
     name = settings.index_name
+    built = generation_name(name, identity)
     if settings.vector != EMBEDDED:
         with _extra("qdrant"):
             from adapters.vector import qdrant  # noqa: PLC0415
         at = Address.parse(settings.vector, VECTOR)
         key = settings.qdrant_api_key.get_secret_value() or None
         vector = qdrant.QdrantVector(qdrant.connect(at, key, limits), name, dimension, identity, limits)
-        made.sources["vector"] = made.servers["vector"] = made.stores[f"vector {at}"] = vector
+        made.sources["vector"] = made.servers["vector"] = made.stores[f"vector {at} {built}"] = vector
     if settings.keyword != EMBEDDED:
         with _extra("opensearch"):
             from adapters.keyword import opensearch  # noqa: PLC0415
         at = Address.parse(settings.keyword, KEYWORD)
         client = opensearch.connect(at, limits, settings.ca_file)
         keyword = opensearch.OpenSearchKeyword(client, name, identity, limits)
-        made.sources["keyword"] = made.servers["keyword"] = made.stores[f"keyword {at}"] = keyword
-        made.documents = keyword
+        made.sources["keyword"] = made.servers["keyword"] = made.stores[f"keyword {at} {built}"] = keyword
+        made.documents, made.reader = keyword, f"keyword {at} {built}"
     if settings.graph != EMBEDDED:
         with _extra("memgraph"):
             from adapters.graph import bolt, memgraph  # noqa: PLC0415
         at = Address.parse(settings.graph, GRAPH)
         graph = memgraph.MemgraphGraph(bolt.Bolt(at, limits), name, identity)
-        made.sources["graph"] = made.servers["graph"] = made.stores[f"graph {at}"] = graph
+        made.sources["graph"] = made.servers["graph"] = made.stores[f"graph {at} {built}"] = graph
         made.priors = made.centrality = graph
     return made
 
@@ -169,7 +177,7 @@ def _add_embedded(made: _Backends, settings: Settings, encoder: str) -> None:
     if graph:
         made.sources["graph"] = made.priors = EmbeddedGraph(library, graph, central)
     made.stores["embedded"] = LibraryStore(library)
-    made.documents = library
+    made.documents, made.reader = library, "embedded"
     made.local = Local(library, central, graph)
 
 

@@ -38,6 +38,7 @@ class Local:
 class Service:
     """The service, opened.
 
+    :param reader: the store that ``documents`` are read from.
     :param servers: by source, those that have one.
     :param replicator: where there are several stores to write to.
     """
@@ -46,6 +47,7 @@ class Service:
     engine: Engine
     writer: IndexWriter
     documents: DocumentReader
+    reader: str
     index: Index
     model: MiniLM
     table: TableFile
@@ -73,6 +75,10 @@ class Service:
             self.local.centrality.refresh()
         if self.replicator:
             self.replicator.refresh()
+
+    def caught_up(self) -> bool:
+        """Whether the store that documents are read from holds every write: else what is read there may be old."""
+        return self.replicator is None or not self.replicator.behind()[self.reader]
 
     async def replay(self) -> None:
         """Give every store what it could not take before."""

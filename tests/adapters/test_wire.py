@@ -28,6 +28,19 @@ from tests.servers.start import free_port
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def _one_loop(anyio_backend: str) -> AsyncIterator[None]:
+    """For all tests here: gRPC tells a loop of cancelled calls some time later, and then it must still be there."""
+    yield
+    await asyncio.sleep(0.5)
+
+
 LIMITS = Limits(read_s=0.4, write_s=0.6, connections=4)
 SLACK_S = 1.0
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -223,6 +236,7 @@ def bolt(answer: bytes) -> Serve:
         (packed(0x7F, code="Neo.ClientError.Transaction.TransactionTimedOut", message="late"), (TimedOut,)),
         (packed(0x7F, code="Neo.ClientError.Statement.SyntaxError", message="no"), (Rejected,)),
         (packed(0x7F, code="Neo.ClientError.Security.Unauthorized", message="who"), (Unavailable,)),
+        (packed(0x7F, code="Memgraph.ClientError.MemgraphError.MemgraphError", message="memory"), (Unavailable,)),
         (packed(0x7F, code="Neo.DatabaseError.General.UnknownError", message="oh"), (Unavailable,)),
         (b"\0\x03\xb1\x01\xff\0\0", (BadResponse, Unavailable)),
         (b"", (Unavailable, TimedOut)),
@@ -233,6 +247,7 @@ def bolt(answer: bytes) -> Serve:
         "timeout of Neo4j",
         "syntax",
         "password",
+        "memory of Memgraph",
         "broken",
         "garbage",
         "hangs up",

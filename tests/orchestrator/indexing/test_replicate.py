@@ -171,6 +171,33 @@ def test_versions_grow_even_if_the_clock_does_not(tmp_path: Path, monkeypatch: p
     assert made.append(empty, []) == 8
 
 
+async def test_what_was_delivered_but_not_swept_before_a_crash_is_swept(tmp_path: Path, stores) -> None:
+    journal = Journal(tmp_path / "journal", 2**30)
+    version = journal.append(Write.of([entry("a")], []), stores)
+    for name in stores:
+        journal.advance(name, version)
+    assert await replicator(tmp_path, stores).replay() == {}
+    assert not journal.holds_anything()
+
+
+async def test_a_store_that_comes_late_has_a_gap(tmp_path: Path, stores) -> None:
+    made = replicator(tmp_path, stores)
+    await made.write([entry("a")], [])
+    assert made.gaps() == []
+    stores["late"] = Store()
+    made = replicator(tmp_path, stores)
+    await made.write([entry("b")], [])
+    assert made.gaps() == ["late"]
+    assert stores["late"].held == {"b": "text of b"}
+
+
+async def test_a_defect_in_one_store_does_not_keep_the_others_from_theirs(tmp_path: Path, stores) -> None:
+    stores["two"].error = KeyError("ours")  # type: ignore[assignment]
+    told = await replicator(tmp_path, stores).write([entry("a")], [])
+    assert told.missing == {"two": "internal error: KeyError"}
+    assert stores["one"].held == {"a": "text of a"}
+
+
 async def test_what_is_damaged_is_named(tmp_path: Path, stores) -> None:
     stores["two"].error = Unavailable("away")
     made = replicator(tmp_path, stores)

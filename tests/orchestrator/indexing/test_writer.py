@@ -78,3 +78,13 @@ async def test_deleting(writing) -> None:
     await writer.index([Document(id="a", text="x")], SCOPE)
     assert (await writer.delete(SCOPE, ["a"])).generation == 2
     assert library.current().catalog.count == 0
+
+
+async def test_large_documents_are_written_in_smaller_batches(writing, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrator.indexing import writer as module
+
+    monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1_000)
+    writer, library = writing
+    done = await writer.index((Document(id=str(n), text="x" * 600) for n in range(9)), SCOPE)
+    assert (done.indexed, library.current().catalog.count) == (9, 9)
+    assert done.generation == 5
