@@ -15,11 +15,12 @@ LONGEST = 64
 """Characters; a longer token is a hash, a key or a mistake, and nobody types it."""
 
 
-def analyzer(stop_words: bool = True) -> tantivy.TextAnalyzer:
+def analyzer(stop_words: bool = True, stems: bool = True) -> tantivy.TextAnalyzer:
     """Words in lower case without accents, stemmed (Porter 2, English).
 
     :param stop_words: whether they stay. In the index they do, for phrases need them; a query leaves them out, for
         they cost two thirds of a search and hardly move a ranking.
+    :param stems: whether words are stemmed. For an engine that stems by itself they are not: no two stemmers agree.
     """
     builder = (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
@@ -29,11 +30,13 @@ def analyzer(stop_words: bool = True) -> tantivy.TextAnalyzer:
     )
     if not stop_words:
         builder = builder.filter(tantivy.Filter.stopword("english"))
-    return builder.filter(tantivy.Filter.stemmer("english")).build()
+    if stems:
+        builder = builder.filter(tantivy.Filter.stemmer("english"))
+    return builder.build()
 
 
-_ALL = analyzer()
-_CONTENT = analyzer(stop_words=False)
+_ALL = {stems: analyzer(stems=stems) for stems in (True, False)}
+_CONTENT = {stems: analyzer(stop_words=False, stems=stems) for stems in (True, False)}
 
 MAX_PHRASES = 16
 MAX_TERMS = 64
@@ -53,18 +56,18 @@ class Terms:
     demanded: bool = False
 
 
-def terms(query: str) -> Terms:
-    """Read a query.
+def terms(query: str, stems: bool = True) -> Terms:
+    """Read a query, into stems or into whole words.
 
     A query of nothing but text in double quotes demands it, word for word up to stemming. Quotes inside a sentence
     are a quotation: what is quoted counts more where it stands as it is, and is wished for like the rest.
     """
-    quoted = [
-        phrase for text in _QUOTED.findall(query)[:MAX_PHRASES] if (phrase := tuple(_ALL.analyze(text)[:MAX_TERMS]))
-    ]
-    rest = _CONTENT.analyze(_QUOTED.sub(" ", query) if quoted else query)
+    everything, content = _ALL[stems], _CONTENT[stems]
+    texts = _QUOTED.findall(query)[:MAX_PHRASES]
+    quoted = [phrase for text in texts if (phrase := tuple(everything.analyze(text)[:MAX_TERMS]))]
+    rest = content.analyze(_QUOTED.sub(" ", query) if quoted else query)
     if not quoted:
         # "to be or not to be": where there are only stop words, they are what is asked for.
-        return Terms(tuple((rest or _ALL.analyze(query))[:MAX_TERMS]))
+        return Terms(tuple((rest or everything.analyze(query))[:MAX_TERMS]))
     inside = [term for phrase in quoted for term in phrase]
     return Terms(tuple([*rest, *inside][:MAX_TERMS]), tuple(quoted), demanded=not rest)

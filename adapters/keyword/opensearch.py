@@ -1,7 +1,7 @@
 """Keywords in OpenSearch: BM25 (Lucene's, k1 = 1.2, b = 0.75); and the documents themselves, in their ``_source``.
 
-Documents are analysed there, by an analyser of the same steps as the embedded engine's; queries are analysed here, by
-that engine's own code, and asked for as terms: nothing that a user writes is ever parsed.
+Both documents and queries are stemmed there, by an analyser of the same steps as the embedded engine's. What counts in
+a query is decided here, by that engine's own code: quotes, stop words, how many words. Nothing of it is ever parsed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class OpenSearchKeyword:
 
     async def search(self, query: Query) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by id."""
-        asked = analysis.terms(query.text)
+        asked = analysis.terms(query.text, stems=False)
         if not asked.words and not asked.phrases:
             return Ranking("keyword", (), ())
         body = {
@@ -215,11 +215,9 @@ class OpenSearchKeyword:
 
 
 def _text(asked: analysis.Terms) -> Body:
-    """What is asked as terms that are analysed already. ``match_phrase`` alone analyses, and then by white space."""
-    should: list[Body] = [{"term": {"passage": {"value": word}}} for word in asked.words]
-    phrases: list[Body] = [
-        {"match_phrase": {"passage": {"query": " ".join(phrase), "analyzer": "whitespace"}}} for phrase in asked.phrases
-    ]
+    """What is asked as words, which the server stems as it stemmed the documents."""
+    should: list[Body] = [{"match": {"passage": " ".join(asked.words)}}]
+    phrases: list[Body] = [{"match_phrase": {"passage": " ".join(phrase)}} for phrase in asked.phrases]
     if asked.demanded:
         return {"bool": {"should": should, "must": phrases}}
     return {"bool": {"should": should + phrases, "minimum_should_match": 1}}

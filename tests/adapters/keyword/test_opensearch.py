@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from opensearchpy import AsyncOpenSearch
 
+from adapters.filter import access, normal
 from adapters.keyword import opensearch
+from adapters.keyword.analysis import analyzer
 from adapters.keyword.opensearch import OpenSearchKeyword
+from adapters.port import Query
 from adapters.server import KEYWORD, Address, Limits
 from orchestrator.indexing.journal import Journal
 from orchestrator.indexing.replicate import Replicator
-from tests.conftest import entry
+from tests.conftest import SCOPE, entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 LIMITS = Limits(read_s=20.0, write_s=20.0)
@@ -68,12 +71,10 @@ async def test_an_index_that_takes_no_writes_for_a_while_refuses_no_document(
     assert await store.count() == 1
 
 
-async def test_documents_are_analysed_there_as_queries_are_here(
+async def test_documents_are_split_there_as_queries_are_here(
     client: AsyncOpenSearch, name: str, writing: tuple[Replicator, OpenSearchKeyword]
 ) -> None:
     del writing
-    from adapters.keyword.analysis import analyzer
-
     for text in (
         "The Prestige (2006) was directed by Christopher Nolan's company.",
         "os.path.join, getName and E1234; snake_case-and-dashes",
@@ -84,3 +85,14 @@ async def test_documents_are_analysed_there_as_queries_are_here(
     ):
         there = await client.indices.analyze(index=name, body={"analyzer": "trivium", "text": text})
         assert [token["token"] for token in there["tokens"]] == analyzer().analyze(text)
+
+
+@pytest.mark.parametrize("word", ["university", "universities", "international", "organized", "psychologist", "added"])
+async def test_words_that_the_two_stemmers_cut_differently_are_found(
+    writing: tuple[Replicator, OpenSearchKeyword], word: str
+) -> None:
+    replicator, store = writing
+    await replicator.write([entry("a", f"the {word} of it"), entry("b", "something else")], [])
+    for text in (word, f'"{word}"', f'about "the {word} of it" now'):
+        asked = Query(text, 5, SCOPE, normal(access(SCOPE, "normal")), normal(access(SCOPE, "normal")))
+        assert (await store.search(asked)).ids == ("a",)
