@@ -18,7 +18,9 @@ class Neighbourhood:
 
     numbers: dict[str, int] = field(default_factory=dict)
     wanted: dict[int, str] = field(default_factory=dict)
-    edges: dict[tuple[int, int], float] = field(default_factory=dict)
+    sources: list[int] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
     seeds: dict[int, float] = field(default_factory=dict)
 
     @classmethod
@@ -38,28 +40,33 @@ class Neighbourhood:
             total = sum(1 / sqrt(degree) for _, degree in mentions) + sum(links.values())
             for key, degree in mentions:
                 name = near._number(key)
-                near.edges[document, name] = 1 / sqrt(degree) / total
+                near._edge(document, name, 1 / sqrt(degree) / total)
                 if degree <= fanout:  # the name's own row: each of its edges weighs the same
-                    near.edges[name, document] = 1 / degree
+                    near._edge(name, document, 1 / degree)
             for key, weight in links.items():
-                near.edges[document, near._number(key)] = weight / total
+                near._edge(document, near._number(key), weight / total)
         return near
 
     def adjacency(self) -> Adjacency:
         """In compressed sparse rows."""
-        ends = sorted(self.edges)
-        sources = np.fromiter((source for source, _ in ends), np.int64, len(ends))
+        sources = np.array(self.sources, np.int64)
+        order = np.argsort(sources, kind="stable")
         offsets = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=len(self.numbers)))))
         return Adjacency(
             offsets.astype(np.int64),
-            np.fromiter((target for _, target in ends), np.int32, len(ends)),
-            np.fromiter((self.edges[end] for end in ends), np.float32, len(ends)),
+            np.array(self.targets, np.int32)[order],
+            np.array(self.weights, np.float32)[order],
         )
 
     def start(self) -> tuple[Any, Any]:
         """The seeds and their weights."""
         count = len(self.seeds)
         return np.fromiter(self.seeds, np.int64, count), np.fromiter(self.seeds.values(), np.float32, count)
+
+    def _edge(self, source: int, target: int, weight: float) -> None:
+        self.sources.append(source)
+        self.targets.append(target)
+        self.weights.append(weight)
 
     def _number(self, key: str) -> int:
         return self.numbers.setdefault(key, len(self.numbers))
