@@ -16,6 +16,8 @@ from orchestrator.wiring import Service, opened
 _SKEW_S = 1.0
 """Seconds: versions of writes are times, so clocks that differ by more may let an older write win."""
 
+_INDEX_AGAIN = "run `trivium index` with everything again: what is there already does no harm"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -100,13 +102,12 @@ async def _together(service: Service) -> list[Finding]:
     told = ", ".join(f"{name} lacks {writes} writes" for name, writes in behind.items())
     advice = "start what is away: the service delivers what waits" if behind else ""
     found = [Finding("journal", not behind, told or "empty: every store holds every write", advice)]
-    for name in service.replicator.gaps():
-        advice = "run `trivium index` with everything again: what is there already does no harm"
-        found.append(Finding(name, False, "lacks what was written before it was one of the stores", advice))
+    lacks = "lacks what was written before it was one of the stores"
+    found += [Finding(name, False, lacks, _INDEX_AGAIN) for name in service.replicator.gaps()]
     counts = await service.replicator.counts()
     agree = len(set(counts.values())) <= 1
     held = ", ".join(f"{name}: {count}" for name, count in counts.items())
-    advice = "" if agree else "run `trivium index` with everything again: what is there already does no harm"
+    advice = "" if agree else _INDEX_AGAIN
     return [*found, Finding("documents", agree, held, advice)]
 
 

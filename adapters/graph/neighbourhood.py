@@ -32,15 +32,15 @@ class Neighbourhood:
             document = near._number(row["key"])
             if row["wanted"]:
                 near.wanted[document] = row["id"]
-            mentions = [(key, degree) for key, degree in row["mentions"] if key is not None]
+            mentions = [(key, degree, 1 / sqrt(degree)) for key, degree in row["mentions"] if key is not None]
             links: dict[str, float] = {}
             for key, weight in row["links"]:
                 if key is not None:
                     links[key] = max(weight, links.get(key, 0.0))
-            total = sum(1 / sqrt(degree) for _, degree in mentions) + sum(links.values())
-            for key, degree in mentions:
+            total = sum(strength for *_, strength in mentions) + sum(links.values())
+            for key, degree, strength in mentions:
                 name = near._number(key)
-                near._edge(document, name, 1 / sqrt(degree) / total)
+                near._edge(document, name, strength / total)
                 if degree <= fanout:  # the name's own row: each of its edges weighs the same
                     near._edge(name, document, 1 / degree)
             for key, weight in links.items():

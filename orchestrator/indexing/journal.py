@@ -6,7 +6,7 @@ version that it holds. A file goes when every store's cursor has passed it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from time import time_ns
@@ -71,21 +71,20 @@ class Journal:
 
         :raises Unavailable: if too much is waiting already, or the disk is full; then nothing is kept.
         """
-        waiting = sum(path.stat().st_size for path in self._folder.glob(f"*{_SUFFIX}"))
+        waiting = sum(path.stat().st_size for path in self._files())
         if waiting > self._max_bytes:
             behind = ", ".join(store for store in sorted(stores) if self.pending(store))
             raise Unavailable(f"the journal holds {waiting} bytes that {behind} could not take yet: try again later")
         version = max([time_ns() // 1_000, self.newest() + 1])
         try:
-            files.replace(self._folder / f"{version:020d}{_SUFFIX}", _encode(write))
+            files.replace(self._file(version), _encode(write))
         except OSError as error:
             raise Unavailable(f"the journal in {self._folder} cannot be written: {error}") from error
         return version
 
     def newest(self) -> int:
         """The newest version that was ever written; 0 if none was."""
-        cursors = [self._read(path) for path in self._folder.glob("*.cursor")]
-        return max([0, *self._versions(), *cursors])
+        return max([self.generation(), *self._versions()])
 
     def generation(self) -> int:
         """The newest version that any store shows; 0 if there is none."""
@@ -101,7 +100,7 @@ class Journal:
 
         :raises AdapterError: if its file is damaged.
         """
-        path = self._folder / f"{version:020d}{_SUFFIX}"
+        path = self._file(version)
         try:
             return _decode(path.read_bytes())
         except (msgspec.DecodeError, OSError) as error:
@@ -118,11 +117,11 @@ class Journal:
         if gone:
             files.replace(self._folder / _SWEPT, str(gone[-1]).encode())
         for version in gone:
-            (self._folder / f"{version:020d}{_SUFFIX}").unlink(missing_ok=True)
+            self._file(version).unlink(missing_ok=True)
 
     def holds_anything(self) -> bool:
         """Whether there is a write that some store may lack, or that was not swept before a crash."""
-        return any(self._folder.glob(f"*{_SUFFIX}"))
+        return any(self._files())
 
     def note_gap(self, store: str) -> None:
         """Remember that a store lacks what was swept already: it is new, or was not among the stores for a while."""
@@ -134,7 +133,13 @@ class Journal:
         return self._cursor(store).with_suffix(".gap").exists()
 
     def _versions(self) -> list[int]:
-        return sorted(int(path.name.removesuffix(_SUFFIX)) for path in self._folder.glob(f"*{_SUFFIX}"))
+        return sorted(int(path.name.removesuffix(_SUFFIX)) for path in self._files())
+
+    def _files(self) -> Iterator[Path]:
+        return self._folder.glob(f"*{_SUFFIX}")
+
+    def _file(self, version: int) -> Path:
+        return self._folder / f"{version:020d}{_SUFFIX}"
 
     def _cursor(self, store: str) -> Path:
         return self._folder / f"{fingerprint(store)}.cursor"

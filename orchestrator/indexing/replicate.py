@@ -1,7 +1,7 @@
 """One write to several stores that share no transaction: journal first, then each store, in order and on its own.
 
-A store that is slow or away holds up nobody but itself: what it lacks stays in the journal, is named in the
-acknowledgement, and is delivered before anything newer.
+What a store that is away lacks stays in the journal, is named in the acknowledgement, and is delivered before anything
+newer. One that hangs holds up the writers, no longer than its adapter lets it; searches never.
 """
 
 from __future__ import annotations
@@ -65,23 +65,27 @@ class Replicator:
     async def write(self, upserts: Sequence[Entry], deletes: Iterable[Key]) -> Acknowledgement:
         """See :class:`adapters.port.Writer`. Slow stores slow their writers: one write at a time is under way."""
         kept = Write.of(upserts, deletes)
-        async with self._turn:
-            with ExitStack() as held:
-                await anyio.to_thread.run_sync(held.enter_context, self._journal.exclusive())
-                if kept.records or kept.deletes:
-                    await anyio.to_thread.run_sync(self._journal.append, kept, list(self._stores))
-                missing, refused = await self._deliver()
-                await anyio.to_thread.run_sync(self._journal.sweep, list(self._stores))
-                self.refresh()
-                return Acknowledgement(self._generation, missing, refused)
+        return await self._deliver(kept if kept.records or kept.deletes else None)
 
     async def replay(self) -> Mapping[str, str]:
         """Deliver what is waiting; which stores still lack something, and why."""
         if not await anyio.to_thread.run_sync(self._journal.holds_anything):
             return {}
-        return (await self.write((), ())).missing
+        return (await self._deliver(None)).missing
 
-    async def _deliver(self) -> tuple[dict[str, str], dict[Key, dict[str, str]]]:
+    async def _deliver(self, new: Write | None) -> Acknowledgement:
+        """Take our turn at the journal: note what is new, bring the stores up to it, remove what all hold."""
+        async with self._turn:
+            with ExitStack() as held:
+                await anyio.to_thread.run_sync(held.enter_context, self._journal.exclusive())
+                if new:
+                    await anyio.to_thread.run_sync(self._journal.append, new, list(self._stores))
+                missing, refused = await self._bring_up()
+                await anyio.to_thread.run_sync(self._journal.sweep, list(self._stores))
+                self.refresh()
+                return Acknowledgement(self._generation, missing, refused)
+
+    async def _bring_up(self) -> tuple[dict[str, str], dict[Key, dict[str, str]]]:
         """Bring every store up to the journal: which could not be, and which documents a store would not have."""
         missing: dict[str, str] = {}
         refused: dict[Key, dict[str, str]] = defaultdict(dict)
