@@ -113,6 +113,13 @@ class Writer(Protocol):
 class Store(Protocol):
     """One of several copies of the documents, kept by a server of its own."""
 
+    async def built(self) -> bool:
+        """Whether there is an index.
+
+        :raises VersionMismatch: if there is one that another encoder or analyser built.
+        """
+        ...
+
     async def prepare(self) -> None:
         """Make the index where there is none.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from adapters.errors import TimedOut
+from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ KEYWORD = {"opensearch+http": 9200, "opensearch+https": 9200}
 
 _FORM = "write scheme://host:port, with user:password@ (percent-encoded) before the host where needed"
 
-REFUSED = frozenset({401, 403, 404, 408, 429})
+_MAY_PASS = frozenset({401, 403, 404, 408, 429})
 """Statuses that say nothing against what was asked: another time, or with other credentials, it may go through."""
 
 
@@ -71,16 +71,33 @@ class Limits:
 
 
 @asynccontextmanager
-async def deadline(server: str, seconds: float) -> AsyncIterator[None]:
-    """Our own time limit around a driver's call, whatever its own limits are.
+async def call(server: str, seconds: float, ours: Callable[[Exception], AdapterError | None]) -> AsyncIterator[None]:
+    """Around a driver's call: our own time limit, whatever its own limits are, and its errors as ours.
 
-    :raises TimedOut: when it is over.
+    :param ours: what an error of the driver means; ``None`` if it is none of the driver's, and a defect of ours.
+    :raises AdapterError: and nothing else that the driver or the network may raise.
     """
     try:
         async with asyncio.timeout(seconds):
             yield
+    except AdapterError:
+        raise
     except TimeoutError as error:
         raise TimedOut(f"{server} did not answer within {seconds:g} s") from error
+    except Exception as error:
+        meant = ours(error)
+        if meant is None and isinstance(error, OSError):
+            meant = Unavailable(f"{server} cannot be reached: {short(error)}")
+        if meant is None:
+            raise
+        raise meant from error
+
+
+def of_status(status: int, told: str) -> AdapterError:
+    """What an HTTP status other than success means: try later, never try that again, or nothing that makes sense."""
+    if status in _MAY_PASS or status >= 500:
+        return Unavailable(told)
+    return (Rejected if 400 <= status < 500 else BadResponse)(told)
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

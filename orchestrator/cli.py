@@ -74,11 +74,11 @@ async def _tidy(service: Service) -> None:
         await service.tidy(step)
 
 
-def _with_service(chosen: Settings, work: Callable[[Service], Awaitable[T]], deliver: bool = True) -> T:
+def _with_service(chosen: Settings, work: Callable[[Service], Awaitable[T]]) -> T:
     """Do something with the service, opened and closed on one event loop."""
 
     async def run() -> T:
-        async with opened(chosen, deliver=deliver) as service:
+        async with opened(chosen) as service:
             return await work(service)
 
     return anyio.run(run)
@@ -189,7 +189,7 @@ def search(
         async def ask(service: Service) -> SearchResponse:
             return await service.engine.search(request, service.caller, "cli")
 
-        answer = _with_service(_patient(settings_.read()), ask, deliver=False)
+        answer = _with_service(_patient(settings_.read()), ask)
     if as_json:
         sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
         return

@@ -79,8 +79,9 @@ async def _server(source: str, server: Server) -> list[Finding]:
         return [Finding(source, False, str(error), f"start the server, or mend {setting}")]
     found = [Finding(source, True, f"reachable, version {version}")]
     try:
-        await server.prepare()  # names the dimension and the index version where they disagree
-        found.append(Finding(f"{source} index", True, "there, and built as the settings say"))
+        built = await server.built()  # names the dimension and the index version where they disagree
+        saw = "there, and built as the settings say" if built else "none yet: run `trivium index PATH`"
+        found.append(Finding(f"{source} index", True, saw))
     except AdapterError as error:
         found.append(Finding(f"{source} index", False, str(error), "do what it says"))
     try:
@@ -98,13 +99,14 @@ async def _together(service: Service) -> list[Finding]:
     """What the stores hold, side by side, and what waits for them."""
     if service.replicator is None:
         return []
-    behind = {name: writes for name, writes in service.replicator.behind().items() if writes}
+    replicator = service.replicator
+    behind = {name: writes for name in replicator.stores if (writes := replicator.behind(name))}
     told = ", ".join(f"{name} lacks {writes} writes" for name, writes in behind.items())
     advice = "start what is away: the service delivers what waits" if behind else ""
     found = [Finding("journal", not behind, told or "empty: every store holds every write", advice)]
     lacks = "lacks what was written before it was one of the stores"
-    found += [Finding(name, False, lacks, _INDEX_AGAIN) for name in service.replicator.gaps()]
-    counts = await service.replicator.counts()
+    found += [Finding(name, False, lacks, _INDEX_AGAIN) for name in replicator.gaps()]
+    counts = await replicator.counts()
     agree = len(set(counts.values())) <= 1
     held = ", ".join(f"{name}: {count}" for name, count in counts.items())
     advice = "" if agree else _INDEX_AGAIN

@@ -14,6 +14,10 @@ class LibraryStore:
     def __init__(self, library: Library) -> None:
         self._library = library
 
+    async def built(self) -> bool:
+        """It is there since it was opened."""
+        return True
+
     async def prepare(self) -> None:
         """It is there since it was opened."""
 

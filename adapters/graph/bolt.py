@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import neo4j
@@ -13,7 +14,7 @@ from neo4j import exceptions as raised
 
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
 from adapters.graph.cypher import Dialect
-from adapters.server import Address, Limits, deadline, short
+from adapters.server import Address, Limits, call, short
 
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]
@@ -49,19 +50,20 @@ class Bolt:
 
     async def read(self, query: str, parameters: Row, patient: bool = False) -> list[Row]:
         """One statement that reads; with the patience of a write if nobody waits for the answer of a search."""
+        seconds = self._limits.write_s if patient else self._limits.read_s
+        return await self._run(_READ, seconds, partial(run, query=query, parameters=parameters))
 
-        async def work(transaction: neo4j.AsyncManagedTransaction) -> list[Row]:
-            return await (await transaction.run(query, parameters)).data()
+    async def write(self, query: str, parameters: Row) -> list[Row]:
+        """One statement that writes."""
+        return await self.change(partial(run, query=query, parameters=parameters))
 
-        return await self._run(_READ, self._limits.write_s if patient else self._limits.read_s, work)
-
-    async def write(self, work: Work[T]) -> T:
+    async def change(self, work: Work[T]) -> T:
         """A transaction that writes; ``work`` may be run again, so it must do nothing but ask the server."""
         return await self._run(_WRITE, self._limits.write_s, work)
 
     async def define(self, statements: list[str]) -> None:
         """What changes the schema, each statement in a transaction of its own, as Memgraph demands."""
-        async with _told(self._limits.write_s), self._driver.session() as session:
+        async with _call(self._limits.write_s), self._driver.session() as session:
             for each in statements:
                 await (await session.run(each)).consume()
 
@@ -73,7 +75,7 @@ class Bolt:
 
     async def version(self) -> str:
         """What the server says it is."""
-        async with _told(self._limits.read_s):
+        async with _call(self._limits.read_s):
             return (await self._driver.get_server_info()).agent
 
     async def close(self) -> None:
@@ -82,32 +84,36 @@ class Bolt:
 
     async def _run(self, mode: str, seconds: float, work: Work[T]) -> T:
         bounded = neo4j.unit_of_work(timeout=seconds)(work)
-        async with _told(seconds), self._driver.session(default_access_mode=mode) as session:
-            run = session.execute_read if mode == _READ else session.execute_write
-            return await run(bounded)
+        async with _call(seconds), self._driver.session(default_access_mode=mode) as session:
+            execute = session.execute_read if mode == _READ else session.execute_write
+            return await execute(bounded)
 
 
-@asynccontextmanager
-async def _told(seconds: float) -> AsyncIterator[None]:
+async def run(transaction: neo4j.AsyncManagedTransaction, query: str, parameters: Row) -> list[Row]:
+    """One statement of a transaction; all its rows."""
+    return await (await transaction.run(query, parameters)).data()
+
+
+def _call(seconds: float) -> AbstractAsyncContextManager[None]:
+    return call("the graph server", seconds, _meant)
+
+
+def _meant(error: Exception) -> AdapterError | None:
     """The driver's errors as ours."""
-    try:
-        async with deadline("the graph server", seconds):
-            yield
-    except AdapterError:
-        raise
-    except (raised.ServiceUnavailable, raised.SessionExpired, raised.ConnectionPoolError, OSError) as error:
-        raise Unavailable(f"the graph server cannot be reached: {short(error)}") from error
-    except asyncio.IncompleteReadError as error:
-        raise Unavailable(f"the graph server hung up: {short(error)}") from error
-    except raised.Neo4jError as error:
-        raise _of_server(error) from error
-    except (raised.AuthError, raised.ConfigurationError) as error:
-        raise Unavailable(f"the graph server refuses us: {short(error)}") from error
-    except Exception as error:
-        # What breaks the protocol is raised as something that the driver shows nobody. What is ours goes on as it is.
-        if not type(error).__module__.startswith("neo4j."):
-            raise
-        raise BadResponse(f"the graph server: {short(error)}") from error
+    match error:
+        case raised.ServiceUnavailable() | raised.SessionExpired() | raised.ConnectionPoolError():
+            return Unavailable(f"the graph server cannot be reached: {short(error)}")
+        case asyncio.IncompleteReadError():
+            return Unavailable(f"the graph server hung up: {short(error)}")
+        case raised.Neo4jError():
+            return _of_server(error)
+        case raised.AuthError() | raised.ConfigurationError():
+            return Unavailable(f"the graph server refuses us: {short(error)}")
+        case _ if type(error).__module__.startswith("neo4j."):
+            # What breaks the protocol is raised as something that the driver shows nobody.
+            return BadResponse(f"the graph server: {short(error)}")
+        case _:
+            return None
 
 
 def _of_server(error: raised.Neo4jError) -> AdapterError:

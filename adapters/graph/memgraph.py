@@ -19,7 +19,7 @@ import networkx as nx
 from adapters.document import Record, Scope, fields, passage
 from adapters.errors import BadResponse, VersionMismatch
 from adapters.fingerprint import fingerprint
-from adapters.graph.bolt import Bolt, Row, Work
+from adapters.graph.bolt import Bolt, Row, Work, run
 from adapters.graph.centrality import MEASURES
 from adapters.graph.cypher import filtered, schema, statement
 from adapters.graph.edges import named, strength
@@ -109,13 +109,22 @@ class MemgraphGraph:
             for key, (scope, rank) in sorted(ranks.items())
         ]
         for batch in chunks(scaled, 10 * _AT_ONCE):
-            await self._bolt.write(_one(statement("set_centrality"), {"rows": list(batch)}))
+            await self._bolt.write(statement("set_centrality"), {"rows": list(batch)})
+
+    async def built(self) -> bool:
+        """See :class:`adapters.port.Store`."""
+        rows = await self._bolt.read(statement("built"), {"index": self._name})
+        for row in rows:
+            self._check_version(row["built"])
+        return bool(rows)
 
     async def prepare(self) -> None:
         """See :class:`adapters.port.Store`."""
         await self._bolt.define(schema(await self._bolt.dialect()))
         asked = {"index": self._name, "built": self._index_version}
-        built = (await self._bolt.write(_one(statement("claim"), asked)))[0]["built"]
+        self._check_version((await self._bolt.write(statement("claim"), asked))[0]["built"])
+
+    def _check_version(self, built: str) -> None:
         if built != self._index_version:
             raise VersionMismatch(
                 f"the graph {self._name!r} was built as {built!r}, the settings ask for {self._index_version!r}: "
@@ -126,10 +135,10 @@ class MemgraphGraph:
         """See :class:`adapters.port.Store`. A batch is one transaction, and is done once, however often it is sent."""
         for batch in chunks(upserts, _AT_ONCE):
             written = await anyio.to_thread.run_sync(self._all_written, batch)
-            await self._bolt.write(self._change(version, written))
+            await self._bolt.change(self._change(version, written))
         for keys in chunks(deletes, _AT_ONCE):
             gone = [_Now(self._document(key), Scope(key[0], key[1]), _NOTHING) for key in keys]
-            await self._bolt.write(self._change(version, gone))
+            await self._bolt.change(self._change(version, gone))
 
     async def count(self) -> int:
         """See :class:`adapters.port.Store`."""
@@ -157,10 +166,10 @@ class MemgraphGraph:
         """
 
         async def work(transaction: neo4j.AsyncManagedTransaction) -> None:
-            async def run(name: str, **parameters: Any) -> list[Row]:
-                return await (await transaction.run(statement(name), parameters)).data()
+            async def tell(name: str, **parameters: Any) -> list[Row]:
+                return await run(transaction, statement(name), parameters)
 
-            held = {row["key"]: row for row in await run("held", keys=[now.key for now in change])}
+            held = {row["key"]: row for row in await tell("held", keys=[now.key for now in change])}
             due = [now for now in change if held.get(now.key, _NOTHING)["version"] < version]
             if not due:
                 return
@@ -171,14 +180,14 @@ class MemgraphGraph:
             written = [now for now in due if now.said["present"]]
             gone = [now.key for now in due if not now.said["present"] and now.key in held]
             shared = {"index": self._name, "version": version}
-            await run("clear", keys=[now.key for now in due])
-            await run("document", rows=[now.row for now in written], **shared)
-            await run("mention", rows=[row for now in written for row in now.mentions], **shared)
-            await run("link", rows=[row for now in written for row in now.links], **shared)
-            await run("remove", keys=gone, **shared)
-            await run("count_name", rows=self._rows("name", counts.names))
-            await run("count_word", rows=self._rows("word", counts.words), **shared)
-            await run("count_document", rows=self._rows("scope", counts.documents), **shared)
+            await tell("clear", keys=[now.key for now in due])
+            await tell("document", rows=[now.row for now in written], **shared)
+            await tell("mention", rows=[row for now in written for row in now.mentions], **shared)
+            await tell("link", rows=[row for now in written for row in now.links], **shared)
+            await tell("remove", keys=gone, **shared)
+            await tell("count_name", rows=self._rows("name", counts.names))
+            await tell("count_word", rows=self._rows("word", counts.words), **shared)
+            await tell("count_document", rows=self._rows("scope", counts.documents), **shared)
 
         return work
 
@@ -247,13 +256,6 @@ class _Now:
     row: Row = field(default_factory=dict)
     mentions: list[Row] = field(default_factory=list)
     links: list[Row] = field(default_factory=list)
-
-
-def _one(query: str, parameters: Row) -> Work[list[Row]]:
-    async def work(transaction: neo4j.AsyncManagedTransaction) -> list[Row]:
-        return await (await transaction.run(query, parameters)).data()
-
-    return work
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ a query is decided here, by that engine's own code: quotes, stop words, how many
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeAlias
 
 import anyio.to_thread
@@ -22,7 +22,7 @@ from adapters.fingerprint import fingerprint, generation_name
 from adapters.keyword import analysis
 from adapters.labels import compile_filter, labels
 from adapters.port import Entry, Key, Query
-from adapters.server import REFUSED, Address, Limits, chunks, deadline, short
+from adapters.server import Address, Limits, call, chunks, of_status, short
 from fusion import DocId, Ranking
 
 _AT_ONCE = 500
@@ -111,7 +111,7 @@ class OpenSearchKeyword:
             "track_total_hits": False,
             "timeout": f"{max(1, int(self._limits.read_s * 1_000))}ms",
         }
-        async with _told(self._limits.read_s):
+        async with _call(self._limits.read_s):
             answer = await self._client.search(index=self._name, body=body, params={"request_cache": "false"})
         try:
             if answer["timed_out"]:
@@ -126,7 +126,7 @@ class OpenSearchKeyword:
         found: dict[DocId, Record] = {}
         for batch in chunks(ids, _AT_ONCE):
             names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
-            async with _told(self._limits.write_s):  # who waits for it has a limit of its own
+            async with _call(self._limits.write_s):  # who waits for it has a limit of its own
                 answer = await self._client.mget(
                     index=self._name, body={"ids": names}, params={"_source_includes": "record"}
                 )
@@ -145,7 +145,7 @@ class OpenSearchKeyword:
             "size": 0,
             "aggs": {"values": {"terms": {"field": field, "size": _COLLECTIONS}}},
         }
-        async with _told(self._limits.read_s):
+        async with _call(self._limits.read_s):
             answer = await self._client.search(index=self._name, body=body)
         try:
             buckets = answer["aggregations"]["values"]["buckets"]
@@ -153,17 +153,22 @@ class OpenSearchKeyword:
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"opensearch answered a count with {short(error)}") from error
 
+    async def built(self) -> bool:
+        """See :class:`adapters.port.Store`."""
+        async with _call(self._limits.write_s):
+            held = await self._held()
+        if held not in ([], [self._index]):
+            raise VersionMismatch(
+                f"opensearch's alias {self._name!r} points to {', '.join(held)}, the settings ask for "
+                f"{self._index!r}: use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
+            )
+        return bool(held)
+
     async def prepare(self) -> None:
         """See :class:`adapters.port.Store`. By an index template, so that an index made later is the same."""
-        async with _told(self._limits.write_s):
-            held = await self._held()
-            if held == [self._index]:
-                return
-            if held:
-                raise VersionMismatch(
-                    f"opensearch's alias {self._name!r} points to {', '.join(held)}, the settings ask for "
-                    f"{self._index!r}: use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
-                )
+        if await self.built():
+            return
+        async with _call(self._limits.write_s):
             template = {
                 "index_patterns": [self._index, f"{self._index}-*"],
                 "template": {"settings": _SETTINGS, "mappings": _MAPPINGS},
@@ -182,23 +187,23 @@ class OpenSearchKeyword:
         both: list[Entry | Key] = [*upserts, *deletes]
         for batch in chunks(both, _AT_ONCE):
             lines = await anyio.to_thread.run_sync(_lines, version, batch)
-            async with _told(self._limits.write_s):
+            async with _call(self._limits.write_s):
                 answer = await self._client.bulk(index=self._name, body=lines, params=_BULK)
             _check(answer)
 
     async def count(self) -> int:
         """See :class:`adapters.port.Store`."""
-        async with _told(self._limits.write_s):
+        async with _call(self._limits.write_s):
             return int((await self._client.count(index=self._name))["count"])
 
     async def version(self) -> str:
         """What the server says it is."""
-        async with _told(self._limits.read_s):
+        async with _call(self._limits.read_s):
             return str((await self._client.info())["version"]["number"])
 
     async def clock(self) -> float | None:
         """The time of one node."""
-        async with _told(self._limits.read_s):
+        async with _call(self._limits.read_s):
             nodes = (await self._client.nodes.stats(metric="os"))["nodes"].values()
         return float(next(iter(nodes))["timestamp"]) / 1_000
 
@@ -284,26 +289,23 @@ class _Clauses:
         return {"bool": {"must_not": [part]}}
 
 
-@asynccontextmanager
-async def _told(seconds: float) -> AsyncIterator[None]:
+def _call(seconds: float) -> AbstractAsyncContextManager[None]:
+    return call("opensearch", seconds, _meant)
+
+
+def _meant(error: Exception) -> AdapterError | None:
     """OpenSearch's errors as ours."""
-    try:
-        async with deadline("opensearch", seconds):
-            yield
-    except AdapterError:
-        raise
-    except raised.ConnectionTimeout as error:
-        raise TimedOut(f"opensearch: {short(error)}") from error
-    except raised.ConnectionError as error:
-        raise Unavailable(f"opensearch cannot be reached: {short(error)}") from error
-    except raised.TransportError as error:
-        status, told = error.status_code, f"opensearch: {short(error)}"
-        if not isinstance(status, int):
-            raise Unavailable(told) from error
-        if status in REFUSED or status >= 500:
-            raise Unavailable(told) from error
-        raise Rejected(told) from error
-    except (raised.SerializationError, ValueError, KeyError, TypeError) as error:
-        raise BadResponse(f"opensearch: {short(error)}") from error
-    except OSError as error:
-        raise Unavailable(f"opensearch cannot be reached: {short(error)}") from error
+    told = f"opensearch: {short(error)}"
+    match error:
+        case raised.ConnectionTimeout():
+            return TimedOut(told)
+        case raised.ConnectionError():
+            return Unavailable(f"opensearch cannot be reached: {short(error)}")
+        case raised.TransportError(status_code=int(status)):
+            return of_status(status, told)
+        case raised.TransportError():
+            return Unavailable(told)
+        case raised.SerializationError() | ValueError() | KeyError() | TypeError():
+            return BadResponse(told)
+        case _:
+            return None

@@ -5,8 +5,8 @@ Fusion is ours: Qdrant's counts ranks from 0, hides each leg's own score, and fu
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 import anyio.to_thread
 import grpc
@@ -20,12 +20,11 @@ from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unava
 from adapters.fingerprint import fingerprint, generation_name
 from adapters.labels import compile_filter, labels
 from adapters.port import Entry, Key, Query
-from adapters.server import REFUSED, VECTOR, Address, Limits, chunks, deadline, short
+from adapters.server import VECTOR, Address, Limits, call, chunks, of_status, short
 from fusion import Ranking
 
 _AT_ONCE = 256
 _EF = 128
-_TOO_LATE = {grpc.StatusCode.DEADLINE_EXCEEDED}
 _GONE = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -82,7 +81,7 @@ class QdrantVector:
             raise Rejected("the vector source was asked without a vector")
         if len(query.vector) != self._dimension:
             raise Rejected(f"the query's vector has {len(query.vector)} numbers, the index has {self._dimension}")
-        async with _told(self._limits.read_s):
+        async with _call(self._limits.read_s):
             answer = await self._client.query_points(
                 self._name,
                 query=query.vector.tolist(),
@@ -98,24 +97,34 @@ class QdrantVector:
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"qdrant answered a search with {short(error)}") from error
 
-    async def prepare(self) -> None:
-        """See :class:`adapters.port.Store`. The payload indexes are made before the first point, as they should be."""
-        async with _told(self._limits.write_s):
+    async def built(self) -> bool:
+        """See :class:`adapters.port.Store`."""
+        async with _call(self._limits.write_s):
             aliases = {each.alias_name: each.collection_name for each in (await self._client.get_aliases()).aliases}
             held = aliases.get(self._name)
             if held == self._collection:
                 await self._check_dimension()
-                return
-            if held is not None:
-                raise VersionMismatch(
-                    f"qdrant's alias {self._name!r} points to {held!r}, the settings ask for {self._collection!r}: "
-                    "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
-                )
-            if not await self._client.collection_exists(self._collection):
+        if held not in (None, self._collection):
+            raise VersionMismatch(
+                f"qdrant's alias {self._name!r} points to {held!r}, the settings ask for {self._collection!r}: "
+                "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
+            )
+        return held is not None
+
+    async def prepare(self) -> None:
+        """See :class:`adapters.port.Store`. The payload indexes are made before the first point, as they should be."""
+        if await self.built():
+            return
+        async with _call(self._limits.write_s):
+            try:
                 await self._client.create_collection(
                     self._collection,
                     vectors_config=qdrant.VectorParams(size=self._dimension, distance=qdrant.Distance.COSINE),
                 )
+            except Exception:
+                # Made already: by another worker at this moment, or by one that was ended before it made the alias.
+                if not await self._client.collection_exists(self._collection):
+                    raise
             await self._client.create_payload_index(
                 self._collection,
                 "scope",
@@ -132,21 +141,21 @@ class QdrantVector:
         """See :class:`adapters.port.Store`."""
         for batch in chunks(upserts, _AT_ONCE):
             points = await anyio.to_thread.run_sync(_points, batch)
-            async with _told(self._limits.write_s):
+            async with _call(self._limits.write_s):
                 await self._client.upsert(self._name, points, wait=True)
         for keys in chunks(deletes, _AT_ONCE):
             chosen = qdrant.PointIdsList(points=[fingerprint(*key) for key in keys])
-            async with _told(self._limits.write_s):
+            async with _call(self._limits.write_s):
                 await self._client.delete(self._name, chosen, wait=True)
 
     async def count(self) -> int:
         """See :class:`adapters.port.Store`."""
-        async with _told(self._limits.write_s):
+        async with _call(self._limits.write_s):
             return (await self._client.count(self._name, exact=True)).count
 
     async def version(self) -> str:
         """What the server says it is."""
-        async with _told(self._limits.read_s):
+        async with _call(self._limits.read_s):
             return str((await self._client.info()).version)
 
     async def clock(self) -> float | None:
@@ -205,35 +214,35 @@ class _Conditions:
         return qdrant.Filter(must_not=[part])
 
 
-@asynccontextmanager
-async def _told(seconds: float) -> AsyncIterator[None]:
+def _call(seconds: float) -> AbstractAsyncContextManager[None]:
+    return call("qdrant", seconds, _meant)
+
+
+def _meant(error: Exception) -> AdapterError | None:
     """Qdrant's errors as ours."""
-    try:
-        async with deadline("qdrant", seconds):
-            yield
-    except AdapterError:
-        raise
-    except grpc.aio.AioRpcError as error:
-        code, told = error.code(), f"qdrant: {error.code().name}: {(error.details() or '')[:300]}"
-        if code in _TOO_LATE:
-            raise TimedOut(told) from error
-        if code in _GONE:
-            raise Unavailable(told) from error
-        raise (Rejected if code in _OURS else BadResponse)(told) from error
-    except UnexpectedResponse as error:
-        status, told = error.status_code or 0, f"qdrant: {short(error)}"
-        if status in REFUSED or status >= 500:
-            raise Unavailable(told) from error
-        raise (Rejected if 400 <= status < 500 else BadResponse)(told) from error
-    except ResourceExhaustedResponse as error:
-        raise Unavailable(f"qdrant: {short(error)}") from error
-    except ResponseHandlingException as error:
-        cause = error.source
-        if isinstance(cause, ValueError):  # an answer that is not what the API says
-            raise BadResponse(f"qdrant: {short(cause)}") from error
-        raise Unavailable(f"qdrant cannot be reached: {short(cause)}") from error
-    except (ValueError, AssertionError) as error:
-        # The client asserts that an answer has a result. Its local mode raises ValueError where a server has a status.
-        raise BadResponse(f"qdrant: {short(error)}") from error
-    except OSError as error:
-        raise Unavailable(f"qdrant cannot be reached: {short(error)}") from error
+    told = f"qdrant: {short(error)}"
+    match error:
+        case grpc.aio.AioRpcError():
+            return _of_code(error.code(), f"qdrant: {error.code().name}: {(error.details() or '')[:300]}")
+        case UnexpectedResponse():
+            return of_status(error.status_code or 0, told)
+        case ResourceExhaustedResponse():
+            return Unavailable(told)
+        case ResponseHandlingException(source=ValueError() as cause):  # an answer that is not what the API says
+            return BadResponse(f"qdrant: {short(cause)}")
+        case ResponseHandlingException(source=cause):
+            return Unavailable(f"qdrant cannot be reached: {short(cause)}")
+        case ValueError() | AssertionError():
+            # The client asserts that an answer has a result; its local mode raises ValueError for a status.
+            return BadResponse(told)
+        case _:
+            return None
+
+
+def _of_code(code: grpc.StatusCode, told: str) -> AdapterError:
+    """What a gRPC status means."""
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return TimedOut(told)
+    if code in _GONE:
+        return Unavailable(told)
+    return (Rejected if code in _OURS else BadResponse)(told)

@@ -85,11 +85,11 @@ async def _follow(service: Service) -> None:
 async def _replay(service: Service) -> None:
     """Deliver what a server could not take, soon after it can."""
     while service.replicator:
-        await anyio.sleep(service.settings.replay_ms / 1_000)
         try:
             await service.replay()
         except Exception:
             _log.exception("what waits in the journal cannot be delivered")
+        await anyio.sleep(service.settings.replay_ms / 1_000)
 
 
 async def _no_route(request: Request, error: Any) -> Response:

@@ -1,12 +1,13 @@
 """The durable, ordered record of writes: what is in it is never lost, and reaches every store in its order.
 
 A folder. Each write is one file, named by its version, there whole or not at all. Each store has a cursor: the newest
-version that it holds. A file goes when every store's cursor has passed it.
+version that it holds. A file goes when every store's cursor has passed it. What a store refuses of a write is kept
+beside it for a day: whoever wrote it may not be who delivers it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from time import time_ns
@@ -19,7 +20,9 @@ from adapters.fingerprint import fingerprint
 from adapters.port import Key
 
 _SUFFIX = ".write"
+_REFUSED = ".refused"
 _SWEPT = "swept"
+_DAY_US = 24 * 60 * 60 * 1_000_000
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -49,7 +52,7 @@ _decode = msgspec.msgpack.Decoder(Write).decode
 class Journal:
     """The journal in ``folder``. Blocks; holds nothing in memory, so that any number of processes see the same.
 
-    Writing needs :meth:`exclusive`; reading the cursors does not.
+    Appending and sweeping need :meth:`exclusive`, what moves a cursor needs :meth:`delivering`, reading needs nothing.
 
     :param max_bytes: how much may wait for stores that cannot be reached.
     """
@@ -60,8 +63,12 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """One writer at a time, across processes; blocks until it is our turn."""
+        """One writer at a time, across processes; blocks until it is our turn, which is soon: nobody waits inside."""
         return files.exclusive(self._folder / "lock")
+
+    def delivering(self, store: str) -> AbstractContextManager[bool]:
+        """One at a time brings a store up, across processes: whether it is us."""
+        return files.exclusive_now(self._cursor(store).with_suffix(".lock"))
 
     def append(self, write: Write, stores: Iterable[str]) -> int:
         """Make it durable; its version, greater than any before.
@@ -95,6 +102,10 @@ class Journal:
         held = self._read(self._cursor(store))
         return [version for version in self._versions() if version > held]
 
+    def lacks(self, store: str, version: int) -> bool:
+        """Whether a store does not hold a version yet."""
+        return self._read(self._cursor(store)) < version
+
     def read(self, version: int) -> Write:
         """One write.
 
@@ -118,6 +129,23 @@ class Journal:
             files.replace(self._folder / _SWEPT, str(gone[-1]).encode())
         for version in gone:
             self._file(version).unlink(missing_ok=True)
+        for path in self._folder.glob(f"*{_REFUSED}"):
+            if int(path.name.partition(".")[0]) < held - _DAY_US:
+                path.unlink(missing_ok=True)
+
+    def note_refused(self, store: str, version: int, refused: Mapping[Key, str]) -> None:
+        """Keep for a day what a store will not have of a write, and why."""
+        path = self._file(version).with_suffix(f".{fingerprint(store)}{_REFUSED}")
+        files.replace(path, msgspec.msgpack.encode((store, list(refused.items()))))
+
+    def refused(self, version: int) -> dict[Key, dict[str, str]]:
+        """What stores would not have of a write, and why: by document, then by store."""
+        found: dict[Key, dict[str, str]] = {}
+        for path in sorted(self._folder.glob(f"{version:020d}.*{_REFUSED}")):
+            store, reasons = msgspec.msgpack.decode(path.read_bytes(), type=tuple[str, list[tuple[Key, str]]])
+            for key, reason in reasons:
+                found.setdefault(key, {})[store] = reason
+        return found
 
     def holds_anything(self) -> bool:
         """Whether there is a write that some store may lack, or that was not swept before a crash."""

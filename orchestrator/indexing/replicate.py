@@ -1,24 +1,20 @@
 """One write to several stores that share no transaction: journal first, then each store, in order and on its own.
 
 What a store that is away lacks stays in the journal, is named in the acknowledgement, and is delivered before anything
-newer. One that hangs holds up the writers, no longer than its adapter lets it; searches never.
+newer. A writer waits for a store that hangs no longer than its patience; other writers and searches never wait for it.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 
 import anyio
 import anyio.to_thread
 
-from adapters import AdapterError, Entry, Rejected
+from adapters import AdapterError, Entry
 from adapters.port import Acknowledgement, Key, Store
+from orchestrator.indexing.deliver import Delivery
 from orchestrator.indexing.journal import Journal, Write
-
-_log = logging.getLogger(__name__)
 
 
 class Replicator:
@@ -26,14 +22,16 @@ class Replicator:
 
     :param stores: by the name that acknowledgements and cursors call them.
     :param index_version: what the stores are built with.
+    :param patience_s: how long a write waits for a store that is being given earlier ones.
     """
 
-    def __init__(self, journal: Journal, stores: Mapping[str, Store], index_version: str) -> None:
+    def __init__(
+        self, journal: Journal, stores: Mapping[str, Store], index_version: str, patience_s: float = 30.0
+    ) -> None:
         self.index_version = index_version
         self._journal = journal
         self._stores = stores
-        self._turn = anyio.Lock()
-        self._prepared: set[str] = set()
+        self._deliveries = [Delivery(journal, name, store, patience_s) for name, store in stores.items()]
         self._generation = journal.generation()
 
     def generation(self) -> int:
@@ -44,9 +42,14 @@ class Replicator:
         """Look what other processes have written. Blocks."""
         self._generation = max(self._generation, self._journal.generation())
 
-    def behind(self) -> dict[str, int]:
-        """How many writes each store lacks."""
-        return {name: len(self._journal.pending(name)) for name in self._stores}
+    def behind(self, store: str) -> int:
+        """How many writes a store lacks."""
+        return len(self._journal.pending(store))
+
+    @property
+    def stores(self) -> Iterable[str]:
+        """Their names."""
+        return self._stores.keys()
 
     def gaps(self) -> list[str]:
         """Stores that came when the journal no longer held everything: they lack what was written before."""
@@ -63,78 +66,40 @@ class Replicator:
         return told
 
     async def write(self, upserts: Sequence[Entry], deletes: Iterable[Key]) -> Acknowledgement:
-        """See :class:`adapters.port.Writer`. Slow stores slow their writers: one write at a time is under way."""
+        """See :class:`adapters.port.Writer`. Slow stores slow their writers."""
         kept = Write.of(upserts, deletes)
-        return await self._deliver(kept if kept.records or kept.deletes else None)
+        if not kept.records and not kept.deletes:
+            return Acknowledgement(self._generation, await self._bring_up())
+        version = await anyio.to_thread.run_sync(self._append, kept)
+        missing = await self._bring_up()
+        refused = await anyio.to_thread.run_sync(self._journal.refused, version)
+        return Acknowledgement(self._generation, missing, refused)
 
     async def replay(self) -> Mapping[str, str]:
         """Deliver what is waiting; which stores still lack something, and why."""
         if not await anyio.to_thread.run_sync(self._journal.holds_anything):
             return {}
-        return (await self._deliver(None)).missing
+        return await self._bring_up()
 
-    async def _deliver(self, new: Write | None) -> Acknowledgement:
-        """Take our turn at the journal: note what is new, bring the stores up to it, remove what all hold."""
-        async with self._turn:
-            with ExitStack() as held:
-                await anyio.to_thread.run_sync(held.enter_context, self._journal.exclusive())
-                if new:
-                    await anyio.to_thread.run_sync(self._journal.append, new, list(self._stores))
-                missing, refused = await self._bring_up()
-                await anyio.to_thread.run_sync(self._journal.sweep, list(self._stores))
-                self.refresh()
-                return Acknowledgement(self._generation, missing, refused)
-
-    async def _bring_up(self) -> tuple[dict[str, str], dict[Key, dict[str, str]]]:
-        """Bring every store up to the journal: which could not be, and which documents a store would not have."""
+    async def _bring_up(self) -> dict[str, str]:
+        """Bring every store up to the journal, all at once: which could not be, and why."""
         missing: dict[str, str] = {}
-        refused: dict[Key, dict[str, str]] = defaultdict(dict)
 
-        async def bring_up(name: str, store: Store) -> None:
-            try:
-                if pending := self._journal.pending(name):
-                    self._journal.note_gap(name)
-                for version in pending:
-                    if name not in self._prepared:  # it may have been away when the service began
-                        await store.prepare()
-                        self._prepared.add(name)
-                    write = await anyio.to_thread.run_sync(self._journal.read, version)
-                    for key, reason in (await _apply(store, version, write.entries(), write.deletes)).items():
-                        _log.error("%s refuses a document for good: %s", name, reason)
-                        refused[key][name] = reason
-                    await anyio.to_thread.run_sync(self._journal.advance, name, version)
-            except AdapterError as error:
-                _log.warning("%s does not hold the newest writes: %s", name, error)
-                missing[name] = str(error)
-                self._prepared.discard(name)  # whatever it lost meanwhile is made again
-            except Exception as error:
-                # A defect in one adapter, or a full disk under its cursor, must not keep the others from theirs.
-                _log.exception("%s could not be brought up", name)
-                missing[name] = f"internal error: {type(error).__name__}"
+        async def bring_up(delivery: Delivery) -> None:
+            if (reason := await delivery.bring_up()) is not None:
+                missing[delivery.name] = reason
 
         async with anyio.create_task_group() as group:
-            for name, store in self._stores.items():
-                group.start_soon(bring_up, name, store)
-        return missing, refused
+            for delivery in self._deliveries:
+                group.start_soon(bring_up, delivery)
+        await anyio.to_thread.run_sync(self._sweep)
+        self.refresh()
+        return missing
 
+    def _append(self, write: Write) -> int:
+        with self._journal.exclusive():
+            return self._journal.append(write, list(self._stores))
 
-async def _apply(store: Store, version: int, entries: Sequence[Entry], deletes: Sequence[Key]) -> dict[Key, str]:
-    """Give a store a write; the documents that it refuses, found by halving, must not keep the others out.
-
-    :raises Rejected: if it refuses all of several: then it is not the documents that are at fault.
-    """
-    try:
-        await store.apply(version, entries, deletes)
-    except Rejected as error:
-        keys = [*(entry.record.key for entry in entries), *deletes]
-        if len(keys) == 1:
-            return {keys[0]: str(error)}
-        half, rest = len(entries) // 2, len(deletes) // 2
-        if len(entries) == 1:
-            half, rest = 1, 0
-        refused = await _apply(store, version, entries[:half], deletes[:rest])
-        refused |= await _apply(store, version, entries[half:], deletes[rest:])
-        if len(refused) == len(keys):
-            raise
-        return refused
-    return {}
+    def _sweep(self) -> None:
+        with self._journal.exclusive():
+            self._journal.sweep(list(self._stores))

@@ -55,14 +55,13 @@ class _Backends:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, prepare: bool = True, deliver: bool = True) -> AsyncIterator[Service]:
+async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Service]:
     """Open the stores and the model that the settings name; closed at the end. One event loop from here to there.
 
-    Indexes that servers do not have yet are made, and what the journal holds for them is delivered. A server that is
-    away is no reason not to start: its source is missing from answers until it is back.
+    Indexes that servers do not have yet are made. A server that is away is no reason not to start: its source is
+    missing from answers until it is back.
 
     :param prepare: whether servers are asked for anything at all yet.
-    :param deliver: whether to begin with what the journal holds; who only reads need not wait for it.
     :raises AdapterError: if the embedded engine cannot be opened, or a server holds an index of another version.
     """
     model = await anyio.to_thread.run_sync(MiniLM, settings.model_dir)
@@ -75,10 +74,7 @@ async def opened(settings: Settings, prepare: bool = True, deliver: bool = True)
             for source, server in backends.servers.items():
                 await _prepare(source, server)
         await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
-        service = _service(settings, model, identity, backends)
-        if prepare and deliver:
-            await service.replay()
-        yield service
+        yield _service(settings, model, identity, backends)
 
 
 async def _prepare(source: str, server: Server) -> None:
@@ -100,7 +96,7 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         writer = index = backends.local.library
     else:
         journal = Journal(settings.data_dir / "journal", settings.journal_max_bytes)
-        writer = index = replicator = Replicator(journal, backends.stores, identity)
+        writer = index = replicator = Replicator(journal, backends.stores, identity, settings.write_timeout_ms / 1_000)
     return Service(
         settings=settings,
         engine=Engine(settings, backends.sources, backends.documents, backends.priors, encoding, index),

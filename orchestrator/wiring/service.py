@@ -78,7 +78,7 @@ class Service:
 
     def caught_up(self) -> bool:
         """Whether the store that documents are read from holds every write: else what is read there may be old."""
-        return self.replicator is None or not self.replicator.behind()[self.reader]
+        return self.replicator is None or not self.replicator.behind(self.reader)
 
     async def replay(self) -> None:
         """Give every store what it could not take before."""
@@ -110,6 +110,7 @@ class Service:
 
     async def tidy(self, progress: Callable[[str], None]) -> None:
         """What is worth doing after a bulk of writes: one segment, priors and a query table that know the corpus."""
+        await self.replay()
         if self.local:
             await anyio.to_thread.run_sync(self._tidy_local, self.local, progress)
         if self.centrality:

@@ -86,6 +86,7 @@ SCHEMES = ("qdrant+http", "qdrant+grpc", "opensearch+http", "bolt")
 CALLS: dict[str, Callable[[Server], Awaitable[Any]]] = {
     "search": lambda server: server.search(query()),
     "apply": lambda server: server.apply(1, [entry("a")], [("default", "default", "b")]),
+    "built": lambda server: server.built(),
     "prepare": lambda server: server.prepare(),
     "count": lambda server: server.count(),
     "version": lambda server: server.version(),

@@ -104,6 +104,7 @@ async def test_a_server_that_is_away_degrades_the_answer_and_gets_its_writes_lat
         assert "cannot be reached" in health["graph"]
     async with opened(settings.model_copy(update={"graph": there})) as service:
         # Another address is another store: it has no cursor yet, so it is given all that the journal still holds.
+        await service.replay()  # as `trivium serve` does from its start on
         assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from adapters import AdapterError, Entry, Rejected, Unavailable
+from adapters import AdapterError, Entry, Rejected, TimedOut, Unavailable
 from adapters.port import Key
 from orchestrator.indexing.journal import Journal, Write
 from orchestrator.indexing.replicate import Replicator
@@ -26,6 +26,12 @@ class Store:
         self.prepared = 0
         self.error: AdapterError | None = None
         self.poison: set[str] = set()
+        self.most: int | None = None
+        self.hangs: anyio.Event | None = None
+        self.reached = anyio.Event()
+
+    async def built(self) -> bool:
+        return True
 
     async def prepare(self) -> None:
         if self.error:
@@ -35,6 +41,11 @@ class Store:
     async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:
         if self.error:
             raise self.error
+        if self.hangs:
+            self.reached.set()
+            await self.hangs.wait()
+        if self.most is not None and len(upserts) > self.most:
+            raise TimedOut(f"no time for {len(upserts)}")
         if bad := [each.record.document.id for each in upserts if each.record.document.id in self.poison]:
             raise Rejected(f"will not have {bad}")
         self.applied.append(version)
@@ -56,8 +67,8 @@ def stores() -> dict[str, Store]:
     return {"one": Store(), "two": Store()}
 
 
-def replicator(folder: Path, stores: dict[str, Store], max_bytes: int = 2**30) -> Replicator:
-    return Replicator(Journal(folder / "journal", max_bytes), stores, "t")
+def replicator(folder: Path, stores: dict[str, Store], max_bytes: int = 2**30, patience_s: float = 30.0) -> Replicator:
+    return Replicator(Journal(folder / "journal", max_bytes), stores, "t", patience_s)
 
 
 def key(id_: str) -> Key:
@@ -72,7 +83,7 @@ async def test_a_write_reaches_every_store_and_leaves_nothing_in_the_journal(tmp
     assert second.generation > first.generation == min(stores["one"].applied)
     assert stores["one"].held == stores["two"].held == {"a": "2"}
     assert list((tmp_path / "journal").glob("*.write")) == []
-    assert made.behind() == {"one": 0, "two": 0}
+    assert [made.behind(name) for name in stores] == [0, 0]
 
 
 async def test_of_one_id_in_one_write_the_last_stands_and_an_entry_beats_a_delete(tmp_path: Path, stores) -> None:
@@ -87,7 +98,7 @@ async def test_a_store_that_is_away_is_named_and_gets_everything_in_order_later(
         told = await made.write([entry("a", text)], [])
         assert told.missing == {"two": "away"}
     assert stores["one"].held == {"a": "3"}
-    assert made.behind() == {"one": 0, "two": 3}
+    assert [made.behind(name) for name in stores] == [0, 3]
     assert await made.counts() == {"one": 1, "two": "away"}
     stores["two"].error = None
     assert await made.replay() == {}
@@ -117,14 +128,15 @@ async def test_what_was_applied_but_not_noted_is_applied_again(tmp_path: Path, s
     assert stores["one"].held == stores["two"].held == {"a": "1"}
 
 
-async def test_one_bad_document_does_not_keep_the_others_out(tmp_path: Path, stores) -> None:
-    stores["two"].poison = {"7"}
+@pytest.mark.parametrize("bad", [{7}, {0}, {6, 7}, set(range(7))])
+async def test_bad_documents_do_not_keep_the_others_out(tmp_path: Path, stores, bad: set[int]) -> None:
+    stores["two"].poison = {str(n) for n in bad}
     made = replicator(tmp_path, stores)
     told = await made.write([entry(str(n)) for n in range(20)], [key("x")])
     assert told.missing == {}
-    assert told.refused == {key("7"): {"two": "will not have ['7']"}}
+    assert told.refused == {key(str(n)): {"two": f"will not have ['{n}']"} for n in bad}
     assert len(stores["one"].held) == 20
-    assert sorted(stores["two"].held, key=int) == [str(n) for n in range(20) if n != 7]
+    assert sorted(stores["two"].held, key=int) == [str(n) for n in range(20) if n not in bad]
     assert (await made.write([entry("after")], [])).refused == {}
 
 
@@ -137,6 +149,71 @@ async def test_a_store_that_refuses_everything_is_at_fault_itself(tmp_path: Path
     stores["two"].error = None
     await made.replay()
     assert set(stores["two"].held) == {"a", "b"}
+
+
+async def test_a_store_that_hangs_holds_up_its_own_writes_alone(tmp_path: Path, stores) -> None:
+    """The first write waits for it, as its adapter would let it; those behind it no longer than their patience."""
+    stores["two"].hangs = anyio.Event()
+    first, second = (replicator(tmp_path, stores, patience_s=0.05) for _ in range(2))
+    async with anyio.create_task_group() as group:
+        group.start_soon(first.write, [entry("a")], [])
+        await stores["two"].reached.wait()
+        for writer in (second, first):
+            told = await writer.write([entry("b")], [])
+            assert told.missing == {"two": "is still being given earlier writes after 0.05 s"}
+            assert set(stores["one"].held) == {"a", "b"}
+        stores["two"].hangs.set()
+    assert await second.replay() == {}
+    assert set(stores["two"].held) == {"a", "b"}
+
+
+async def test_what_a_store_has_no_time_for_is_tried_again_in_smaller_pieces(tmp_path: Path, stores) -> None:
+    stores["two"].most = 3
+    made = replicator(tmp_path, stores)
+    told = await made.write([entry(str(n)) for n in range(20)], [])
+    assert told.missing == {"two": "no time for 20"}
+    assert await made.replay() == {"two": "no time for 10"}
+    assert await made.replay() == {"two": "no time for 5"}
+    assert await made.replay() == {}
+    assert len(stores["two"].held) == 20
+
+
+async def test_who_wrote_is_told_what_was_refused_whoever_delivered_it(tmp_path: Path, stores) -> None:
+    stores["one"].poison, stores["one"].hangs = {"a"}, anyio.Event()
+    writer, other = replicator(tmp_path, stores), replicator(tmp_path, stores)
+    told = {}
+
+    async def write(name: str, by: Replicator) -> None:
+        told[name] = await by.write([entry(name), entry(f"{name} too")], [])
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(write, "before", other)
+        await stores["one"].reached.wait()
+        for name, by in (("a", writer), ("b", other)):
+            group.start_soon(write, name, by)
+        await anyio.wait_all_tasks_blocked()
+        stores["one"].hangs.set()
+    assert told["a"].refused == {key("a"): {"one": "will not have ['a']"}}
+    assert told["before"].refused == told["b"].refused == {}
+    assert set(stores["one"].held) == {"before", "before too", "a too", "b", "b too"}
+
+
+def test_what_was_refused_is_kept_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrator.indexing import journal
+
+    clock = [10**18]
+    monkeypatch.setattr(journal, "time_ns", lambda: clock[-1])
+    made = Journal(tmp_path / "journal", 2**30)
+    empty = Write.of([], [key("a")])
+    refused = made.append(empty, [])
+    made.note_refused("one", refused, {key("a"): "no"})
+    told = []
+    for hours in (1, 26):
+        clock.append(clock[0] + hours * 3_600 * 10**9)
+        made.advance("one", made.append(empty, []))
+        made.sweep(["one"])
+        told.append(made.refused(refused))
+    assert told == [{key("a"): {"one": "no"}}, {}]
 
 
 async def test_a_journal_that_is_full_takes_nothing_more_and_says_who_is_behind(tmp_path: Path, stores) -> None:
