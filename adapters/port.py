@@ -34,7 +34,8 @@ class Query:
     ``filter`` holds for every hit: scope, clearance and what the user asked. ``access`` is its first part alone
     (scope and clearance), because a graph walk may pass through what the user's filter hides, never through
     what the caller may not see. Both are in normal form. ``depth`` is how many hits at most. ``vector`` is what
-    only the vector source needs.
+    only the vector source needs. ``near`` is what only the graph source takes: documents that are known to be near
+    the query, the best first, to walk from beside the names in its text.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Query:
     access: Filter
     filter: Filter
     vector: Vector | None = None
+    near: tuple[DocId, ...] = ()
 
 
 class Retriever(Protocol):
@@ -61,6 +63,10 @@ class DocumentReader(Protocol):
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """The records that exist, by id; the others are left out."""
+        ...
+
+    async def sample(self, count: int) -> list[Record]:
+        """At most ``count`` documents from anywhere, in all scopes; the same ones while nothing is written."""
         ...
 
     async def counts(self, field: str, wanted: Filter) -> Mapping[str, int]:

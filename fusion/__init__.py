@@ -2,9 +2,10 @@
 
 from fusion.boost import BoostedHit, boost, centrality
 from fusion.concatenate import Concatenate
+from fusion.joint import JointWalk
 from fusion.ranking import Contribution, DocId, FusedHit, Hit, Ranking
 from fusion.rrf import RRF
-from fusion.strategy import STRATEGIES, Strategy, parse
+from fusion.strategy import STRATEGIES, Strategy, TwoRounds, parse
 from fusion.walk import Adjacency, Walk
 
 __all__ = [
@@ -17,8 +18,10 @@ __all__ = [
     "DocId",
     "FusedHit",
     "Hit",
+    "JointWalk",
     "Ranking",
     "Strategy",
+    "TwoRounds",
     "Walk",
     "boost",
     "centrality",

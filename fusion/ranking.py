@@ -26,12 +26,14 @@ class Ranking:
 
     Columns and not a list of :class:`Hit`, because a query carries some 150 of them and reads few.
 
+    :param coverage: in [0, 1], of what a query says, the share that the source knows by name; the graph alone says so.
     :raises ValueError: if the columns differ in length or an id stands twice.
     """
 
     source: str
     ids: tuple[DocId, ...]
     scores: tuple[float, ...]
+    coverage: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.scores):

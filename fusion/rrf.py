@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fusion.ranking import Contribution, DocId, FusedHit, Ranking
-
-_UNRANKED = 1 << 62
-"""Sorts after every rank that a source can give."""
+from fusion.ranking import FusedHit, Ranking
+from fusion.total import in_order, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,46 +30,11 @@ class RRF:
         return f"rrf(k={self.k})"
 
     def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
-        """Fuse into at most ``limit`` hits, best first.
+        """Fuse into at most ``limit`` hits, best first; ties as in :func:`fusion.total.total`."""
+        shares = {each.source: self._shares(each, weights) for each in rankings}
+        ceiling = sum(weights.get(each.source, 1.0) for each in in_order(rankings)) / (self.k + 1)
+        return total(rankings, shares, weights, ceiling, limit)
 
-        Ties are broken by the keyword rank, up, then by the id, up; the order of ``rankings`` never matters.
-        """
-        # Floating-point addition is not associative: one order of summing makes the bytes the same every time.
-        ordered = sorted(rankings, key=lambda ranking: ranking.source)
-        given = {ranking.source: self._contributions(ranking, weights) for ranking in ordered}
-        raw: dict[DocId, float] = {}
-        for of_source in given.values():
-            for id_, share in of_source.items():
-                raw[id_] = raw.get(id_, 0.0) + share.contribution
-        ceiling = sum(weights.get(ranking.source, 1.0) for ranking in ordered) / (self.k + 1)
-        return [
-            FusedHit(
-                id=id_,
-                raw=raw[id_],
-                # Rounding may carry a document that is first everywhere one ulp past the ceiling.
-                fusion_score=min(raw[id_] / ceiling, 1.0) if ceiling > 0 else 0.0,
-                sources={source: of_source.get(id_) for source, of_source in given.items()},
-            )
-            for id_ in _first(raw, limit, given.get("keyword", {}))
-        ]
-
-    def _contributions(self, ranking: Ranking, weights: Mapping[str, float]) -> dict[DocId, Contribution]:
+    def _shares(self, ranking: Ranking, weights: Mapping[str, float]) -> list[float]:
         weight = weights.get(ranking.source, 1.0)
-        return {
-            id_: Contribution(rank, score, weight, weight / (self.k + rank))
-            for rank, (id_, score) in enumerate(zip(ranking.ids, ranking.scores, strict=True), start=1)
-        }
-
-
-def _first(raw: Mapping[DocId, float], limit: int, keyword: Mapping[DocId, Contribution]) -> list[DocId]:
-    """The ``limit`` best ids. Only the part that is kept, and what ties with its end, pays for the tie rule."""
-    by_score = sorted(raw, key=raw.__getitem__, reverse=True)
-    if not 0 < limit < len(by_score):
-        end = max(0, min(limit, len(by_score)))
-    else:
-        end = limit
-        while end < len(by_score) and raw[by_score[end]] == raw[by_score[limit - 1]]:
-            end += 1
-    by_score = by_score[:end]
-    by_score.sort(key=lambda id_: (-raw[id_], keyword[id_].rank if id_ in keyword else _UNRANKED, id_))
-    return by_score[:limit]
+        return [weight / (self.k + rank) for rank in range(1, len(ranking) + 1)]

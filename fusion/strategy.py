@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fusion.concatenate import Concatenate
-from fusion.ranking import FusedHit, Ranking
+from fusion.joint import JointWalk
+from fusion.ranking import DocId, FusedHit, Ranking
 from fusion.rrf import RRF
 
 
@@ -19,7 +20,25 @@ class Strategy(Protocol):
         ...
 
 
-STRATEGIES: Mapping[str, type[RRF] | type[Concatenate]] = {"concatenate": Concatenate, "rrf": RRF}
+@runtime_checkable
+class TwoRounds(Strategy, Protocol):
+    """A strategy that has one source asked after the others, to start from what they found."""
+
+    @property
+    def follows(self) -> str:
+        """That source."""
+        ...
+
+    def start(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> tuple[DocId, ...]:
+        """What it is to start from, the best first, given the answers of the others."""
+        ...
+
+
+STRATEGIES: Mapping[str, type[RRF] | type[JointWalk] | type[Concatenate]] = {
+    "concatenate": Concatenate,
+    "joint_walk": JointWalk,
+    "rrf": RRF,
+}
 
 _WRITTEN = re.compile(r"\s*([a-z_]+)\s*(?:\(\s*(.*?)\s*\))?\s*")
 _ARGUMENT = re.compile(r"([a-z_]+)\s*=\s*(-?\d+)")

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeVar
+from typing import Annotated, TypeVar
 
 import anyio
 import msgspec
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from adapters import AdapterError, Document
 from orchestrator import settings as settings_
-from orchestrator.complaint import complaint
 from orchestrator.contract import SearchRequest, SearchResponse
 from orchestrator.doctor import examine
+from orchestrator.evaluation import commands
 from orchestrator.indexing import beir, lines
 from orchestrator.indexing.writer import Progress
-from orchestrator.outcome import AllSourcesFailed
-from orchestrator.plan import BadRequest
-from orchestrator.progress import encoding_bar, steps
-from orchestrator.serving import NotLoopback, ensure_free, serve_http
-from orchestrator.settings import Settings, SettingsError
+from orchestrator.progress import bar, steps
+from orchestrator.serving import ensure_free, serve_http
+from orchestrator.settings import Settings
 from orchestrator.show import explain as show_explanation
 from orchestrator.show import show
+from orchestrator.terminal import err, out, told
 from orchestrator.wiring import Service, opened
 
 main = typer.Typer(
@@ -37,8 +36,6 @@ main = typer.Typer(
     add_completion=False,
 )
 
-_out = Console()
-_err = Console(stderr=True)
 _SHOWN_ERRORS = 20
 _PATIENCE_MS = 10_000
 """A person at a terminal waits for a cold start rather than for half an answer."""
@@ -47,30 +44,12 @@ T = TypeVar("T")
 Port = Annotated[int, typer.Option(min=1, max=65_535)]
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """Errors that are somebody's to mend are told in a line, without a trace."""
-    try:
-        yield
-    except msgspec.ValidationError as error:
-        _fail(complaint(error), code=2)
-    except (SettingsError, BadRequest, NotLoopback) as error:
-        _fail(str(error), code=2)
-    except (AdapterError, AllSourcesFailed, OSError) as error:
-        _fail(str(error), code=1)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    _err.print(f"[red]trivium: {escape(message)}[/red]", soft_wrap=True)
-    raise typer.Exit(code)
-
-
 def _patient(chosen: Settings) -> Settings:
     return chosen.model_copy(update={"source_timeout_ms": _PATIENCE_MS})
 
 
 async def _tidy(service: Service) -> None:
-    with steps(_err, "tidying") as step:
+    with steps(err, "tidying") as step:
         await service.tidy(step)
 
 
@@ -92,19 +71,19 @@ def demo(
     """Index the documentation of this Python, answer three questions, serve the API."""
     from orchestrator.demo import run  # noqa: PLC0415  # reads the language reference when it is imported
 
-    with _told():
+    with told():
         if serve:
             ensure_free("127.0.0.1", port)  # before the minute of work, not after it
 
         async def show_it(service: Service) -> None:
-            await run.prepare(service, _out)
-            await run.answer(service, _out)
+            await run.prepare(service, out)
+            await run.answer(service, out)
             await _tidy(service)
 
         _with_service(_patient(settings_.read()), show_it)
         if serve:
-            _out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
-            _out.print(run.example(port), soft_wrap=True, highlight=False, markup=False)
+            out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
+            out.print(run.example(port), soft_wrap=True, highlight=False, markup=False)
             serve_http("127.0.0.1", port, workers=1)
 
 
@@ -113,9 +92,14 @@ def serve(
     host: Annotated[str, typer.Option(help="a loopback address")] = "127.0.0.1",
     port: Port = 8080,
     workers: Annotated[int, typer.Option(min=1, max=256, help="processes")] = 1,
+    settings: Annotated[
+        Path | None, typer.Option(help="a file of settings, as `trivium tune` writes it; the environment comes first")
+    ] = None,
 ) -> None:
     """Serve the API."""
-    with _told():
+    if settings:
+        os.environ[settings_.FILE] = str(settings)  # for the workers, too
+    with told():
         settings_.read()  # says what is wrong here, and not once in every worker
         serve_http(host, port, workers)
 
@@ -127,18 +111,18 @@ def index(
 ) -> None:
     """Add documents, replacing those of the same id. Lines that are wrong are named, the others are kept."""
     refusals = _Refusals()
-    with _told():
+    with told():
         chosen = _patient(settings_.read())
         with _documents(path, chosen, refusals) as (documents, total):
 
             async def take(service: Service) -> tuple[Progress, int | None]:
-                with encoding_bar(_err, total) as advance:
+                with bar(err, "encoding", "documents", total) as advance:
                     done = await service.writer.index(documents, service.caller.scope, advance)
                 try:
                     await _tidy(service)
                     return done, await service.count()
                 except AdapterError as error:  # what was taken is on disk all the same
-                    _err.print(f"[red]trivium: {escape(str(error))}[/red]", soft_wrap=True)
+                    err.print(f"[red]trivium: {escape(str(error))}[/red]", soft_wrap=True)
                     return done, None
 
             done, held = _with_service(chosen, take)
@@ -155,11 +139,11 @@ def index(
     else:
         refusals.tell()
         for store, reason in done.missing.items():
-            _err.print(f"[red]{escape(store)} does not hold all of it yet: {escape(reason)}[/red]", soft_wrap=True)
+            err.print(f"[red]{escape(store)} does not hold all of it yet: {escape(reason)}[/red]", soft_wrap=True)
         for (*_, id_), reasons in done.refused.items():
-            _err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
+            err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
         holds = "" if held is None else f"; the index holds {held} documents"
-        _out.print(f"{done.indexed} indexed, {refusals.count} rejected{holds}")
+        out.print(f"{done.indexed} indexed, {refusals.count} rejected{holds}")
     whole = held is not None and not (refusals.count or done.missing or done.refused)
     raise typer.Exit(0 if whole else 1)
 
@@ -174,7 +158,7 @@ def search(
     as_json: Annotated[bool, typer.Option("--json", help="print the answer as the API gives it")] = False,
 ) -> None:
     """Search."""
-    with _told():
+    with told():
         asked: dict[str, object] = {
             "query": query,
             "mode": mode,
@@ -193,27 +177,31 @@ def search(
     if as_json:
         sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
         return
-    show(_out, query, answer)
-    show_explanation(_out, answer)
+    show(out, query, answer)
+    show_explanation(out, answer)
 
 
 @main.command()
 def tidy() -> None:
     """Merge segments, compute centralities, fit the query table: for after many writes over HTTP."""
-    with _told():
+    with told():
         _with_service(_patient(settings_.read()), _tidy)
 
 
 @main.command()
 def doctor() -> None:
     """Look at everything that the settings name, and say what to do about what is not well."""
-    with _told():
+    with told():
         findings = anyio.run(examine, _patient(settings_.read()))
     for finding in findings:
         mark = "[green]ok[/green]  " if finding.well else "[red]fail[/red]"
         advice = f" -> {finding.advice}" if finding.advice else ""
-        _out.print(f"{mark} {finding.part}: {escape(finding.saw + advice)}", soft_wrap=True)
+        out.print(f"{mark} {finding.part}: {escape(finding.saw + advice)}", soft_wrap=True)
     raise typer.Exit(0 if all(finding.well for finding in findings) else 1)
+
+
+main.command()(commands.evaluate)
+main.command()(commands.tune)
 
 
 class _Refusals:
@@ -230,9 +218,9 @@ class _Refusals:
 
     def tell(self) -> None:
         for bad in self.first:
-            _err.print(f"[red]line {bad.line}: {escape(bad.error)}[/red]", soft_wrap=True)
+            err.print(f"[red]line {bad.line}: {escape(bad.error)}[/red]", soft_wrap=True)
         if self.count > len(self.first):
-            _err.print(f"[red]and {self.count - len(self.first)} more[/red]")
+            err.print(f"[red]and {self.count - len(self.first)} more[/red]")
 
 
 @contextmanager

@@ -43,6 +43,7 @@ async def examine(settings: Settings) -> list[Finding]:
                 found += await _server(source, server)
             found += await _together(service)
             found.append(_table(service))
+            found.append(_guard(service))
     except (AdapterError, OSError) as error:
         found.append(Finding("service", False, str(error), "mend what it says; nothing else can be looked at before"))
     return found
@@ -111,6 +112,17 @@ async def _together(service: Service) -> list[Finding]:
     held = ", ".join(f"{name}: {count}" for name, count in counts.items())
     advice = "" if agree else _INDEX_AGAIN
     return [*found, Finding("documents", agree, held, advice)]
+
+
+def _guard(service: Service) -> Finding:
+    """What the graph's part of an answer weighs, and whether that is still known."""
+    trust = service.guard.trust
+    if trust is None:
+        return Finding("graph trust", True, "not measured, so it counts in full: `trivium tidy` measures it")
+    saw = f"{trust.lift:.1f} times chance over {trust.passages} passages, so it counts {trust.guard:.0%}"
+    if service.guard_is_due():
+        return Finding("graph trust", True, f"{saw}; measured before the newest writes: `trivium tidy` does it again")
+    return Finding("graph trust", True, saw)
 
 
 def _table(service: Service) -> Finding:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Protocol, assert_never
 
 import anyio
 from msgspec import UNSET
 
-from adapters import AdapterError, DocumentReader, Priors, Record, Retriever
+from adapters import AdapterError, DocumentReader, Priors, Query, Record, Retriever
 from fusion import Concatenate, DocId, FusedHit, Ranking, boost, centrality
 from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
@@ -23,6 +24,9 @@ from orchestrator.settings import Settings
 from orchestrator.timing import Stopwatch
 
 _log = logging.getLogger(__name__)
+
+_FIRST_ROUND = 0.6
+"""Of the sources' time, what the first of two rounds has at most."""
 
 
 class Index(Protocol):
@@ -66,6 +70,7 @@ class Engine:
         priors: Priors,
         encoding: Encoding,
         index: Index,
+        guard: Callable[[], float] = lambda: 1.0,
     ) -> None:
         self._settings = settings
         self._sources = sources
@@ -73,7 +78,12 @@ class Engine:
         self._priors = priors
         self._encoding = encoding
         self._index = index
+        self._guard = guard
         self._in_flight = 0
+
+    def under(self, settings: Settings) -> Engine:
+        """The same sources under other settings of routing, fusion and boosts."""
+        return Engine(settings, self._sources, self._documents, self._priors, self._encoding, self._index, self._guard)
 
     async def search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
         """Answer one request.
@@ -90,14 +100,12 @@ class Engine:
     async def _search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
         watch = Stopwatch()
         with watch.stage("plan"):
-            decided = plan(asked, caller, self._settings, self._encoding.dimension)
+            decided = plan(asked, caller, self._settings, self._encoding.dimension, self._guard())
             request = _Request(decided, asked.timeout_ms / 1_000, self._in_flight, watch)
             generation = self._index.generation()
         with watch.stage("gather"):
-            roads: dict[str, Road] = {each: self._road(each, request) for each in request.plan.sources}
-            outcomes = await gather(roads, min(request.plan.timeout_s, request.left_s()))
+            rankings = _answers(await self._gather(request), request)
         with watch.stage("fuse"):
-            rankings = _answers(outcomes, request)
             fused = [hit for hit in _fuse(rankings, request) if hit.fusion_score >= request.plan.min_score]
         with watch.stage("boost"):
             best = boost(fused, await self._factors(fused, request))[: request.plan.limit]
@@ -118,9 +126,27 @@ class Engine:
             explain=await self._explain(request, rankings, withheld) if asked.explain else UNSET,
         )
 
-    def _road(self, source: str, request: _Request) -> Road:
+    async def _gather(self, request: _Request) -> dict[str, Outcome]:
+        """Ask the sources: all at once, or one after the others if the strategy has it start from what they found."""
+        decided, rounds = request.plan, request.plan.rounds
+        limit_s = min(decided.timeout_s, request.left_s())
+        last = rounds.follows if rounds else None
+        roads: dict[str, Road] = {
+            each: self._road(each, request, decided.query) for each in decided.sources if each != last
+        }
+        if rounds is None:
+            return await gather(roads, limit_s)
+        began = perf_counter()
+        found = await gather(roads, limit_s * _FIRST_ROUND)
+        answered = [outcome.ranking for outcome in found.values() if isinstance(outcome, Answered)]
+        query = replace(decided.query, near=rounds.start(answered, decided.weights))
+        road: dict[str, Road] = {rounds.follows: self._road(rounds.follows, request, query)}
+        found |= await gather(road, limit_s - (perf_counter() - began))
+        return {source: found[source] for source in decided.sources}
+
+    def _road(self, source: str, request: _Request, query: Query) -> Road:
         """How one source is asked. The vector source encodes first: beside the others, not before them."""
-        retriever, query, watch = self._sources[source], request.plan.query, request.watch
+        retriever, watch = self._sources[source], request.watch
 
         async def ask() -> Ranking:
             with watch.stage(source):

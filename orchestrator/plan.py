@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from adapters import Query
 from adapters.filter import And, Filter, In, Not, access, check, normal
-from fusion import Strategy, parse
+from fusion import Strategy, TwoRounds, parse
 from orchestrator.caller import Caller
 from orchestrator.contract import SOURCES, SearchRequest, Source
 from orchestrator.settings import Settings
@@ -23,7 +23,6 @@ _QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
 _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
 """Of one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
 _LONGEST_IDENTIFIER = 128
-_IDENTIFIER_WEIGHT = 2.0
 
 
 class BadRequest(ValueError):
@@ -34,11 +33,13 @@ class BadRequest(ValueError):
 class Plan:
     """Everything that is decided before anything is done.
 
+    ``rounds`` names the source that is asked after the others, and what it starts from; ``None`` asks all at once.
     ``timeout_s`` is for the sources, in seconds; ``window`` is how many fused hits the later stages see.
     """
 
     query: Query
     sources: tuple[Source, ...]
+    rounds: TwoRounds | None
     reason: str
     strategy: Strategy
     weights: Mapping[str, float]
@@ -49,9 +50,11 @@ class Plan:
     timeout_s: float
 
 
-def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: int) -> Plan:
-    """Decide; ``dimension`` is how long the documents' vectors are.
+def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: int, guard: float = 1.0) -> Plan:
+    """Decide.
 
+    :param dimension: how long the documents' vectors are.
+    :param guard: in [0, 1], how far the graph can be trusted: its weight where the request gives none.
     :raises BadRequest: if a field's value is not allowed.
     """
     if len(request.query) > settings.max_query_chars:
@@ -63,15 +66,17 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: 
     except UnicodeEncodeError as error:
         raise BadRequest(f"query: not text that UTF-8 can hold, at character {error.start + 1}") from error
     _refuse_what_is_not_built(request)
-    sources, weights, reason = _route(request)
+    routed, weights, reason = _route(request, settings, guard)
     weights.update(request.weights.items())
-    if not any(weights[source] for source in sources):
-        raise BadRequest(f"weights: all 0 for {', '.join(sources)}; one of them must count")
+    if not (sources := tuple(source for source in routed if weights[source])):
+        raise BadRequest(f"weights: all 0 for {', '.join(routed)}; one of them must count")
+    if weightless := [source for source in routed if not weights[source]]:
+        reason += f"; {' and '.join(weightless)} would weigh nothing"
     try:
         strategy = _strategy(request.fusion or settings.fusion)
     except ValueError as error:
         raise BadRequest(f"fusion: {error}") from error
-    boosts = tuple(sorted(name for name, asked in request.boosts.items() if asked))
+    boosts = tuple(sorted(name for name, on in (dict.fromkeys(settings.boosts, True) | request.boosts).items() if on))
     allowed, wanted = _filters(request, caller, settings)
     return Plan(
         query=Query(
@@ -83,6 +88,7 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: 
             vector=_vector(request, dimension),
         ),
         sources=sources,
+        rounds=_rounds(strategy, sources),
         reason=reason,
         strategy=strategy,
         weights=weights,
@@ -101,12 +107,23 @@ def _refuse_what_is_not_built(request: SearchRequest) -> None:
             raise BadRequest(f"{field}: {value!r} is not available in this version, allowed is {only!r}")
 
 
-def _route(request: SearchRequest) -> tuple[tuple[Source, ...], dict[str, float], str]:
+def _rounds(strategy: Strategy, sources: Sequence[Source]) -> TwoRounds | None:
+    """The strategy, if it has a source wait for the others, and both that source and others are asked."""
+    return strategy if isinstance(strategy, TwoRounds) and strategy.follows in sources and len(sources) > 1 else None
+
+
+def _route(
+    request: SearchRequest, settings: Settings, guard: float
+) -> tuple[tuple[Source, ...], dict[str, float], str]:
     """Which sources, with what weight, and the reason in words."""
-    weights: dict[str, float] = dict.fromkeys(SOURCES, 1.0)
+    weights: dict[str, float] = {
+        "vector": settings.weight_vector,
+        "graph": settings.weight_graph * guard,
+        "keyword": settings.weight_keyword,
+    }
     match request.mode:
         case "vector" | "graph" | "keyword" as only:
-            return (only,), weights, f"mode {only} asks that source alone"
+            return (only,), dict.fromkeys(SOURCES, 1.0), f"mode {only} asks that source alone"
         case "hybrid":
             return SOURCES, weights, "mode hybrid asks every source"
         case "auto":
@@ -114,7 +131,7 @@ def _route(request: SearchRequest) -> tuple[tuple[Source, ...], dict[str, float]
                 reason = "nothing but quoted text: it is demanded, and only keyword can promise that"
                 return ("keyword",), weights, reason
             if identifier := _identifier(request.query):
-                weights["keyword"] = _IDENTIFIER_WEIGHT
+                weights["keyword"] *= settings.identifier_weight
                 return SOURCES, weights, f"{identifier!r} looks like an identifier: keyword weighs more"
             return SOURCES, weights, "a question in words: every source"
 

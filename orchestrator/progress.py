@@ -10,18 +10,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 
 @contextmanager
-def encoding_bar(console: Console, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar over documents that are encoded; call what it gives with how many more are done."""
+def bar(console: Console, work: str, things: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar over things that are worked through; call what it gives with how many more are done."""
     columns = (
-        TextColumn("encoding"),
+        TextColumn(work),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("documents,"),
+        TextColumn(f"{things},"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task("encoding", total=total)
+        task = progress.add_task(work, total=total)
         yield lambda count: progress.advance(task, count)
 
 

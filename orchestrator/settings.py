@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
+from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from adapters import Sensitivity
 from adapters.server import GRAPH, KEYWORD, VECTOR, Address
-from fusion import parse
+from fusion import JointWalk, parse
 
+FILE = "TRIVIUM_SETTINGS_FILE"
+"""Names a file of settings, one ``TRIVIUM_NAME=value`` a line; what the environment says itself comes first."""
 EMBEDDED = "embedded://"
 _SCHEMES = {"vector": VECTOR, "graph": GRAPH, "keyword": KEYWORD}
 
@@ -68,7 +72,25 @@ class Settings(BaseSettings):
     )
     query_memo: int = Field(10_000, ge=1, le=10_000_000, description="query vectors of the model that are kept")
     fusion: str = Field(
-        "rrf(k=60)", description="strategy where a request names none: `rrf(k=1…10000)` or `concatenate()`"
+        str(JointWalk()),
+        description="strategy where a request names none: `joint_walk(base=3, slope=12, seeds=50)`, `rrf(k=60)` "
+        "or `concatenate()`",
+    )
+    weight_vector: float = Field(1.0, ge=0, le=1_000, description="weight of the vector source, unless a request says")
+    weight_graph: float = Field(
+        1.0,
+        ge=0,
+        le=1_000,
+        description="weight of the graph source, times how far it can be trusted, unless a request says",
+    )
+    weight_keyword: float = Field(
+        1.0, ge=0, le=1_000, description="weight of the keyword source, unless a request says"
+    )
+    identifier_weight: float = Field(
+        2.0, ge=0, le=1_000, description="mode `auto`: how much more keyword weighs where a query holds an identifier"
+    )
+    boosts: Annotated[tuple[Literal["centrality"], ...], NoDecode] = Field(
+        (), description="boosts of every request that does not say otherwise: `centrality`, or none"
     )
     centrality: Literal["pagerank", "degree", "betweenness", "harmonic", "none"] = Field(
         "pagerank", description="what networkx computes of the whole graph after bulk writes"
@@ -76,7 +98,7 @@ class Settings(BaseSettings):
     centrality_weight: float = Field(
         0.1, ge=0, le=0.5, description="the most central document's score grows by this share when a request asks"
     )
-    depth: int = Field(50, ge=10, le=1_000, description="hits that each source is asked for, at least")
+    depth: int = Field(150, ge=10, le=1_000, description="hits that each source is asked for, at least")
     overfetch: int = Field(3, ge=1, le=20, description="hits that each source is asked for, per hit of `limit`")
     source_timeout_ms: int = Field(
         120, ge=1, le=60_000, description="milliseconds that one source has at most; a request may give less"
@@ -115,7 +137,7 @@ class Settings(BaseSettings):
     def _known_strategy(cls, value: str) -> str:
         return str(parse(value))
 
-    @field_validator("default_collections", mode="before")
+    @field_validator("default_collections", "boosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
@@ -134,15 +156,32 @@ class Settings(BaseSettings):
 
 
 def read(**given: object) -> Settings:
-    """Settings from the environment, with ``given`` over them.
+    """Settings from the environment, with ``given`` over them; and from the file that ``TRIVIUM_SETTINGS_FILE`` names,
+    with the environment over that.
 
-    :raises SettingsError: if a value is not allowed.
+    :raises SettingsError: if a value is not allowed, or the file cannot be read.
     """
     try:
-        return Settings(**given)  # type: ignore[arg-type]  # pydantic checks them, that is its work
+        return Settings(_env_file=_file(), **given)  # type: ignore[arg-type, call-arg]  # pydantic checks them, that is its work
     except ValidationError as error:
         first = error.errors()[0]
         name = "TRIVIUM_" + "_".join(str(part) for part in first["loc"]).upper()
         # An address may hold a password, and one that cannot be read hides it where nobody would look for it.
         told = "not allowed" if first["loc"][0] in _SCHEMES else repr(first["input"])
         raise SettingsError(f"{name} is {told}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+
+
+def _file() -> str | None:
+    """The settings file, checked for settings that there are not."""
+    named = os.environ.get(FILE)
+    if not named:
+        return None
+    try:
+        Path(named).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{FILE} is {named!r}, which cannot be read: {error}") from error
+    known = {f"TRIVIUM_{name.upper()}" for name in Settings.model_fields}
+    for name in dotenv_values(named):
+        if name.upper() not in known:
+            raise SettingsError(f"{named}: there is no setting {name[:80]!r}")
+    return named

@@ -107,13 +107,17 @@ class Library:
                 found[id_] = segment_.record(row)
         return found
 
-    def sample(self, count: int) -> list[Entry]:
+    def entries(self, count: int) -> list[Entry]:
         """At most ``count`` living documents, evenly spread over the order of writing."""
         catalog = self._snapshot.catalog
         living = np.flatnonzero(catalog.live)
         chosen = living[np.linspace(0, len(living) - 1, min(count, len(living))).astype(int)] if len(living) else living
         rows = (catalog.locate(int(position)) for position in chosen)
         return [Entry(segment_.record(row), segment_.vectors[row]) for segment_, row in rows]
+
+    async def sample(self, count: int) -> list[Record]:
+        """See :class:`adapters.port.DocumentReader`."""
+        return [entry.record for entry in self.entries(count)]
 
     async def counts(self, field: str, wanted: Filter) -> dict[str, int]:
         """See :class:`adapters.port.DocumentReader`."""

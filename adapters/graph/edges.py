@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adapters.document import Link, Record
-from adapters.graph.names import MAX_WORDS, normalize
+from adapters.graph.names import MAX_WORDS, normalize, surname
 
 _EXPLICIT = 3.0
 _DERIVED = 0.9
@@ -12,8 +12,8 @@ _DERIVED_TYPES = frozenset({"co_citation", "bib_coupling", "bibliographic_coupli
 
 
 def named(record: Record) -> set[str]:
-    """What a document is called and what it mentions, in normal form."""
-    found = {name for entity in record.entities if (name := normalize(entity))}
+    """What a document is called and what it mentions, in normal form; authors by their surnames, too."""
+    found = {name for entity in record.entities for name in (normalize(entity), surname(entity)) if name}
     called = normalize(record.document.title)
     return found | {called} if called and len(called.split()) <= MAX_WORDS else found
 

@@ -1,4 +1,4 @@
-"""The knowledge graph in this process: names and documents, walked from the names in the query."""
+"""The knowledge graph in this process: names and documents, walked from what the query names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from adapters.document import Scope
 from adapters.embedded import Catalog, Library
 from adapters.graph.centrality import CentralityFile
-from adapters.graph.link import link
+from adapters.graph.link import link, start
 from adapters.graph.part import Graph, GraphPart, Vocabulary
 from adapters.port import Query
 from fusion import DocId, Ranking, Walk
@@ -39,9 +39,9 @@ class EmbeddedGraph:
         return found
 
     async def search(self, query: Query) -> Ranking:
-        """Documents near the names in the query; the score is the walk's probability, in [0, 1].
+        """Documents near the names in the query and near ``query.near``; the score is the walk's probability.
 
-        Empty where the query names nothing that the graph holds.
+        That is in [0, 1]. Empty where there is nothing to start from.
         """
         snapshot = self._library.current()
         catalog = snapshot.catalog
@@ -49,15 +49,16 @@ class EmbeddedGraph:
             return Ranking("graph", (), ())
         graph = snapshot.index(self._part)
         known = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
-        linked = link(query.text, known.nodes, known.frequency, known.documents)
-        if not linked.seeds:
-            return Ranking("graph", (), ())
-        nodes, mass = self._walk(
-            graph.adjacency,
-            np.fromiter(linked.seeds, np.int64, len(linked.seeds)),
-            np.fromiter(linked.seeds.values(), np.float32, len(linked.seeds)),
-            _visible(graph, catalog, query),
+        offsets = graph.adjacency.offsets
+        linked = link(
+            query.text,
+            known.nodes,
+            lambda node: int(offsets[node + 1] - offsets[node]),
+            known.frequency,
+            known.documents,
         )
+        seeds, share = start(linked, _nodes(graph, catalog, query))
+        nodes, mass = self._walk(graph.adjacency, seeds, share, _visible(graph, catalog, query))
         documents = nodes < len(graph.positions)
         positions, mass = graph.positions[nodes[documents]], mass[documents]
         wanted = catalog.mask(query.filter)
@@ -66,7 +67,16 @@ class EmbeddedGraph:
             positions, mass = positions[passing], mass[passing]
         best = np.lexsort((positions, -mass))[: query.depth]
         best = best[mass[best] > 0]
-        return Ranking("graph", catalog.ids(positions[best].tolist()), tuple(mass[best].tolist()))
+        return Ranking(
+            "graph", catalog.ids(positions[best].tolist()), tuple(mass[best].tolist()), coverage=linked.coverage
+        )
+
+
+def _nodes(graph: Graph, catalog: Catalog, query: Query) -> list[int]:
+    """The documents that the query is known to be near to, as far as they are there, as nodes."""
+    keys = ((query.scope.tenant, query.scope.environment, id_) for id_ in query.near)
+    positions = [position for key in keys if (position := catalog.position(key)) is not None]
+    return np.searchsorted(graph.positions, positions).tolist() if positions else []
 
 
 def _visible(graph: Graph, catalog: Catalog, query: Query) -> npt.NDArray[np.bool_] | None:

@@ -23,7 +23,7 @@ from adapters.graph.bolt import Bolt, Row, Work, run
 from adapters.graph.centrality import MEASURES
 from adapters.graph.cypher import filtered, schema, statement
 from adapters.graph.edges import named, strength
-from adapters.graph.link import link, lookups
+from adapters.graph.link import Linked, link, lookups, start
 from adapters.graph.names import words
 from adapters.graph.neighbourhood import Neighbourhood
 from adapters.labels import labels
@@ -33,6 +33,10 @@ from fusion import DocId, Ranking, Walk
 
 _AT_ONCE = 500
 """Documents a transaction."""
+_CAP = 500
+"""Documents of each kind that a neighbourhood has at most: what travels costs more than the walk over it."""
+_HUB = 200
+"""A name that more documents mention leads to none of them, and of more links than that not all are followed."""
 
 
 class MemgraphGraph:
@@ -49,41 +53,49 @@ class MemgraphGraph:
         self._walk = Walk()
 
     async def search(self, query: Query) -> Ranking:
-        """Documents near the names in the query; the score is the walk's probability, in [0, 1]. Ties by id."""
-        seeds = await self._seeds(query)
-        if not seeds:
+        """Documents near the names in the query and near ``query.near``; the score is the walk's probability.
+
+        That is in [0, 1]. Ties by id. Empty where there is nothing to start from.
+        """
+        linked, names = await self._linked(query)
+        near = [self._document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.near]
+        if not names and not near:
             return Ranking("graph", (), ())
         text, parameters = filtered("neighbourhood", {"access": query.access, "wanted": query.filter})
-        asked = {"seeds": list(seeds), "cap": self._walk.cap, "fanout": self._walk.fanout}
+        asked = {"names": names, "documents": near, "cap": _CAP, "hub": _HUB, "fanout": self._walk.fanout}
         rows = await self._bolt.read(text, asked | parameters)
         try:
-            near = Neighbourhood.read(rows, seeds, self._walk.fanout)
-            nodes, mass = self._walk(near.adjacency(), *near.start())
+            around = Neighbourhood.read(rows, names, self._walk.fanout)
+            seeds, share = start(linked, around.known(near))
+            nodes, mass = self._walk(around.adjacency(), seeds, share)
             found = sorted(
                 (-score, id_)
                 for node, score in zip(nodes.tolist(), mass.tolist(), strict=True)
-                if score > 0 and (id_ := near.wanted.get(node)) is not None
+                if score > 0 and (id_ := around.wanted.get(node)) is not None
             )[: query.depth]
-            return Ranking("graph", tuple(id_ for _, id_ in found), tuple(-score for score, _ in found))
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"the graph server answered a search with {short(error)}") from error
+        ids, scores = tuple(id_ for _, id_ in found), tuple(-score for score, _ in found)
+        return Ranking("graph", ids, scores, coverage=linked.coverage)
 
-    async def _seeds(self, query: Query) -> dict[str, float]:
-        """The names in the query, by key, each with its weight."""
+    async def _linked(self, query: Query) -> tuple[Linked, list[str]]:
+        """The names in the query: by number, and the key of each number."""
         spans, tokens = lookups(query.text)
         names = {self._key(query.scope, "name", name): name for name in spans}
         wanted = {self._key(query.scope, "word", word): word for word in tokens}
         asked = {"scope": self._key(query.scope, "scope"), "names": list(names), "words": list(wanted)}
         if not names:
-            return {}
+            return Linked({}, 0.0), []
         try:
             row = (await self._bolt.read(statement("candidates"), asked))[0]
-            nodes = {names[key]: number for number, key in enumerate(row["names"])}
+            keys = [key for key, _ in row["names"] if key is not None]
+            degrees = [degree for key, degree in row["names"] if key is not None]
+            nodes = {names[key]: number for number, key in enumerate(keys)}
             frequency = {wanted[key]: count for key, count in row["words"] if key is not None}
-            linked = link(query.text, nodes, frequency, row["documents"])
-            return {row["names"][node]: weight for node, weight in linked.seeds.items()}
+            linked = link(query.text, nodes, degrees.__getitem__, frequency, row["documents"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"the graph server answered for names with {short(error)}") from error
+        return Linked(dict(enumerate(linked.seeds.values())), linked.coverage), [keys[node] for node in linked.seeds]
 
     async def centralities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, float]:
         """See :class:`adapters.port.Priors`."""

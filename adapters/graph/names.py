@@ -16,6 +16,8 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
 _NOT_WORD = re.compile(r"[\W_]+")
 
+_AUTHOR = re.compile(r"([^,]{1,100}),\s*(?:[^\W\d_a-z]\.?[\s-]*){1,4}")
+
 _CAPITALISED = r"[^\W\d_a-zß-öø-ÿ][\w&'’-]*"
 _PHRASE = re.compile(rf"{_CAPITALISED}(?:\s+(?:(?:of|the|and|de|la|von|van|for|in)\s+){{0,2}}{_CAPITALISED})*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n\s*)[\"'(\[]*$")
@@ -37,6 +39,12 @@ def normalize(name: str) -> str:
     if name.endswith(")"):
         name = name[: name.rfind("(")] if "(" in name else name
     return " ".join(words(name))
+
+
+def surname(name: str) -> str:
+    """Of a name that is written as in a bibliography, ``Knuth, D. E.``, the surname in normal form; else empty."""
+    match = _AUTHOR.fullmatch(name.strip())
+    return " ".join(words(match.group(1))) if match else ""
 
 
 def words(text: str) -> list[str]:
@@ -63,13 +71,14 @@ def mentioned(text: str) -> tuple[str, ...]:
 
 def _phrases(text: str) -> Iterator[str]:
     for match in _PHRASE.finditer(text):
-        phrase = match.group()
-        parts = phrase.split()
+        parts = match.group().split()
         if _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()):
             while parts and is_stopword(parts[0].lower()):
                 parts.pop(0)
             if len(parts) < 2:
                 continue
+        while parts and is_stopword(parts[-1].lower()):  # "RESULTS In": a heading, and how its sentence begins
+            parts.pop()
         phrase = " ".join(parts)
         if 0 < len(parts) <= MAX_WORDS and not is_stopword(phrase.lower()) and len(phrase) > 1:
             yield phrase

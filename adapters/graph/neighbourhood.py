@@ -14,30 +14,35 @@ from fusion import Adjacency
 
 @dataclass(slots=True)
 class Neighbourhood:
-    """Nodes and edges near the seeds, numbered; each row sums to at most 1, what leads elsewhere being left out."""
+    """Nodes and edges near where a walk starts, numbered: the names that it starts from come first, in their order.
+
+    Each row sums to at most 1, what leads elsewhere being left out. ``wanted`` has the ids of what may be a hit.
+    """
 
     numbers: dict[str, int] = field(default_factory=dict)
     wanted: dict[int, str] = field(default_factory=dict)
     sources: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
-    seeds: dict[int, float] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, rows: Sequence[Mapping[str, Any]], seeds: Mapping[str, float], fanout: int) -> Neighbourhood:
+    def read(cls, rows: Sequence[Mapping[str, Any]], names: Sequence[str], fanout: int) -> Neighbourhood:
         """From the server's answer. Strengths are scaled as the embedded graph does: by all edges of a node."""
-        near = cls()
-        near.seeds = {near._number(key): weight for key, weight in seeds.items()}
+        near = cls({key: number for number, key in enumerate(names)})
         for row in rows:
             document = near._number(row["key"])
             if row["wanted"]:
                 near.wanted[document] = row["id"]
-            mentions = [(key, degree, 1 / sqrt(degree)) for key, degree in row["mentions"] if key is not None]
+            mentions = [(key, degree, 1 / sqrt(degree)) for key, degree in row["mentions"]]
             links: dict[str, float] = {}
             for key, weight in row["links"]:
                 if key is not None:
                     links[key] = max(weight, links.get(key, 0.0))
-            total = sum(strength for *_, strength in mentions) + sum(links.values())
+            total = row["alone"] + sum(strength for *_, strength in mentions) + sum(links.values())
+            if row["alone"]:  # names that nobody else mentions send back what they get, so one node does for all
+                names_alone = near._number(f"{row['key']} alone")
+                near._edge(document, names_alone, row["alone"] / total)
+                near._edge(names_alone, document, 1.0)
             for key, degree, strength in mentions:
                 name = near._number(key)
                 near._edge(document, name, strength / total)
@@ -46,6 +51,10 @@ class Neighbourhood:
             for key, weight in links.items():
                 near._edge(document, near._number(key), weight / total)
         return near
+
+    def known(self, keys: Sequence[str]) -> list[int]:
+        """The nodes of those keys that are here."""
+        return [self.numbers[key] for key in keys if key in self.numbers]
 
     def adjacency(self) -> Adjacency:
         """In compressed sparse rows."""
@@ -57,11 +66,6 @@ class Neighbourhood:
             np.array(self.targets, np.int32)[order],
             np.array(self.weights, np.float32)[order],
         )
-
-    def start(self) -> tuple[Any, Any]:
-        """The seeds and their weights."""
-        count = len(self.seeds)
-        return np.fromiter(self.seeds, np.int64, count), np.fromiter(self.seeds.values(), np.float32, count)
 
     def _edge(self, source: int, target: int, weight: float) -> None:
         self.sources.append(source)

@@ -65,7 +65,7 @@ class GraphPart:
     """The files: what each segment gives, named for it, and the whole graph in compressed sparse rows."""
 
     name = "graph"
-    version = "names-2"
+    version = "names-3"
 
     def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:  # noqa: ARG002
         """Read new segments, then join all of them."""

@@ -11,6 +11,9 @@ VERSION = "en-stem-1"
 """Part of the index version: changes whenever the same text would give other terms."""
 
 _QUOTED = re.compile(r'"([^"]+)"')
+_FRAGMENT = re.compile(r"\b[^\W\d_]\.(?!\s*$)|['’]\w{1,2}\b")
+"""An initial, a letter of an abbreviation, what an apostrophe cuts off: ``J. Smith``, ``e.g.``, ``don't``. Rare in an
+index like a telling word, and telling nothing."""
 LONGEST = 64
 """Characters; a longer token is a hash, a key or a mistake, and nobody types it."""
 
@@ -65,7 +68,7 @@ def terms(query: str, stems: bool = True) -> Terms:
     everything, content = _ALL[stems], _CONTENT[stems]
     texts = _QUOTED.findall(query)[:MAX_PHRASES]
     quoted = [phrase for text in texts if (phrase := tuple(everything.analyze(text)[:MAX_TERMS]))]
-    rest = content.analyze(_QUOTED.sub(" ", query) if quoted else query)
+    rest = content.analyze(_FRAGMENT.sub(" ", _QUOTED.sub(" ", query) if quoted else query))
     if not quoted:
         # "to be or not to be": where there are only stop words, they are what is asked for.
         return Terms(tuple((rest or everything.analyze(query))[:MAX_TERMS]))

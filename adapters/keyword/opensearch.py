@@ -138,6 +138,17 @@ class OpenSearchKeyword:
             found |= {record.document.id: record for record in records}
         return found
 
+    async def sample(self, count: int) -> list[Record]:
+        """See :class:`adapters.port.DocumentReader`."""
+        chance = {"random_score": {"seed": 0, "field": "_seq_no"}}
+        body = {"query": {"function_score": chance}, "size": count, "_source": ["record"]}
+        async with _call(self._limits.write_s):
+            answer = await self._client.search(index=self._name, body=body)
+        try:
+            return msgspec.convert([hit["_source"]["record"] for hit in answer["hits"]["hits"]], list[Record])
+        except (KeyError, TypeError, msgspec.ValidationError) as error:
+            raise BadResponse(f"opensearch answered for a sample with {short(error)}") from error
+
     async def counts(self, field: str, wanted: Filter) -> dict[str, int]:
         """See :class:`adapters.port.DocumentReader`; of the fields, ``collection`` alone can be counted here."""
         body = {

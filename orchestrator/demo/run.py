@@ -6,7 +6,7 @@ from rich.console import Console
 
 from orchestrator.contract import SearchRequest
 from orchestrator.demo.pydocs import documents
-from orchestrator.progress import encoding_bar
+from orchestrator.progress import bar
 from orchestrator.show import show
 from orchestrator.wiring import Service
 
@@ -26,7 +26,7 @@ async def prepare(service: Service, console: Console) -> None:
     if all(document.id in held and held[document.id].document == document for document in made):
         console.print("they are indexed already")
         return
-    with encoding_bar(console, len(made)) as advance:
+    with bar(console, "encoding", "documents", len(made)) as advance:
         await service.writer.index(made, service.caller.scope, advance)
 
 

@@ -25,6 +25,7 @@ from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
 from adapters.vector.embedded import EmbeddedVector, VectorPart
 from orchestrator.encode import Encoding
 from orchestrator.engine import Engine, Index
+from orchestrator.guard import TRUST, Guard
 from orchestrator.indexing.journal import Journal
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
@@ -33,7 +34,7 @@ from orchestrator.wiring.service import Local, Service
 
 _log = logging.getLogger(__name__)
 
-_SERVER_RECIPE = 1
+_SERVER_RECIPE = 2
 """Changes whenever the adapters of servers would write something else for the same document."""
 
 
@@ -88,6 +89,7 @@ async def _prepare(source: str, server: Server) -> None:
 
 def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backends) -> Service:
     table = TableFile(settings.data_dir / "query-table.bin", model.tokenizer, model.identity)
+    guard = Guard(settings.data_dir / TRUST)
     encoding = Encoding(model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo)
     replicator: Replicator | None = None
     writer: Writer
@@ -99,13 +101,15 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         writer = index = replicator = Replicator(journal, backends.stores, identity, settings.write_timeout_ms / 1_000)
     return Service(
         settings=settings,
-        engine=Engine(settings, backends.sources, backends.documents, backends.priors, encoding, index),
+        engine=Engine(settings, backends.sources, backends.documents, backends.priors, encoding, index, guard.value),
         writer=IndexWriter(writer, model, mentioned),
         documents=backends.documents,
         reader=backends.reader,
         index=index,
         model=model,
         table=table,
+        guard=guard,
+        sources=backends.sources,
         local=backends.local,
         servers=backends.servers,
         centrality=backends.centrality,

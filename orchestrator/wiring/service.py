@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import AdapterError, DocumentReader, Scope
+from adapters import AdapterError, DocumentReader, Retriever, Scope
 from adapters.embed.fit import MAX_DOCUMENTS, fit
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table_file import TableFile
@@ -17,6 +17,7 @@ from adapters.graph.part import GraphPart
 from adapters.port import CentralityJob, Server
 from orchestrator.caller import Caller
 from orchestrator.engine import Engine, Index
+from orchestrator.guard import Guard
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
 from orchestrator.settings import Settings
@@ -51,7 +52,9 @@ class Service:
     index: Index
     model: MiniLM
     table: TableFile
+    guard: Guard
     local: Local | None
+    sources: Mapping[str, Retriever]
     servers: Mapping[str, Server]
     centrality: CentralityJob | None
     replicator: Replicator | None
@@ -70,6 +73,7 @@ class Service:
     def refresh(self) -> None:
         """Open what another process has written since. Blocks; may run in a thread while searches go on."""
         self.table.refresh()
+        self.guard.refresh()
         if self.local:
             self.local.library.refresh()
             self.local.centrality.refresh()
@@ -108,6 +112,10 @@ class Service:
         fitted = self.table.table
         return documents >= _FIT_FROM and (fitted is None or min(documents, MAX_DOCUMENTS) > 2 * fitted.documents)
 
+    def guard_is_due(self) -> bool:
+        """Whether anything was written since the graph was measured."""
+        return self.guard.trust is None or self.guard.trust.generation < self.index.generation()
+
     async def tidy(self, progress: Callable[[str], None]) -> None:
         """What is worth doing after a bulk of writes: one segment, priors and a query table that know the corpus."""
         await self.replay()
@@ -116,6 +124,10 @@ class Service:
         if self.centrality:
             progress(f"{self.settings.centrality} on the server")
             await self.centrality.compute_centralities(self.settings.centrality)
+        if self.guard_is_due():
+            progress("how far the graph can be trusted")
+            vectors, graph, generation = self.sources["vector"], self.sources["graph"], self.index.generation()
+            await self.guard.measure(self.documents, self.model, vectors, graph, generation)
 
     def _tidy_local(self, local: Local, progress: Callable[[str], None]) -> None:
         if local.library.scattered():
@@ -127,6 +139,6 @@ class Service:
             local.centrality.compute(now.index(local.graph), now.catalog, now.manifest.version)
         if self.table_is_due():
             progress("query table")
-            entries = local.library.sample(MAX_DOCUMENTS)
+            entries = local.library.entries(MAX_DOCUMENTS)
             fit(self.model, entries, self.settings.model_dir, progress).save(self.table.path)
             self.table.refresh()

@@ -152,6 +152,35 @@ async def test_a_source_that_stalls_costs_no_more_than_the_deadline(library: Lib
     assert answer.took_ms < 1_000
 
 
+class Recorder:
+    """The graph, watched."""
+
+    def __init__(self, library: Library) -> None:
+        self._graph = EmbeddedGraph(library, GraphPart())
+        self.asked: list[Query] = []
+
+    async def search(self, query: Query) -> Ranking:
+        self.asked.append(query)
+        return await self._graph.search(query)
+
+
+async def test_the_graph_starts_from_what_the_text_sources_found(library: Library) -> None:
+    graph = Recorder(library)
+    await ask(engine(library, graph=graph), query="a star nearby")
+    assert graph.asked[0].near == ("a", "b")
+    await ask(engine(library, graph=graph), fusion="rrf(k=60)")
+    await ask(engine(library, graph=graph), mode="graph")
+    await ask(engine(library, graph=graph, vector=Broken(), keyword=Broken()))
+    assert [query.near for query in graph.asked[1:]] == [(), (), ()]
+
+
+async def test_a_text_source_that_stalls_leaves_the_graph_its_time(library: Library) -> None:
+    answer = await ask(engine(library, vector=Stalled()), timeout_ms=200)
+    assert [(each.source, each.reason) for each in answer.degraded] == [("vector", "timed out")]
+    assert set(answer.hits[0].sources) == {"graph", "keyword"}
+    assert answer.took_ms < 1_000
+
+
 async def test_no_source_at_all_is_an_error_that_names_each(library: Library) -> None:
     with pytest.raises(AllSourcesFailed) as raised:
         await ask(engine(library, vector=Broken(), graph=Broken(), keyword=Stalled()), timeout_ms=50)

@@ -14,8 +14,8 @@ from orchestrator.settings import Settings
 CALLER = Caller(Scope("t", "e"), "normal")
 
 
-def planned(settings: Settings | None = None, **asked: object) -> Plan:
-    return plan(SearchRequest(**{"query": "words", **asked}), CALLER, settings or Settings(), dimension=2)
+def planned(settings: Settings | None = None, guard: float = 1.0, **asked: object) -> Plan:
+    return plan(SearchRequest(**{"query": "words", **asked}), CALLER, settings or Settings(), dimension=2, guard=guard)
 
 
 def passes(wanted: Filter, collection: str = "documents", tenant: str = "t", **values: str) -> bool:
@@ -64,8 +64,8 @@ def test_the_request_s_own_weights_win() -> None:
 
 
 def test_depth_grows_with_the_limit_and_never_falls_below_the_setting() -> None:
-    assert planned(limit=1).query.depth == 50
-    assert planned(limit=50).query.depth == 150
+    assert planned(limit=1).query.depth == 150
+    assert planned(Settings(depth=100), limit=50).query.depth == 150
 
 
 def test_the_shorter_of_two_deadlines_counts() -> None:
@@ -140,3 +140,27 @@ def test_planning_takes_no_time_whatever_is_asked(query: str) -> None:
     began = perf_counter()
     planned(query=query)
     assert perf_counter() - began < 0.1
+
+
+@pytest.mark.parametrize("mode", ["auto", "hybrid"])
+def test_a_source_that_would_weigh_nothing_is_not_asked(mode: str) -> None:
+    made = planned(mode=mode, weights={"vector": 0})
+    assert made.sources == ("graph", "keyword")
+    assert made.reason.endswith("; vector would weigh nothing")
+
+
+@pytest.mark.parametrize("mode", ["auto", "hybrid"])
+def test_the_graph_weighs_what_the_guard_says_unless_the_request_does(mode: str) -> None:
+    assert planned(mode=mode, guard=0.25).weights == {"vector": 1.0, "graph": 0.25, "keyword": 1.0}
+    assert planned(mode=mode, guard=0.0).sources == ("vector", "keyword")
+    assert planned(mode=mode, guard=0.0, weights={"graph": 2}).weights["graph"] == 2
+    assert planned(mode="graph", guard=0.0).sources == ("graph",)
+
+
+def test_only_the_joint_walk_asks_in_two_rounds_and_only_where_there_is_a_first() -> None:
+    made = planned(mode="hybrid")
+    assert made.rounds is made.strategy
+    assert planned(mode="hybrid", fusion="rrf(k=60)").rounds is None
+    for alone in ("graph", "keyword"):
+        assert planned(mode=alone).rounds is None
+    assert planned(mode="hybrid", guard=0.0).rounds is None

@@ -1,19 +1,34 @@
-// The documents that mention a seed, what they link to, and every edge of both: all that a walk of two hops needs.
-UNWIND $seeds AS seed
-MATCH (n:Name {key: seed})<-[:MENTIONS]-(d:Document)
-WHERE n.degree <= $fanout AND d.present AND {access:d}
-WITH d, sum(1.0 / n.degree) AS mass
+// All that a walk of two hops needs: the documents it starts from, those that mention a name it starts from, those that
+// share a name with the former or are linked to either; and of each its edges, names that nobody else mentions counted.
+OPTIONAL MATCH (s:Document)
+WHERE s.key IN $documents AND s.present AND {access:s}
+WITH collect(s) AS given
+OPTIONAL MATCH (n:Name)<-[:MENTIONS]-(d:Document)
+WHERE n.key IN $names AND n.degree <= $fanout AND d.present AND {access:d}
+WITH given, d, sum(1.0 / n.degree) AS mass
 ORDER BY mass DESC, d.id
 LIMIT $cap
-WITH collect(d) AS near
+WITH given, collect(d) AS named
+UNWIND CASE WHEN size(given) = 0 THEN [null] ELSE given END AS s
+OPTIONAL MATCH (s)-[:MENTIONS]->(n:Name)<-[:MENTIONS]-(o:Document)
+WHERE n.degree > 1 AND n.degree <= $hub AND o.present AND {access:o}
+WITH given, named, o, sum(1.0 / (n.degree * sqrt(n.degree))) AS mass
+ORDER BY mass DESC, o.id
+LIMIT $cap
+WITH given + named AS near, collect(o) AS beside
 UNWIND near AS d
-OPTIONAL MATCH (d)-[:LINKS]-(t:Document)
+OPTIONAL MATCH (d)-[l:LINKS]-(t:Document)
 WHERE t.present AND {access:t}
-WITH near, collect(DISTINCT t)[..$cap] AS far
-UNWIND near + far AS d
+WITH near, beside, t, sum(l.weight) AS mass
+ORDER BY mass DESC, t.id
+LIMIT $cap
+WITH near + beside + collect(t) AS all_of_them
+UNWIND all_of_them AS d
 WITH DISTINCT d
 OPTIONAL MATCH (d)-[:MENTIONS]->(n:Name)
-WITH d, collect([n.key, n.degree]) AS mentions
+WITH d, collect(CASE WHEN n.degree > 1 THEN [n.key, n.degree] END) AS mentions,
+     sum(CASE WHEN n.degree = 1 THEN 1 ELSE 0 END) AS alone
 OPTIONAL MATCH (d)-[l:LINKS]-(t:Document)
 WHERE t.present
-RETURN d.key AS key, d.id AS id, {wanted:d} AS wanted, mentions, collect([t.key, l.weight]) AS links
+WITH d, mentions, alone, collect([t.key, l.weight]) AS links
+RETURN d.key AS key, d.id AS id, {wanted:d} AS wanted, mentions, alone, links[..$hub] AS links

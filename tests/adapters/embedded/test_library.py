@@ -152,11 +152,11 @@ def test_a_missing_file_is_named(open_library: Open, tmp_path: Path) -> None:
 
 def test_a_sample_is_spread_over_what_lives(open_library: Open) -> None:
     library = open_library()
-    assert library.sample(5) == []
+    assert library.entries(5) == []
     library.write_now([entry(f"{n:02}") for n in range(10)], ())
     library.write_now([], [("default", "default", "00")])
-    assert [e.record.document.id for e in library.sample(3)] == ["01", "05", "09"]
-    assert len(library.sample(100)) == 9
+    assert [e.record.document.id for e in library.entries(3)] == ["01", "05", "09"]
+    assert len(library.entries(100)) == 9
 
 
 def test_a_reader_is_never_without_a_version_while_one_writes(open_library: Open) -> None:

@@ -1,0 +1,35 @@
+"""What is measured against what: requests that differ in one thing each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.contract import SearchRequest
+
+DEPTH = 100
+"""Hits of a run, for recall at 100."""
+
+_PATIENCE_MS = 60_000
+
+RUNS: Mapping[str, Mapping[str, object]] = {
+    "vector": {"mode": "vector"},
+    "graph": {"mode": "graph"},
+    "keyword": {"mode": "keyword"},
+    "vector+keyword": {"mode": "hybrid", "weights": {"graph": 0.0}},
+    "vector+graph": {"mode": "hybrid", "weights": {"keyword": 0.0}},
+    "keyword+graph": {"mode": "hybrid", "weights": {"vector": 0.0}},
+    "hybrid": {"mode": "hybrid"},
+    "hybrid/rrf": {"mode": "hybrid", "fusion": "rrf(k=60)"},
+    "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
+    "auto": {"mode": "auto"},
+}
+"""By name, what each asks beside the query. Boosts are off unless a request asks, so one is switched on here."""
+
+SINGLE = ("vector", "graph", "keyword")
+TEXT = ("vector", "keyword")
+"""The sources that see nothing but the text: what the graph is held against."""
+
+
+def request(query: str, asked: Mapping[str, object]) -> SearchRequest:
+    """A request as the engine takes it, deeper and more patient than the API allows."""
+    return SearchRequest(query=query, limit=DEPTH, timeout_ms=_PATIENCE_MS, **asked)  # type: ignore[arg-type]

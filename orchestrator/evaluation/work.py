@@ -1,0 +1,126 @@
+"""Where an evaluation keeps its index and its answers: one that was interrupted goes on, and one again is quick."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from adapters import files
+from adapters.fingerprint import fingerprint
+from orchestrator.evaluation.dataset import Dataset
+from orchestrator.guard import TRUST, Guard
+from orchestrator.indexing import beir, lines
+from orchestrator.settings import Settings
+from orchestrator.wiring import opened
+
+_CORPUS = ("corpus.jsonl", "edges.jsonl", "mentions.jsonl", "entities.jsonl")
+_ELSEWHERE = {"data_dir", "model_dir", "log_level"}
+"""Settings that change no answer."""
+_SHORT = 12
+
+
+class Indexed(msgspec.Struct, frozen=True):
+    """The outcome of indexing, written when it was whole: documents, lines left out, and what built the index."""
+
+    documents: int
+    rejected: int
+    index_version: str
+
+
+class Ranked(msgspec.Struct, frozen=True, array_like=True):
+    """A hit as it is kept: where each source had it is what its provenance comes down to."""
+
+    id: str
+    score: float
+    ranks: dict[str, int]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the engine answered to one query of one run, and which sources it asked."""
+
+    run: str
+    query: str
+    hits: list[Ranked]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The folder of one data set's evaluation, under the data folder of the settings given; these point into it."""
+
+    folder: Path
+    dataset: Dataset
+    settings: Settings
+
+    @classmethod
+    def of(cls, settings: Settings, dataset: Dataset) -> Work:
+        """Another corpus, or another index's name, is another folder. ``overfetch`` is 1, so that a run of 100 hits is
+        made of what a request for ten would be made of."""
+        parts = [_digest(dataset.folder / name) for name in _CORPUS if (dataset.folder / name).is_file()]
+        key = fingerprint(settings.index_name, *parts).replace("-", "")[:_SHORT]
+        folder = settings.data_dir / "evaluations" / f"{dataset.name}-{key}"
+        changed = {
+            "data_dir": folder,
+            "index_name": f"{settings.index_name[:80]}-eval-{key}",
+            "overfetch": 1,
+            "source_timeout_ms": 60_000,
+        }
+        return cls(folder, dataset, settings.model_copy(update=changed))
+
+    async def index(self, advance: Callable[[int], None]) -> Indexed:
+        """Index the corpus, unless that was done: again from the start if it was interrupted, which does no harm."""
+        marker = self.folder / "indexed.json"
+        async with opened(self.settings) as service:
+            version = service.index.index_version
+            if marker.is_file():
+                held = msgspec.json.decode(marker.read_bytes(), type=Indexed)
+                if held.index_version == version and held.documents == await service.count():
+                    return held
+            rejected: list[lines.Bad] = []
+            documents = lines.good(beir.read(self.dataset.folder), rejected.append)
+            done = await service.writer.index(documents, service.caller.scope, advance)
+            for store, reason in done.missing.items():
+                raise OSError(f"{store} does not hold the corpus, so there is nothing to evaluate: {reason}")
+            await service.tidy(lambda _: None)
+            indexed = Indexed(await service.count(), len(rejected), version)
+        files.replace(marker, msgspec.json.encode(indexed))
+        return indexed
+
+    def guard(self) -> float:
+        """What the graph counts in this index."""
+        return Guard(self.settings.data_dir / TRUST).value()
+
+    def answers(self, index_version: str) -> Answers:
+        """The answers to these queries under these settings, as far as they are there."""
+        asked = msgspec.json.encode([list(self.dataset.queries.items()), index_version]).decode()
+        chosen = self.settings.model_dump_json(exclude=_ELSEWHERE)
+        return Answers(self.folder / "answers" / fingerprint(asked, chosen).replace("-", "")[:_SHORT])
+
+
+class Answers:
+    """Answers in a folder, a line each; every shard appends to a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def shard(self, shard: int, shards: int) -> Path:
+        """The file of one shard."""
+        return self._folder / f"{shard}-of-{shards}.jsonl"
+
+    def read(self) -> Iterator[Answer]:
+        """All that there are. The end of a file that was cut off in the middle of a line is left out."""
+        decoder = msgspec.json.Decoder(Answer)
+        for path in sorted(self._folder.glob("*.jsonl")):
+            for line in path.read_bytes().splitlines(keepends=True):
+                if line.endswith(b"\n"):
+                    yield decoder.decode(line)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"{path.name}:{hashlib.file_digest(file, 'sha256').hexdigest()}"
