@@ -28,7 +28,7 @@ from rich.table import Table
 from adapters.embed.fit import pseudo_queries
 from benchmarks.openloop import Result, offer
 from benchmarks.passages import passages
-from orchestrator.progress import encoding_bar, steps
+from orchestrator.progress import bar, steps
 from orchestrator.settings import read
 from orchestrator.wiring import opened
 
@@ -68,7 +68,7 @@ def _build(folder: Path, wanted: int) -> list[str]:
 
         async def index() -> None:
             async with opened(read(data_dir=folder)) as service:
-                with encoding_bar(_console, len(documents)) as advance:
+                with bar(_console, "encoding", "documents", len(documents)) as advance:
                     await service.writer.index(documents, service.caller.scope, advance)
                 with steps(_console, "one segment, and the query table") as step:
                     await service.tidy(step)

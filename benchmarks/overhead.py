@@ -32,6 +32,7 @@ from orchestrator.wiring import Service, opened
 _console = Console()
 _ALLOWED = 1.15
 _ROUNDS = 5
+_NEAR = 50
 
 
 def main() -> None:
@@ -65,6 +66,9 @@ async def _compare(service: Service, source: str, queries: list[str]) -> tuple[f
         query = Query(text, service.settings.depth, scope, allowed, allowed)
         if source == "vector":
             query = replace(query, vector=await service.model.encode(text))
+        elif source == "graph":  # as the joint walk asks it
+            found = await service.sources["keyword"].search(query)
+            query = replace(query, near=found.ids[:_NEAR])
         bare = await _watch(adapter, source, query)
         for _ in range(_ROUNDS):
             took = await _timed(partial(adapter.search, query)), await _timed(bare)

@@ -16,7 +16,7 @@ from fusion import Concatenate, DocId, FusedHit, Ranking, boost, centrality
 from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
 from orchestrator.encode import Encoding
-from orchestrator.gather import Road, gather
+from orchestrator.gather import Road, agree, gather
 from orchestrator.hydrate import hydrate, lock
 from orchestrator.outcome import AllSourcesFailed, Answered, Failed, Outcome
 from orchestrator.plan import Plan, plan
@@ -104,7 +104,9 @@ class Engine:
             request = _Request(decided, asked.timeout_ms / 1_000, self._in_flight, watch)
             generation = self._index.generation()
         with watch.stage("gather"):
-            rankings = _answers(await self._gather(request), request)
+            outcomes = await self._gather(request)
+            asked_of = tuple(outcomes)
+            rankings = _answers(outcomes, request)
         with watch.stage("fuse"):
             fused = [hit for hit in _fuse(rankings, request) if hit.fusion_score >= request.plan.min_score]
         with watch.stage("boost"):
@@ -115,7 +117,7 @@ class Engine:
         return SearchResponse(
             hits=hits,
             mode=asked.mode,
-            route=Route(request.plan.sources, request.plan.reason),
+            route=_route(request.plan, asked_of),
             degraded=tuple(request.degraded),
             index_version=self._index.index_version,
             generation=generation,
@@ -139,6 +141,8 @@ class Engine:
         began = perf_counter()
         found = await gather(roads, limit_s * _FIRST_ROUND)
         answered = [outcome.ranking for outcome in found.values() if isinstance(outcome, Answered)]
+        if decided.may_stop and agree(answered):
+            return found
         query = replace(decided.query, near=rounds.start(answered, decided.weights))
         road: dict[str, Road] = {rounds.follows: self._road(rounds.follows, request, query)}
         found |= await gather(road, limit_s - (perf_counter() - began))
@@ -203,6 +207,16 @@ class Engine:
         except (TimeoutError, AdapterError) as error:
             reason = str(error) or "timed out"
             raise AllSourcesFailed((Failed("documents", reason, request.watch.total_ms()),)) from error
+
+
+def _route(decided: Plan, asked: tuple[str, ...]) -> Route:
+    """Who was asked, and why; with why not, if a source that was planned was not."""
+    if asked == decided.sources:
+        return Route(asked, decided.reason)
+    left = " and ".join(source for source in decided.sources if source not in asked)
+    return Route(
+        asked, f"{decided.reason}; nothing in it looks like a name and the others agree, so {left} was not asked"
+    )
 
 
 def _answers(outcomes: Mapping[str, Outcome], request: _Request) -> list[Ranking]:

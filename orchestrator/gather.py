@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -40,6 +40,11 @@ async def gather(roads: Mapping[str, Road], timeout_s: float) -> dict[str, Outco
         for task in tasks.values():
             if not task.done():
                 _abandon(task)
+
+
+def agree(rankings: Sequence[Ranking]) -> bool:
+    """Whether there are several, and all have the same document first."""
+    return len(rankings) > 1 and len({ranking.ids[:1] for ranking in rankings}) == 1 and len(rankings[0]) > 0
 
 
 async def _ask(source: str, road: Road) -> Outcome:

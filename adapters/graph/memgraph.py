@@ -33,9 +33,9 @@ from fusion import DocId, Ranking, Walk
 
 _AT_ONCE = 500
 """Documents a transaction."""
-_CAP = 500
+_CAP = 200
 """Documents of each kind that a neighbourhood has at most: what travels costs more than the walk over it."""
-_HUB = 200
+_HUB = 100
 """A name that more documents mention leads to none of them, and of more links than that not all are followed."""
 
 
