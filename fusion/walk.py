@@ -41,13 +41,14 @@ class Adjacency:
 class Walk:
     """How far and how long: ``steps`` of following an edge with probability ``follow`` (else back to a seed),
     among at most ``cap`` nodes within ``hops`` edges of the seeds. A node with more than ``fanout`` edges is
-    walked to, not through: what leads everywhere says nothing."""
+    walked to, not through: what leads everywhere says nothing. Of a seed it takes more than ``seed_fanout``."""
 
     steps: int = 5
     follow: float = 0.7
     hops: int = 2
     cap: int = 2_000
-    fanout: int = 4_000
+    fanout: int = 200
+    seed_fanout: int = 4_000
 
     def __call__(
         self, graph: Adjacency, seeds: Ints, mass: Floats, allowed: npt.NDArray[np.bool_] | None = None
@@ -65,7 +66,7 @@ class Walk:
         share = share / share.sum()
         try:
             nodes = self._neighbourhood(graph, nodes, share, allowed)
-            rows, columns, weights = self._inner_edges(graph, nodes)
+            rows, columns, weights = self._inner_edges(graph, nodes, len(share))
         except BaseException:
             graph.places.fill(-1)
             raise
@@ -84,9 +85,11 @@ class Walk:
     ) -> Ints:
         """The seeds and what is near them, the nearest first; numbered in ``graph.places``."""
         nodes = frontier = seeds
+        leading = len(seeds)
         graph.places[seeds] = np.arange(len(seeds))
         for _ in range(self.hops):
-            rows, edges = self._edges(graph, frontier)
+            rows, edges = self._edges(graph, frontier, leading)
+            leading = 0
             targets = graph.targets.take(edges)
             new = graph.places.take(targets) < 0
             if allowed is not None:
@@ -103,17 +106,21 @@ class Walk:
             nodes = np.concatenate((nodes, frontier))
         return nodes
 
-    def _edges(self, graph: Adjacency, nodes: Ints) -> tuple[Ints, Ints]:
-        """Every edge out of ``nodes``: whose it is, as an index into ``nodes``, and where it stands in the graph."""
+    def _edges(self, graph: Adjacency, nodes: Ints, seeds: int) -> tuple[Ints, Ints]:
+        """Every edge out of ``nodes``: whose it is, as an index into ``nodes``, and where it stands in the graph.
+
+        The first ``seeds`` of the nodes are seeds.
+        """
         starts = graph.offsets.take(nodes)
         counts = graph.offsets.take(nodes + 1) - starts
-        counts[counts > self.fanout] = 0
+        for part, most in ((counts[:seeds], self.seed_fanout), (counts[seeds:], self.fanout)):
+            part[part > most] = 0
         rows = np.repeat(np.arange(len(nodes)), counts)
         return rows, np.arange(len(rows)) + (starts + counts - np.cumsum(counts)).take(rows)
 
-    def _inner_edges(self, graph: Adjacency, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+    def _inner_edges(self, graph: Adjacency, nodes: Ints, seeds: int) -> tuple[Ints, Ints, Floats]:
         """The edges that stay among ``nodes``, with both ends as indices into it."""
-        rows, edges = self._edges(graph, nodes)
+        rows, edges = self._edges(graph, nodes, seeds)
         columns = graph.places.take(graph.targets.take(edges))
         inner = np.flatnonzero(columns >= 0)  # few: most edges of what is far from the seeds lead farther away
         return rows.take(inner), columns.take(inner), graph.weights.take(edges.take(inner))

@@ -35,8 +35,6 @@ _AT_ONCE = 500
 """Documents a transaction."""
 _CAP = 200
 """Documents of each kind that a neighbourhood has at most: what travels costs more than the walk over it."""
-_HUB = 100
-"""A name that more documents mention leads to none of them, and of more links than that not all are followed."""
 
 
 class MemgraphGraph:
@@ -57,17 +55,18 @@ class MemgraphGraph:
 
         That is in [0, 1]. Ties by id. Empty where there is nothing to start from.
         """
+        walk = self._walk
         linked, names = await self._linked(query)
         near = [self._document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.near]
         if not names and not near:
             return Ranking("graph", (), ())
         text, parameters = filtered("neighbourhood", {"access": query.access, "wanted": query.filter})
-        asked = {"names": names, "documents": near, "cap": _CAP, "hub": _HUB, "fanout": self._walk.fanout}
+        asked = {"names": names, "documents": near, "cap": _CAP, "hub": walk.fanout, "fanout": walk.seed_fanout}
         rows = await self._bolt.read(text, asked | parameters)
         try:
-            around = Neighbourhood.read(rows, names, self._walk.fanout)
+            around = Neighbourhood.read(rows, names, walk)
             seeds, share = start(linked, around.known(near))
-            nodes, mass = self._walk(around.adjacency(), seeds, share)
+            nodes, mass = walk(around.adjacency(), seeds, share)
             found = sorted(
                 (-score, id_)
                 for node, score in zip(nodes.tolist(), mass.tolist(), strict=True)

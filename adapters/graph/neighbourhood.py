@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fusion import Adjacency
+from fusion import Adjacency, Walk
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Neighbourhood:
     weights: list[float] = field(default_factory=list)
 
     @classmethod
-    def read(cls, rows: Sequence[Mapping[str, Any]], names: Sequence[str], fanout: int) -> Neighbourhood:
+    def read(cls, rows: Sequence[Mapping[str, Any]], names: Sequence[str], walk: Walk) -> Neighbourhood:
         """From the server's answer. Strengths are scaled as the embedded graph does: by all edges of a node."""
         near = cls({key: number for number, key in enumerate(names)})
         for row in rows:
@@ -46,7 +46,8 @@ class Neighbourhood:
             for key, degree, strength in mentions:
                 name = near._number(key)
                 near._edge(document, name, strength / total)
-                if degree <= fanout:  # the name's own row: each of its edges weighs the same
+                if degree <= (walk.seed_fanout if name < len(names) else walk.fanout):
+                    # The name's own row: each of its edges weighs the same.
                     near._edge(name, document, 1 / degree)
             for key, weight in links.items():
                 near._edge(document, near._number(key), weight / total)
