@@ -83,7 +83,11 @@ class Entry:
 
 
 class Priors(Protocol):
-    """What is known of documents before anybody asks."""
+    """What the graph knows without a walk."""
+
+    async def names(self, query: Query) -> bool:
+        """Whether the query names anything that it knows."""
+        ...
 
     async def centralities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, float]:
         """Global centrality in [0, 1] by id; documents without one are left out."""

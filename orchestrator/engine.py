@@ -141,12 +141,20 @@ class Engine:
         began = perf_counter()
         found = await gather(roads, limit_s * _FIRST_ROUND)
         answered = [outcome.ranking for outcome in found.values() if isinstance(outcome, Answered)]
-        if decided.may_stop and agree(answered):
+        if decided.may_stop and agree(answered) and not await self._names(request):
             return found
         query = replace(decided.query, near=rounds.start(answered, decided.weights))
         road: dict[str, Road] = {rounds.follows: self._road(rounds.follows, request, query)}
         found |= await gather(road, limit_s - (perf_counter() - began))
         return {source: found[source] for source in decided.sources}
+
+    async def _names(self, request: _Request) -> bool:
+        """Whether the query names anything. Who cannot say is asked for more: then the answer says what is wrong."""
+        try:
+            with anyio.fail_after(request.left_s()):
+                return await self._priors.names(request.plan.query)
+        except (TimeoutError, AdapterError):
+            return True
 
     def _road(self, source: str, request: _Request, query: Query) -> Road:
         """How one source is asked. The vector source encodes first: beside the others, not before them."""
@@ -214,9 +222,7 @@ def _route(decided: Plan, asked: tuple[str, ...]) -> Route:
     if asked == decided.sources:
         return Route(asked, decided.reason)
     left = " and ".join(source for source in decided.sources if source not in asked)
-    return Route(
-        asked, f"{decided.reason}; nothing in it looks like a name and the others agree, so {left} was not asked"
-    )
+    return Route(asked, f"{decided.reason}; it names nothing and the others agree, so {left} was not asked")
 
 
 def _answers(outcomes: Mapping[str, Outcome], request: _Request) -> list[Ranking]:

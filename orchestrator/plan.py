@@ -23,7 +23,6 @@ _QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
 _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
 """Of one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
 _LONGEST_IDENTIFIER = 128
-_CAPITAL = re.compile(r"[^\W_a-zß-öø-ÿ]")
 
 
 class BadRequest(ValueError):
@@ -35,7 +34,8 @@ class Plan:
     """Everything that is decided before anything is done.
 
     ``rounds`` names the source that is asked after the others, and what it starts from; ``None`` asks all at once.
-    ``may_stop`` says that this source need not be asked where the others agree on the first document.
+    ``may_stop`` says that this source need not be asked where the others agree on the first document, and the query
+    names nothing.
     ``timeout_s`` is for the sources, in seconds; ``window`` is how many fused hits the later stages see.
     """
 
@@ -92,7 +92,7 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: 
         ),
         sources=sources,
         rounds=_rounds(strategy, sources),
-        may_stop=request.mode == "auto" and not _may_name(request.query),
+        may_stop=request.mode == "auto",
         reason=reason,
         strategy=strategy,
         weights=weights,
@@ -138,11 +138,6 @@ def _route(
                 weights["keyword"] *= settings.identifier_weight
                 return SOURCES, weights, f"{identifier!r} looks like an identifier: keyword weighs more"
             return SOURCES, weights, "a question in words: every source"
-
-
-def _may_name(query: str) -> bool:
-    """Whether a word but the first has a capital or a digit, as names have."""
-    return any(_CAPITAL.search(word) for word in query.split()[1:])
 
 
 def _identifier(query: str) -> str | None:

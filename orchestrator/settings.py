@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     centrality_weight: float = Field(
         0.1, ge=0, le=0.5, description="the most central document's score grows by this share when a request asks"
     )
-    depth: int = Field(150, ge=10, le=1_000, description="hits that each source is asked for, at least")
+    depth: int = Field(100, ge=10, le=1_000, description="hits that each source is asked for, at least")
     overfetch: int = Field(3, ge=1, le=20, description="hits that each source is asked for, per hit of `limit`")
     source_timeout_ms: int = Field(
         120, ge=1, le=60_000, description="milliseconds that one source has at most; a request may give less"

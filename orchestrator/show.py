@@ -41,7 +41,7 @@ def explain(console: Console, answer: SearchResponse) -> None:
     console.print(f"[dim]{made.fusion}; {made.depth} hits asked of each source; query encoded by: {made.encoder}[/dim]")
     for place, hit in enumerate(answer.hits, start=1):
         parts = [
-            f"{source} {share.weight:g}/(k+{share.rank}) = {share.contribution:.5f} (raw score {share.score:.4f})"
+            f"{source} {share.contribution:.4f} (rank {share.rank}, score {share.score:.4f}, weight {share.weight:g})"
             for source, share in hit.sources.items()
             if share is not None
         ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from adapters.document import Scope
 from adapters.embedded import Catalog, Library
 from adapters.graph.centrality import CentralityFile
-from adapters.graph.link import link, start
+from adapters.graph.link import Linked, link, start
 from adapters.graph.part import Graph, GraphPart, Vocabulary
 from adapters.port import Query
 from fusion import DocId, Ranking, Walk
@@ -38,6 +38,11 @@ class EmbeddedGraph:
                 found[id_] = value
         return found
 
+    async def names(self, query: Query) -> bool:
+        """See :class:`adapters.port.Priors`."""
+        snapshot = self._library.current()
+        return bool(snapshot.catalog.count and _linked(snapshot.index(self._part), query).seeds)
+
     async def search(self, query: Query) -> Ranking:
         """Documents near the names in the query and near ``query.near``; the score is the walk's probability.
 
@@ -48,15 +53,7 @@ class EmbeddedGraph:
         if not catalog.count:
             return Ranking("graph", (), ())
         graph = snapshot.index(self._part)
-        known = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
-        offsets = graph.adjacency.offsets
-        linked = link(
-            query.text,
-            known.nodes,
-            lambda node: int(offsets[node + 1] - offsets[node]),
-            known.frequency,
-            known.documents,
-        )
+        linked = _linked(graph, query)
         seeds, share = start(linked, _nodes(graph, catalog, query))
         nodes, mass = self._walk(graph.adjacency, seeds, share, _visible(graph, catalog, query))
         documents = nodes < len(graph.positions)
@@ -70,6 +67,14 @@ class EmbeddedGraph:
         return Ranking(
             "graph", catalog.ids(positions[best].tolist()), tuple(mass[best].tolist()), coverage=linked.coverage
         )
+
+
+def _linked(graph: Graph, query: Query) -> Linked:
+    known = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
+    offsets = graph.adjacency.offsets
+    return link(
+        query.text, known.nodes, lambda node: int(offsets[node + 1] - offsets[node]), known.frequency, known.documents
+    )
 
 
 def _nodes(graph: Graph, catalog: Catalog, query: Query) -> list[int]:

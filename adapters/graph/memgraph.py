@@ -77,6 +77,10 @@ class MemgraphGraph:
         ids, scores = tuple(id_ for _, id_ in found), tuple(-score for score, _ in found)
         return Ranking("graph", ids, scores, coverage=linked.coverage)
 
+    async def names(self, query: Query) -> bool:
+        """See :class:`adapters.port.Priors`."""
+        return bool((await self._linked(query))[1])
+
     async def _linked(self, query: Query) -> tuple[Linked, list[str]]:
         """The names in the query: by number, and the key of each number."""
         spans, tokens = lookups(query.text)

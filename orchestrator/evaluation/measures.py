@@ -113,7 +113,7 @@ def compare(run: str, against: str, ours: ByQuery, theirs: ByQuery, measure: str
 
 def _randomised(differences: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     """How probable a mean difference as large as this is, were the two runs' names exchanged by chance."""
-    if not differences.any():
+    if len(differences) < 2 or not differences.any():
         return 1.0
     found = stats.permutation_test(
         (differences, np.zeros_like(differences)),

@@ -21,9 +21,11 @@ RUNS: Mapping[str, Mapping[str, object]] = {
     "hybrid": {"mode": "hybrid"},
     "hybrid/rrf": {"mode": "hybrid", "fusion": "rrf(k=60)"},
     "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
+    "hybrid/ten": {"mode": "hybrid", "limit": 10},
     "auto": {"mode": "auto"},
 }
-"""By name, what each asks beside the query. Boosts are off unless a request asks, so one is switched on here."""
+"""By name, what each asks beside the query. Boosts are off unless a request asks, so one is switched on here. A request
+for 100 hits asks more of the sources than one for ten: ``hybrid/ten`` is what such a one gets."""
 
 SINGLE = ("vector", "graph", "keyword")
 TEXT = ("vector", "keyword")
@@ -32,4 +34,4 @@ TEXT = ("vector", "keyword")
 
 def request(query: str, asked: Mapping[str, object]) -> SearchRequest:
     """A request as the engine takes it, deeper and more patient than the API allows."""
-    return SearchRequest(query=query, limit=DEPTH, timeout_ms=_PATIENCE_MS, **asked)  # type: ignore[arg-type]
+    return SearchRequest(**{"query": query, "limit": DEPTH, "timeout_ms": _PATIENCE_MS, **asked})  # type: ignore[arg-type]

@@ -58,15 +58,13 @@ class Work:
 
     @classmethod
     def of(cls, settings: Settings, dataset: Dataset) -> Work:
-        """Another corpus, or another index's name, is another folder. ``overfetch`` is 1, so that a run of 100 hits is
-        made of what a request for ten would be made of."""
+        """Another corpus, or another index's name, is another folder; apart from that the settings stay as they are."""
         parts = [_digest(dataset.folder / name) for name in _CORPUS if (dataset.folder / name).is_file()]
         key = fingerprint(settings.index_name, *parts).replace("-", "")[:_SHORT]
         folder = settings.data_dir / "evaluations" / f"{dataset.name}-{key}"
         changed = {
             "data_dir": folder,
             "index_name": f"{settings.index_name[:80]}-eval-{key}",
-            "overfetch": 1,
             "source_timeout_ms": 60_000,
         }
         return cls(folder, dataset, settings.model_copy(update=changed))

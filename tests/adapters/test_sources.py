@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,42 @@ async def test_the_same_filter_gives_the_same_documents_everywhere(
     await stand.write(entries)
     expected = sorted(each.id for each in held if matches(wanted, fields(Record("t", "e", each))))
     assert await found(stand.source, query("alpha centauri", wanted=wanted, scope=scope)) == expected
+
+
+GRAPHS = ["embedded graph", pytest.param("memgraph", marks=pytest.mark.server)]
+
+
+@pytest.mark.parametrize("stand", GRAPHS, indirect=True)
+async def test_a_graph_walks_from_documents_that_are_near(stand: Stand) -> None:
+    """From a: to b by a link, to c by a name that both mention; d is alone, e may not be seen, f is another's."""
+    await stand.write(
+        [
+            entry("a", "plain words", entities=("Proxima",), links=(Link("b", "cites"), Link("e", "cites"))),
+            entry("b", "other words", entities=()),
+            entry("c", "more words", entities=("Proxima", "Sirius")),
+            entry("d", "last words", entities=("Vega",)),
+            entry("e", "secret", entities=("Proxima",), sensitivity="restricted"),
+            entry("f", "elsewhere", entities=("Proxima",), scope=Scope("other", "default")),
+        ]
+    )
+    asked = query("nothing that is named")
+    near = replace(asked, near=("a", "gone"))
+    assert await found(stand.source, asked) == []
+    ranking = await stand.source.search(near)
+    assert set(ranking.ids) == {"a", "b", "c"}
+    assert ranking.ids[0] == "a"
+    assert ranking.coverage == 0.0
+    assert await found(stand.source, replace(near, scope=Scope("other", "default"))) == []
+
+
+@pytest.mark.parametrize("stand", GRAPHS, indirect=True)
+async def test_a_graph_says_whether_a_query_names_anything_and_how_much_of_it(stand: Stand) -> None:
+    await stand.write(
+        [entry("a", "seen by night", entities=("Sirius",)), entry("b", "sirius vega", entities=("Vega",))]
+    )
+    named, unnamed = query("sirius by night"), query("seen by day")
+    assert await stand.source.names(named)  # type: ignore[attr-defined]
+    assert not await stand.source.names(unnamed)  # type: ignore[attr-defined]
+    ranking = await stand.source.search(named)
+    assert ranking.ids == ("a",)
+    assert 0.0 < ranking.coverage < 1.0

@@ -51,7 +51,7 @@ def test_index_then_search(indexed: dict[str, str]) -> None:
     assert "Christopher Nolan" in out
     assert "vector" in out
     assert "fusion_score" in out
-    assert "1/(k+1)" in out
+    assert "(rank 1, score" in out
 
 
 def test_search_as_json_is_what_the_api_gives(indexed: dict[str, str]) -> None:

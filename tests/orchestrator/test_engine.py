@@ -91,6 +91,11 @@ class GivenPriors:
     def __init__(self, error: Exception | None = None, **values: float) -> None:
         self._error, self._values = error, values
 
+    async def names(self, query: Query) -> bool:
+        if self._error:
+            raise self._error
+        return "centauri" in query.text.lower()
+
     async def centralities(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, float]:
         if self._error:
             raise self._error
@@ -166,12 +171,31 @@ class Recorder:
 
 async def test_the_graph_starts_from_what_the_text_sources_found(library: Library) -> None:
     graph = Recorder(library)
-    await ask(engine(library, graph=graph), query="a star nearby")
+    await ask(engine(library, graph=graph), query="a star nearby", mode="hybrid")
     assert graph.asked[0].near == ("a", "b")
     await ask(engine(library, graph=graph), fusion="rrf(k=60)")
     await ask(engine(library, graph=graph), mode="graph")
     await ask(engine(library, graph=graph, vector=Broken(), keyword=Broken()))
     assert [query.near for query in graph.asked[1:]] == [(), (), ()]
+
+
+async def test_auto_stops_where_the_text_sources_agree_and_nothing_is_named(library: Library) -> None:
+    graph = Recorder(library)
+    answer = await ask(engine(library, graph=graph), query="a star", mode="auto")
+    assert answer.route.sources == ("vector", "keyword")
+    assert answer.route.reason.endswith("it names nothing and the others agree, so graph was not asked")
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    assert set(answer.hits[0].sources) == {"vector", "keyword"}
+    for asked in ({"mode": "hybrid"}, {"query": "the star alpha centauri"}):
+        assert "graph" in (await ask(engine(library, graph=graph), **{"query": "a star", **asked})).route.sources
+    disagree = engine(library, graph=graph, keyword=Forgetful("b", "a"))
+    assert "graph" in (await ask(disagree, query="a star")).route.sources
+
+
+async def test_a_graph_that_cannot_say_what_is_named_is_asked(library: Library) -> None:
+    away = engine(library, priors=GivenPriors(Unavailable("away")), graph=Broken())
+    answer = await ask(away, query="a star")
+    assert [each.source for each in answer.degraded] == ["graph"]
 
 
 async def test_a_text_source_that_stalls_leaves_the_graph_its_time(library: Library) -> None:

@@ -64,8 +64,8 @@ def test_the_request_s_own_weights_win() -> None:
 
 
 def test_depth_grows_with_the_limit_and_never_falls_below_the_setting() -> None:
-    assert planned(limit=1).query.depth == 150
-    assert planned(Settings(depth=100), limit=50).query.depth == 150
+    assert planned(limit=1).query.depth == 100
+    assert planned(limit=50).query.depth == 150
 
 
 def test_the_shorter_of_two_deadlines_counts() -> None:
@@ -164,3 +164,16 @@ def test_only_the_joint_walk_asks_in_two_rounds_and_only_where_there_is_a_first(
     for alone in ("graph", "keyword"):
         assert planned(mode=alone).rounds is None
     assert planned(mode="hybrid", guard=0.0).rounds is None
+
+
+def test_only_auto_may_leave_a_source_out_once_the_others_have_answered() -> None:
+    assert planned(mode="auto").may_stop
+    assert not planned(mode="hybrid").may_stop
+
+
+def test_settings_weigh_where_the_request_does_not() -> None:
+    chosen = Settings(weight_vector=0.5, weight_graph=2, identifier_weight=3, boosts=("centrality",))
+    made = planned(chosen, guard=0.5, query="os.path", weights={"vector": 1.5})
+    assert made.weights == {"vector": 1.5, "graph": 1.0, "keyword": 3.0}
+    assert made.boosts == ("centrality",)
+    assert planned(chosen, boosts={"centrality": False}).boosts == ()
