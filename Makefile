@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 # A BEIR folder with its graph files, for the benchmarks that need one.
 DATA ?= ../shared/data/musique_train100
+# Judged data sets, for the benchmark of quality.
+SETS ?= $(wildcard ../shared/data/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers lint bench bench-load bench-overhead bench-parity bench-crash clean
+.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-crash clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -32,7 +34,10 @@ lint: setup  ## Style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-load bench-overhead bench-parity bench-crash  ## Every benchmark
+bench: bench-quality bench-load bench-overhead bench-parity bench-crash  ## Every benchmark
+
+bench-quality: setup  ## What hybrid search is worth on judged data sets, against every single source
+	$(BIN)/python -m benchmarks.quality $(SETS)
 
 bench-load: setup  ## 100,000 passages, uncached hybrid search over HTTP: rate, latency, time by stage
 	$(BIN)/python -m benchmarks.load
