@@ -29,7 +29,7 @@ from orchestrator.evaluation.runs import RUNS, SINGLE
 from orchestrator.evaluation.work import Work
 from orchestrator.settings import read
 
-_console = Console(width=140)
+_console = Console(width=180)
 _SHOWN = (MAIN, "R@5", "R@10", "R@100")
 _OTHERS = ("vector+keyword", "hybrid/rrf", "hybrid/centrality", "hybrid/ten", "auto")
 _LEAST = -0.01

@@ -19,14 +19,14 @@ from fusion.total import best, in_order, sums, total
 
 @dataclass(frozen=True, slots=True)
 class JointWalk:
-    """``joint_walk(base=3, slope=12, seeds=50)``: where the best of a text source gets 1, the best of the walk gets
+    """``joint_walk(base=3, slope=10, seeds=50)``: where the best of a text source gets 1, the best of the walk gets
     ``base + slope * coverage``; the walk starts from ``seeds`` documents at most.
 
     :raises ValueError: if ``base`` or ``slope`` is not in 0..100, or ``seeds`` not in 1..1000.
     """
 
     base: int = 3
-    slope: int = 12
+    slope: int = 10
     seeds: int = 50
 
     follows: ClassVar[str] = "graph"

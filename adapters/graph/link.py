@@ -21,7 +21,7 @@ _NAMED_SHARE = 0.2
 """A single word is a name where a fifth of the passages that hold it mention it as one: not where a heading, or the
 start of a sentence, once gave it a capital."""
 """A single word that is in more than 2 % of the passages (and in more than 3) is not looked up as a name."""
-_NAMES_LEAST, _NAMES_MORE = 0.2, 0.6
+_NAMES_LEAST, _NAMES_MORE = 0.15, 0.7
 """Of the mass of a walk's start, what names get that carry nothing of the query, and what more if they carry it all."""
 
 
@@ -75,7 +75,7 @@ def link(
 def start(linked: Linked, documents: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Where a walk starts: the names of a query, and documents that are known to be near it, the best first.
 
-    The names get ``0.2 + 0.6 * coverage`` of the mass; document ``n`` gets its part of the rest as ``1 / n``. What is
+    The names get ``0.15 + 0.7 * coverage`` of the mass; document ``n`` gets its part of the rest as ``1 / n``. What is
     not there leaves all of it to the other.
 
     :param documents: nodes, each once.

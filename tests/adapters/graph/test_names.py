@@ -111,7 +111,7 @@ def test_authors_have_surnames(name: str, expected: str) -> None:
 
 
 def test_a_walk_starts_from_names_and_documents() -> None:
-    """Coverage .5: the names get .2 + .6 * .5, by their weights; documents the rest, by 1/place."""
+    """Coverage .5: the names get .15 + .7 * .5, by their weights; documents the rest, by 1/place."""
     nodes, mass = start(Linked({7: 3.0, 8: 1.0}, 0.5), [1, 2])
     assert dict(zip(nodes.tolist(), mass.tolist(), strict=True)) == pytest.approx(
         {7: 0.5 * 3 / 4, 8: 0.5 / 4, 1: 0.5 / 1.5, 2: 0.25 / 1.5}
