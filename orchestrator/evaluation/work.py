@@ -9,6 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+import adapters
+import cache
+import fusion
+import orchestrator
 from adapters import files
 from adapters.fingerprint import fingerprint
 from orchestrator.evaluation.dataset import Dataset
@@ -93,10 +97,10 @@ class Work:
         return Guard(self.settings.data_dir / TRUST).value()
 
     def answers(self, index_version: str) -> Answers:
-        """The answers to these queries under these settings, as far as they are there."""
+        """The answers to these queries under these settings by this code, as far as they are there."""
         asked = msgspec.json.encode([list(self.dataset.queries.items()), index_version]).decode()
         chosen = self.settings.model_dump_json(exclude=_ELSEWHERE)
-        return Answers(self.folder / "answers" / fingerprint(asked, chosen).replace("-", "")[:_SHORT])
+        return Answers(self.folder / "answers" / fingerprint(asked, chosen, _code()).replace("-", "")[:_SHORT])
 
 
 class Answers:
@@ -117,6 +121,18 @@ class Answers:
             for line in path.read_bytes().splitlines(keepends=True):
                 if line.endswith(b"\n"):
                     yield decoder.decode(line)
+
+
+def _code() -> str:
+    """What answers: the sources of all our packages, for other code may give other answers."""
+    sources = [
+        path
+        for package in (adapters, cache, fusion, orchestrator)
+        for folder in package.__path__
+        for path in sorted(Path(folder).rglob("*"))
+        if path.suffix in {".py", ".cypher"}
+    ]
+    return "".join(_digest(path) for path in sources)
 
 
 def _digest(path: Path) -> str:
