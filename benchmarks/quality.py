@@ -85,7 +85,7 @@ def _evaluated(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
         answers = work.answers(indexed.index_version)
         task = progress.add_task(f"{dataset.name}: asking", total=len(dataset.queries) * len(RUNS))
         runner.ask_all(work, answers, 1, lambda count: progress.advance(task, count))
-    return figures.judged(figures.as_runs(runner.collect(answers), dataset), dataset), work.guard()
+    return figures.judged(figures.as_runs(runner.collect(work, answers), dataset), dataset), work.guard()
 
 
 def _over(by_run: ByRun, other: str) -> measures.Difference:

@@ -40,7 +40,13 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     limit: Annotated[int, Meta(ge=1, le=50, description="hits at most")] = 10
     collections: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=100)] | None = None
     filter: Filter | None = None
-    fusion: Annotated[str, Meta(max_length=200, description="a strategy by name: rrf(k=60)")] | None = None
+    fusion: (
+        Annotated[
+            str,
+            Meta(max_length=200, description="a strategy by name: joint_walk(base=3, slope=10, seeds=50), rrf(k=60)"),
+        ]
+        | None
+    ) = None
     weights: dict[Source, Weight] = {}
     min_score: Annotated[float, Meta(ge=0, le=1, description="least fusion_score of a hit")] = 0.0
     timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description="milliseconds for the whole request")] = 150

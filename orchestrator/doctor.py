@@ -116,12 +116,12 @@ async def _together(service: Service) -> list[Finding]:
 
 def _guard(service: Service) -> Finding:
     """What the graph's part of an answer weighs, and whether that is still known."""
-    trust = service.guard.trust
-    if trust is None:
-        return Finding("graph trust", True, "not measured, so it counts in full: `trivium tidy` measures it")
-    saw = f"{trust.lift:.1f} times chance over {trust.passages} passages, so it counts {trust.guard:.0%}"
+    trust = service.guard.trust(service.caller.scope)
+    saw = "not known, so it counts in full"
+    if trust:
+        saw = f"{trust.lift:.1f} times chance over {trust.walks} passages, so it counts {trust.guard:.0%}"
     if service.guard_is_due():
-        return Finding("graph trust", True, f"{saw}; measured before the newest writes: `trivium tidy` does it again")
+        saw += "; not measured since the newest writes: `trivium tidy` does it"
     return Finding("graph trust", True, saw)
 
 

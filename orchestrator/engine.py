@@ -11,7 +11,7 @@ from typing import Protocol, assert_never
 import anyio
 from msgspec import UNSET
 
-from adapters import AdapterError, DocumentReader, Priors, Query, Record, Retriever
+from adapters import AdapterError, DocumentReader, Priors, Query, Record, Retriever, Scope
 from fusion import Concatenate, DocId, FusedHit, Ranking, boost, centrality
 from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 _FIRST_ROUND = 0.6
 """Of the sources' time, what the first of two rounds has at most."""
+_NAMES_SHARE = 0.3
+"""Of what is left of it then, what the question may take whether the second round is worth it."""
 
 
 class Index(Protocol):
@@ -70,7 +72,7 @@ class Engine:
         priors: Priors,
         encoding: Encoding,
         index: Index,
-        guard: Callable[[], float] = lambda: 1.0,
+        guard: Callable[[Scope], float] = lambda _: 1.0,
     ) -> None:
         self._settings = settings
         self._sources = sources
@@ -100,7 +102,7 @@ class Engine:
     async def _search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
         watch = Stopwatch()
         with watch.stage("plan"):
-            decided = plan(asked, caller, self._settings, self._encoding.dimension, self._guard())
+            decided = plan(asked, caller, self._settings, self._encoding.dimension, self._guard(caller.scope))
             request = _Request(decided, asked.timeout_ms / 1_000, self._in_flight, watch)
             generation = self._index.generation()
         with watch.stage("gather"):
@@ -138,20 +140,24 @@ class Engine:
         }
         if rounds is None:
             return await gather(roads, limit_s)
-        began = perf_counter()
+        ends = perf_counter() + limit_s
+
+        def left_s() -> float:
+            return ends - perf_counter()
+
         found = await gather(roads, limit_s * _FIRST_ROUND)
         answered = [outcome.ranking for outcome in found.values() if isinstance(outcome, Answered)]
-        if decided.may_stop and agree(answered) and not await self._names(request):
+        if decided.may_stop and agree(answered) and not await self._names(request, left_s() * _NAMES_SHARE):
             return found
         query = replace(decided.query, near=rounds.start(answered, decided.weights))
         road: dict[str, Road] = {rounds.follows: self._road(rounds.follows, request, query)}
-        found |= await gather(road, limit_s - (perf_counter() - began))
+        found |= await gather(road, left_s())
         return {source: found[source] for source in decided.sources}
 
-    async def _names(self, request: _Request) -> bool:
+    async def _names(self, request: _Request, timeout_s: float) -> bool:
         """Whether the query names anything. Who cannot say is asked for more: then the answer says what is wrong."""
         try:
-            with anyio.fail_after(request.left_s()):
+            with anyio.fail_after(timeout_s):
                 return await self._priors.names(request.plan.query)
         except (TimeoutError, AdapterError):
             return True

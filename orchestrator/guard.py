@@ -7,6 +7,7 @@ real relationships finds them several times as often as chance would; one whose 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -22,7 +23,9 @@ from adapters.port import Query
 TRUST = "graph-trust.json"
 """Its file in the data folder."""
 
+_SAMPLED = 1_000
 _PASSAGES = 200
+"""Documents drawn from all scopes together, and of those taken for one scope."""
 _NEAR = 100
 """Nearest documents by vector that count as found, at most: fewer where there are few documents."""
 _SEEDS_SHARE = 10
@@ -32,14 +35,17 @@ _CHARACTERS = 400
 """Of a passage, as a query: some windows of the model's time are saved, and queries are short."""
 _LEAST = 50
 """Documents of a scope: with fewer, near and far cannot be told apart."""
+_LEAST_WALKS = 20
+"""Walks that found anything: with fewer, nothing is known of the graph, and nothing held against it."""
 
 
 class Trust(msgspec.Struct, frozen=True):
-    """What was measured: ``lift`` is how many times more often than chance, the median of ``passages``."""
+    """What was measured in one scope: ``lift`` is how many times more often than chance, the median of ``walks``."""
 
+    tenant: str
+    environment: str
     lift: float
-    passages: int
-    generation: int
+    walks: int
 
     @property
     def guard(self) -> float:
@@ -47,18 +53,33 @@ class Trust(msgspec.Struct, frozen=True):
         return min(max(self.lift - 2.0, 0.0), 1.0)
 
 
+class _Measured(msgspec.Struct, frozen=True):
+    generation: int
+    scopes: list[Trust]
+
+
 class Guard:
-    """The trust at ``path``, where it was measured, followed as it is measured again."""
+    """The trust at ``path``, where it was measured, followed as it is measured again.
+
+    By scope: what one tenant writes must not move another's answers.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stamp: tuple[int, int] | None = None
-        self.trust: Trust | None = None
+        self._trust: dict[Scope, Trust] = {}
+        self.generation = -1
+        """Of the index, when it was measured; -1 if it never was."""
         self.refresh()
 
-    def value(self) -> float:
-        """The weight of the graph where a request names none; 1 where nothing was measured."""
-        return 1.0 if self.trust is None else self.trust.guard
+    def trust(self, scope: Scope) -> Trust | None:
+        """What is known of a scope."""
+        return self._trust.get(scope)
+
+    def value(self, scope: Scope) -> float:
+        """The weight of the graph where a request names none; 1 where nothing is known."""
+        known = self.trust(scope)
+        return 1.0 if known is None else known.guard
 
     def refresh(self) -> None:
         """Read the file if it is another one than the last time.
@@ -69,10 +90,11 @@ class Guard:
         if stamp is None or stamp == self._stamp:
             return
         try:
-            self.trust = msgspec.json.decode(self._path.read_bytes(), type=Trust)
+            measured = msgspec.json.decode(self._path.read_bytes(), type=_Measured)
         except msgspec.DecodeError as error:
             raise Unavailable(f"{self._path} is damaged, remove it: {error}") from error
-        self._stamp = stamp
+        self._trust = {Scope(each.tenant, each.environment): each for each in measured.scopes}
+        self.generation, self._stamp = measured.generation, stamp
 
     async def measure(
         self,
@@ -82,27 +104,38 @@ class Guard:
         graph: Retriever,
         generation: int,
     ) -> None:
-        """Measure and keep. Nothing is kept where there are too few documents to tell.
+        """Measure every scope that has enough documents among a sample, and keep it.
 
         :raises AdapterError: if a source does not answer.
         """
-        records = await documents.sample(_PASSAGES)
-        counts = {Scope(record.tenant, record.environment): 0 for record in records}
-        for scope in counts:
-            counts[scope] = sum((await documents.counts("collection", _everything(scope))).values())
-        lifts = [
-            await _lift(record, count, encoder, vectors, graph)
-            for record in records
-            if (count := counts[Scope(record.tenant, record.environment)]) >= _LEAST
-        ]
-        if lifts:
-            trust = Trust(round(median(lifts), 6), len(lifts), generation)
-            files.replace(self._path, msgspec.json.encode(trust))
-            self.refresh()
+        by_scope: dict[Scope, list[Record]] = defaultdict(list)
+        for record in await documents.sample(_SAMPLED):
+            by_scope[Scope(record.tenant, record.environment)].append(record)
+        found = []
+        for scope, records in by_scope.items():
+            count = sum((await documents.counts("collection", _everything(scope))).values())
+            if count < _LEAST:
+                continue
+            lifts = [await _lift(record, count, encoder, vectors, graph) for record in _spread(records)]
+            walked = [lift for lift in lifts if lift is not None]
+            if len(walked) >= _LEAST_WALKS:
+                found.append(Trust(scope.tenant, scope.environment, round(median(walked), 6), len(walked)))
+        files.replace(self._path, msgspec.json.encode(_Measured(generation, found)))
+        self.refresh()
 
 
-async def _lift(record: Record, count: int, encoder: QueryEncoder, vectors: Retriever, graph: Retriever) -> float:
-    """How many times more often than chance the walk from a passage's nearest finds its next nearest."""
+def _spread(records: Sequence[Record]) -> Sequence[Record]:
+    """Some of them, from all over."""
+    return records[:: max(len(records) // _PASSAGES, 1)][:_PASSAGES]
+
+
+async def _lift(
+    record: Record, count: int, encoder: QueryEncoder, vectors: Retriever, graph: Retriever
+) -> float | None:
+    """How many times more often than chance the walk from a passage's nearest finds its next nearest.
+
+    ``None`` where it finds nothing else: then the graph says nothing of the passage, neither good nor bad.
+    """
     scope, itself = Scope(record.tenant, record.environment), record.document.id
     near = min(_NEAR, count // _SEEDS_SHARE)
     everything = _everything(scope)
@@ -111,14 +144,15 @@ async def _lift(record: Record, count: int, encoder: QueryEncoder, vectors: Retr
     nearest = [id_ for id_ in found.ids if id_ != itself][:near]
     seeds = nearest[: max(near // _SEEDS_SHARE, 1)]
     walked = await graph.search(Query("", _WALKED, scope, everything, everything, near=tuple(seeds)))
-    return _share(walked.ids, walked.scores, {*seeds, itself}, set(nearest)) * (count - 1) / near
+    share = _share(walked.ids, walked.scores, {*seeds, itself}, set(nearest))
+    return None if share is None else share * (count - 1) / near
 
 
-def _share(ids: Sequence[str], scores: Sequence[float], known: set[str], wanted: set[str]) -> float:
+def _share(ids: Sequence[str], scores: Sequence[float], known: set[str], wanted: set[str]) -> float | None:
     """Of the mass that is not on what was known, the part that is on what is wanted."""
     new = {id_: score for id_, score in zip(ids, scores, strict=True) if id_ not in known}
     mass = sum(new.values())
-    return sum(score for id_, score in new.items() if id_ in wanted) / mass if mass else 0.0
+    return sum(score for id_, score in new.items() if id_ in wanted) / mass if mass else None
 
 
 def _everything(scope: Scope) -> Filter:

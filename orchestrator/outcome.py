@@ -33,3 +33,7 @@ class AllSourcesFailed(Exception):
     def __init__(self, failures: tuple[Failed, ...]) -> None:
         super().__init__("; ".join(f"{failed.source}: {failed.reason}" for failed in failures))
         self.failures = failures
+
+    def __reduce__(self) -> tuple[type[AllSourcesFailed], tuple[tuple[Failed, ...]]]:
+        """As it was made: it may come from another process."""
+        return type(self), (self.failures,)

@@ -183,5 +183,7 @@ def _file() -> str | None:
     known = {f"TRIVIUM_{name.upper()}" for name in Settings.model_fields}
     for name in dotenv_values(named):
         if name.upper() not in known:
-            raise SettingsError(f"{named}: there is no setting {name[:80]!r}")
+            # A line whose name was forgotten is a value, and may be a password.
+            shown = repr(name[:80]) if name.isidentifier() else "by one of the names in it"
+            raise SettingsError(f"{named}: there is no setting {shown}")
     return named

@@ -70,6 +70,9 @@ class CentralityFile:
         if stored.name == self.name:
             self._values = (np.frombuffer(stored.docnos, np.int64), np.frombuffer(stored.values, np.float32))
             self.generation = stored.generation
+        else:
+            self._values = (np.zeros(0, np.int64), np.zeros(0, np.float32))
+            self.generation = 0
 
     def compute(self, graph: Graph, catalog: Catalog, generation: int) -> None:
         """Compute by name and keep; blocks, for seconds on a large graph."""

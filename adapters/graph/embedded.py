@@ -41,7 +41,10 @@ class EmbeddedGraph:
     async def names(self, query: Query) -> bool:
         """See :class:`adapters.port.Priors`."""
         snapshot = self._library.current()
-        return bool(snapshot.catalog.count and _linked(snapshot.index(self._part), query).seeds)
+        if not snapshot.catalog.count:
+            return False
+        graph = snapshot.index(self._part)
+        return bool(_linked(graph, query, _visible(graph, snapshot.catalog, query)).seeds)
 
     async def search(self, query: Query) -> Ranking:
         """Documents near the names in the query and near ``query.near``; the score is the walk's probability.
@@ -53,9 +56,10 @@ class EmbeddedGraph:
         if not catalog.count:
             return Ranking("graph", (), ())
         graph = snapshot.index(self._part)
-        linked = _linked(graph, query)
+        visible = _visible(graph, catalog, query)
+        linked = _linked(graph, query, visible)
         seeds, share = start(linked, _nodes(graph, catalog, query))
-        nodes, mass = self._walk(graph.adjacency, seeds, share, _visible(graph, catalog, query))
+        nodes, mass = self._walk(graph.adjacency, seeds, share, visible)
         documents = nodes < len(graph.positions)
         positions, mass = graph.positions[nodes[documents]], mass[documents]
         wanted = catalog.mask(query.filter)
@@ -69,12 +73,16 @@ class EmbeddedGraph:
         )
 
 
-def _linked(graph: Graph, query: Query) -> Linked:
+def _linked(graph: Graph, query: Query, visible: npt.NDArray[np.bool_] | None) -> Linked:
+    """The names in the query, as far as a document that the caller may know of mentions them."""
     known = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
-    offsets = graph.adjacency.offsets
-    return link(
-        query.text, known.nodes, lambda node: int(offsets[node + 1] - offsets[node]), known.frequency, known.documents
-    )
+    offsets, targets = graph.adjacency.offsets, graph.adjacency.targets
+
+    def degree(node: int) -> int:
+        start, end = int(offsets[node]), int(offsets[node + 1])
+        return end - start if visible is None else int(visible[targets[start:end]].sum())
+
+    return link(query.text, known.nodes, degree, known.frequency, known.documents)
 
 
 def _nodes(graph: Graph, catalog: Catalog, query: Query) -> list[int]:

@@ -17,10 +17,10 @@ _LONGEST = 256
 """Words of a query that are read."""
 _COMMON_SHARE = 0.02
 _COMMON_LEAST = 3
+"""A single word that is in more than 2 % of the passages (and in more than 3) is not looked up as a name."""
 _NAMED_SHARE = 0.2
 """A single word is a name where a fifth of the passages that hold it mention it as one: not where a heading, or the
 start of a sentence, once gave it a capital."""
-"""A single word that is in more than 2 % of the passages (and in more than 3) is not looked up as a name."""
 _NAMES_LEAST, _NAMES_MORE = 0.15, 0.7
 """Of the mass of a walk's start, what names get that carry nothing of the query, and what more if they carry it all."""
 
@@ -46,7 +46,8 @@ def link(
     the rarest says most.
 
     :param nodes: by name in normal form.
-    :param degree: by node, how many passages mention the name.
+    :param degree: by node, how many passages mention the name, of those that may be known of: a name that none of
+        these mention is no name.
     :param frequency: by word, how many passages hold it.
     """
     tokens = words(query)[:_LONGEST]
@@ -58,13 +59,14 @@ def link(
     found = [(-length, start, nodes[name]) for name, start, length in _spans(tokens) if name in nodes]
     for negative_length, start, node in sorted(found):
         span = slice(start, start - negative_length)
-        if not all(free[span]):
+        if not all(free[span]) or not degree(node):
             continue
         if negative_length == -1:
             word = tokens[start]
             if not _telling(word, frequency, common) or degree(node) < _NAMED_SHARE * frequency.get(word, 0):
                 continue
-        mass = sum(idf[span])
+        if (mass := sum(idf[span])) <= 0:
+            continue
         seeds[node] = seeds.get(node, 0.0) + mass**3
         free[span] = [False] * -negative_length
         covered += mass

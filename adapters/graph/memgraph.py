@@ -86,11 +86,18 @@ class MemgraphGraph:
         spans, tokens = lookups(query.text)
         names = {self._key(query.scope, "name", name): name for name in spans}
         wanted = {self._key(query.scope, "word", word): word for word in tokens}
-        asked = {"scope": self._key(query.scope, "scope"), "names": list(names), "words": list(wanted)}
         if not names:
             return Linked({}, 0.0), []
+        text, parameters = filtered("candidates", {"access": query.access})
+        asked = {
+            "scope": self._key(query.scope, "scope"),
+            "names": list(names),
+            "words": list(wanted),
+            "fanout": self._walk.seed_fanout,
+        }
+        rows = await self._bolt.read(text, asked | parameters)
         try:
-            row = (await self._bolt.read(statement("candidates"), asked))[0]
+            row = rows[0]
             keys = [key for key, _ in row["names"] if key is not None]
             degrees = [degree for key, degree in row["names"] if key is not None]
             nodes = {names[key]: number for number, key in enumerate(keys)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 import msgspec
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from adapters import Unavailable
@@ -23,6 +25,7 @@ from orchestrator.wiring import opened
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.evaluate import Evaluation
+    from orchestrator.evaluation.trec import Run
     from orchestrator.evaluation.work import Answers, Work
 
 _CERTAIN = 0.05
@@ -31,6 +34,10 @@ Folder = Annotated[Path, typer.Argument(help="a BEIR folder with judged queries,
 
 class NotAShard(ValueError):
     """``--shard`` is not of the form ``k/n``."""
+
+
+class NameTaken(ValueError):
+    """A run file has the name of another run."""
 
 
 def evaluate(
@@ -47,11 +54,11 @@ def evaluate(
     with _told():
         from orchestrator.evaluation import evaluate as figures  # noqa: PLC0415
         from orchestrator.evaluation import report as report_  # noqa: PLC0415  # plots: half a second
-        from orchestrator.evaluation import runner, runs, trec  # noqa: PLC0415
+        from orchestrator.evaluation import runner, runs  # noqa: PLC0415
 
         part = None if shard is None else _part(shard)
         dataset = read(folder)
-        given = {path.stem: trec.read_run(path) for path in (*(run or ()), *((against,) if against else ()))}
+        given = _named([*(run or ()), *((against,) if against else ())], set(runs.RUNS))
         work, documents, answers = _prepared(dataset)
         total = len(dataset.queries) * len(runs.RUNS)
         if part is not None:
@@ -60,20 +67,20 @@ def evaluate(
             return
         with bar(err, "asking", "queries", total) as advance:
             runner.ask_all(work, answers, workers, advance)
-        found = runner.collect(answers)
+        found = runner.collect(work, answers)
         ranked = figures.as_runs(found, dataset)
-        if export:
-            figures.export(export, ranked, dataset)
         by_run = figures.judged({**ranked, **given}, dataset)
         measured = figures.evaluate(
             dataset, by_run, figures.asked(found), documents, work.guard(), against.stem if against else None
         )
+        if as_json:
+            sys.stdout.write(msgspec.json.encode(measured).decode() + "\n")
+        else:
+            _show(measured)
+        if export:
+            figures.export(export, ranked, dataset)
         if report:
             report_.write(report, measured, dataset, by_run, found)
-    if as_json:
-        sys.stdout.write(msgspec.json.encode(measured).decode() + "\n")
-        return
-    _show(measured)
 
 
 def tune(
@@ -88,6 +95,8 @@ def tune(
         from orchestrator.evaluation import tune as tuning  # noqa: PLC0415  # measures: a second
 
         dataset = read(folder)
+        if not output.parent.is_dir():
+            raise NotADirectoryError(f"{output.parent} is no folder that {output.name} could be written to")
         work, _, _ = _prepared(dataset)
 
         async def search() -> tuning.Tuned:
@@ -131,6 +140,18 @@ def _prepared(dataset: Dataset) -> tuple[Work, int, Answers]:
     return work, indexed.documents, work.answers(indexed.index_version)
 
 
+def _named(paths: list[Path], taken: set[str]) -> dict[str, Run]:
+    """Run files by their name, which no other run may have."""
+    from orchestrator.evaluation.trec import read_run  # noqa: PLC0415
+
+    given: dict[str, Run] = {}
+    for path in paths:
+        if path.stem in taken | given.keys():
+            raise NameTaken(f"{path}: there is a run {path.stem!r} already, give the file another name")
+        given[path.stem] = read_run(path)
+    return given
+
+
 def _part(written: str) -> tuple[int, int]:
     """``k/n`` as the shard, from 0, and how many there are."""
     match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", written)
@@ -142,10 +163,10 @@ def _part(written: str) -> tuple[int, int]:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    from orchestrator.evaluation.runner import Degraded  # noqa: PLC0415
+    from orchestrator.evaluation.runner import NotWhole  # noqa: PLC0415
 
     try:
-        with told(wrong_use=(BadDataset, NotAShard), not_well=(Degraded,)):
+        with told(wrong_use=(BadDataset, NotAShard, NameTaken), not_well=(NotWhole, BrokenExecutor)):
             yield
     except ImportError as error:
         with told():
@@ -154,14 +175,14 @@ def _told() -> Iterator[None]:
 
 def _show(measured: Evaluation) -> None:
     """The figures as tables."""
-    title = f"[bold]{measured.dataset}[/bold]: {measured.queries} queries, {measured.documents} documents"
+    title = f"[bold]{escape(measured.dataset)}[/bold]: {measured.queries} queries, {measured.documents} documents"
     table = Table(title=title, title_justify="left")
     table.add_column("run", no_wrap=True)
     for name in (*next(iter(measured.runs.values())), "asked"):
         table.add_column(name, justify="right", no_wrap=True)
     for run, values in measured.runs.items():
         count = f"{measured.asked[run]:.2f}" if run in measured.asked else "-"
-        table.add_row(run, *(f"{value:.4f}" for value in values.values()), count)
+        table.add_row(escape(run), *(f"{value:.4f}" for value in values.values()), count)
     out.print(table)
     differences = Table(title="differences in nDCG@10, paired", title_justify="left")
     differences.add_column("run - against", no_wrap=True)
@@ -170,7 +191,7 @@ def _show(measured: Evaluation) -> None:
     for each in measured.comparisons:
         relative = "" if each.relative is None else f" ({each.relative:+.1%})"
         differences.add_row(
-            f"{each.run} - {each.against}",
+            escape(f"{each.run} - {each.against}"),
             f"{each.difference:+.4f}{relative}",
             f"{each.interval[0]:+.4f} {each.interval[1]:+.4f}",
             f"{each.p:.4f}{'*' if each.p < _CERTAIN else ' '}",
@@ -178,4 +199,4 @@ def _show(measured: Evaluation) -> None:
             str(each.losses),
         )
     out.print(differences)
-    out.print("[dim]* under .05 by a paired randomisation test, two-sided[/dim]")
+    out.print("[dim]* under .05 by a paired randomisation test, two-sided, each by itself[/dim]")

@@ -1,4 +1,4 @@
-"""Judged queries, as BEIR lays them out: ``queries.jsonl`` beside ``qrels/test.tsv`` or ``qrels.tsv``."""
+"""Judged queries: ``queries.jsonl`` beside ``qrels/test.tsv`` or ``qrels.tsv``, as BEIR has them, or ``qrels.trec``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import msgspec
 from orchestrator.complaint import complaint
 from orchestrator.indexing import beir
 
-_JUDGMENTS = ("qrels/test.tsv", "qrels.tsv")
-_COLUMNS = 3
+_JUDGMENTS = ("qrels/test.tsv", "qrels.tsv", "qrels.trec")
 
 Judgments = Mapping[str, Mapping[str, int]]
 """By query, by document: how relevant it is; 0 and less is not at all."""
@@ -49,45 +48,55 @@ def read(folder: Path) -> Dataset:
     if not beir.is_folder(folder):
         raise BadDataset(f"{folder} is no BEIR data set: it has no corpus.jsonl")
     judgments = _judgments(folder)
-    texts = dict(_queries(folder / "queries.jsonl"))
+    if not judgments:
+        raise BadDataset(f"{folder} has no judgments: there is nothing to measure")
+    texts: dict[str, str] = {}
+    for number, query in _queries(folder / "queries.jsonl"):
+        if query.id in texts or not query.text.strip():
+            wrong = "stands there twice" if query.id in texts else "has no text"
+            raise BadDataset(f"{folder / 'queries.jsonl'}, line {number}: the query {query.id!r} {wrong}")
+        texts[query.id] = query.text
     if without := [id_ for id_ in judgments if id_ not in texts]:
         raise BadDataset(f"{folder / 'queries.jsonl'} has no query {without[0]!r}, which is judged")
     return Dataset(folder, {id_: text for id_, text in texts.items() if id_ in judgments}, judgments)
 
 
-def _queries(path: Path) -> Iterator[tuple[str, str]]:
+def _queries(path: Path) -> Iterator[tuple[int, _Query]]:
     decoder = msgspec.json.Decoder(_Query)
     for number, line in _lines(path):
         try:
             query = decoder.decode(line)
         except msgspec.DecodeError as error:
             raise BadDataset(f"{path}, line {number}: {complaint(error)}") from error
-        yield query.id, query.text
+        yield number, query
 
 
 def _judgments(folder: Path) -> dict[str, dict[str, int]]:
     path = next((folder / name for name in _JUDGMENTS if (folder / name).is_file()), None)
     if path is None:
-        raise BadDataset(f"{folder} has no judgments: neither {' nor '.join(_JUDGMENTS)}")
+        raise BadDataset(f"{folder} has no judgments: none of {', '.join(_JUDGMENTS)}")
     found: dict[str, dict[str, int]] = {}
     for number, line in _lines(path):
-        columns = line.split("\t")
+        trec = path.suffix == ".trec"
+        columns = line.split() if trec else line.split("\t")
         if number == 1 and columns[-1] == "score":
             continue
         try:
-            query, document, score = columns
+            query, document, score = (columns[0], *columns[2:]) if trec else columns
             found.setdefault(query, {})[document] = int(score)
         except ValueError as error:
-            wanted = f"{_COLUMNS} columns with tabs between them, the last a whole number"
-            raise BadDataset(f"{path}, line {number}: {line[:80]!r} is not {wanted}") from error
+            wanted = "`query 0 document relevance`" if trec else "3 columns with tabs between them"
+            raise BadDataset(
+                f"{path}, line {number}: {line[:80]!r} is not {wanted}, the last a whole number"
+            ) from error
     return found
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
-                if stripped := line.rstrip("\r\n"):
-                    yield number, stripped
+                if line.strip():
+                    yield number, line.rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadDataset(f"{path} cannot be read: {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -38,11 +38,20 @@ class Evaluation(Struct, frozen=True):
 
 
 def as_runs(answers: Mapping[str, Mapping[str, Answer]], dataset: Dataset) -> dict[str, Run]:
-    """Answers as TREC has them, in the order of the queries."""
+    """Answers as TREC has them, in the order of the queries.
+
+    A score is the number of hits from there on: measures sort by it again, in 32 bits and by their own rule for ties,
+    and would judge another order than the engine's where its scores are equal, or nearly.
+    """
     return {
-        name: {id_: [(hit.id, hit.score) for hit in given[id_].hits] for id_ in dataset.queries if id_ in given}
+        name: {id_: places([hit.id for hit in given[id_].hits]) for id_ in dataset.queries}
         for name, given in answers.items()
     }
+
+
+def places(ids: Sequence[str]) -> list[tuple[str, float]]:
+    """Documents in their order, as a run: scores fall by 1 to 1."""
+    return [(id_, float(len(ids) - place)) for place, id_ in enumerate(ids)]
 
 
 def judged(runs: Mapping[str, Run], dataset: Dataset) -> ByRun:

@@ -123,7 +123,7 @@ def _runs_plot(evaluation: Evaluation) -> Markup:
         value = evaluation.runs[name][MAIN]
         axes.plot([low, high], [place, place], color=_INK, linewidth=1)
         axes.plot([value], [place], "o", color=_GAIN if name == OURS else _INK)
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(f"{MAIN}, mean and 95 % interval")
     axes.grid(axis="x", alpha=0.3)
@@ -138,7 +138,7 @@ def _queries_plot(differences: Sequence[float], baseline: str) -> Markup:
     axes.bar(range(len(differences)), differences, color=colours, width=1.0)
     axes.axhline(0, color=_INK, linewidth=0.8)
     axes.set_xlabel("queries, the best gain first")
-    axes.set_ylabel(f"{MAIN} over {baseline}")
+    axes.set_ylabel(f"{MAIN} over {baseline}", parse_math=False)
     return _svg(figure)
 
 

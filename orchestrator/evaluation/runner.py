@@ -14,14 +14,16 @@ from queue import Queue
 import anyio
 import msgspec
 
+from adapters import files
 from orchestrator.contract import SearchResponse
 from orchestrator.evaluation.runs import RUNS, request
 from orchestrator.evaluation.work import Answer, Answers, Ranked, Work
+from orchestrator.plan import BadRequest
 from orchestrator.wiring import Service, opened
 
 
-class Degraded(Exception):
-    """An answer that is not whole must not be measured: the message names the query and what was missing."""
+class NotWhole(Exception):
+    """What is not whole must not be measured: the message names the query and what was missing."""
 
 
 async def ask_shard(work: Work, answers: Answers, shard: int, shards: int, advance: Callable[[int], None]) -> None:
@@ -29,28 +31,29 @@ async def ask_shard(work: Work, answers: Answers, shard: int, shards: int, advan
 
     One query at a time: what a query gets must not depend on what else is asked.
 
-    :raises Degraded: if a source did not do its part.
+    :raises NotWhole: if a source did not do its part.
     """
-    done = {(answer.run, answer.query) for answer in answers.read()}
-    mine = list(work.dataset.queries.items())[shard::shards]
-    due = [(run, id_, text) for id_, text in mine for run in RUNS if (run, id_) not in done]
-    advance(len(mine) * len(RUNS) - len(due))
-    if not due:
-        return
     path = answers.shard(shard, shards)
-    _end_line(path)
-    async with opened(work.settings) as service:
-        with path.open("ab", buffering=0) as file:
-            for run, id_, text in due:
-                answered = await _ask(service, run, id_, text)
-                file.write(msgspec.json.encode(answered) + b"\n")
-                advance(1)
+    with files.exclusive(path.with_suffix(".lock")):  # who asks the same shard at the same time finds it done
+        done = {(answer.run, answer.query) for answer in answers.read()}
+        mine = list(work.dataset.queries.items())[shard::shards]
+        due = [(run, id_, text) for id_, text in mine for run in RUNS if (run, id_) not in done]
+        advance(len(mine) * len(RUNS) - len(due))
+        if not due:
+            return
+        _end_line(path)
+        async with opened(work.settings) as service:
+            with path.open("ab", buffering=0) as file:
+                for run, id_, text in due:
+                    answered = await _ask(service, run, id_, text)
+                    file.write(msgspec.json.encode(answered) + b"\n")
+                    advance(1)
 
 
 def ask_all(work: Work, answers: Answers, workers: int, advance: Callable[[int], None]) -> None:
     """All shards, each in a process of its own if there are several.
 
-    :raises Degraded: as :func:`ask_shard`.
+    :raises NotWhole: as :func:`ask_shard`.
     """
     if workers == 1:
         anyio.run(ask_shard, work, answers, 0, 1, advance)
@@ -71,13 +74,29 @@ def ask_all(work: Work, answers: Answers, workers: int, advance: Callable[[int],
             ended.result()
 
 
-def collect(answers: Answers) -> Mapping[str, dict[str, Answer]]:
-    """By run, by query."""
+def collect(work: Work, answers: Answers) -> Mapping[str, dict[str, Answer]]:
+    """By run, by query.
+
+    :raises NotWhole: if an answer is missing.
+    """
     found: dict[str, dict[str, Answer]] = {run: {} for run in RUNS}
     for answer in answers.read():
         if answer.run in found:
             found[answer.run][answer.query] = answer
+    for run, given in found.items():
+        if missing := work.dataset.queries.keys() - given.keys():
+            raise NotWhole(f"{run}: no answer to query {min(missing)!r}: evaluate again, it goes on where it stopped")
     return found
+
+
+def whole(answer: SearchResponse, what: str) -> SearchResponse:
+    """The answer, if every source did its part.
+
+    :raises NotWhole: if one did not.
+    """
+    for missing in answer.degraded:
+        raise NotWhole(f"{what}: {missing.source} did not do its part: {missing.reason}")
+    return answer
 
 
 def _shard(work: Work, answers: Answers, shard: int, shards: int, progress: Queue[int]) -> None:
@@ -89,9 +108,11 @@ def _shard(work: Work, answers: Answers, shard: int, shards: int, progress: Queu
 
 
 async def _ask(service: Service, run: str, id_: str, text: str) -> Answer:
-    answer = await service.engine.search(request(text, RUNS[run]), service.caller, f"{run}:{id_}")
-    for missing in answer.degraded:
-        raise Degraded(f"{run}, query {id_!r}: {missing.source} did not do its part: {missing.reason}")
+    try:
+        answer = await service.engine.search(request(text, RUNS[run]), service.caller, f"{run}:{id_}")
+    except BadRequest as error:
+        raise NotWhole(f"{run}, query {id_!r}: {error}") from error
+    whole(answer, f"{run}, query {id_!r}")
     return Answer(run, id_, [_ranked(answer, place) for place in range(len(answer.hits))], answer.route.sources)
 
 

@@ -6,6 +6,7 @@ A run: ``query Q0 document rank score tag``. Judgments: ``query 0 document relev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 
 from orchestrator.evaluation.dataset import BadDataset, Judgments
@@ -23,22 +24,29 @@ def read_run(path: Path) -> Run:
     """
     found: dict[str, dict[str, float]] = {}
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadDataset(f"{path} cannot be read: {error}") from error
     for number, line in enumerate(lines, start=1):
-        columns = line.split()
+        if not line.strip():
+            continue
         try:
-            query, _, document, _, score, _ = columns
-            found.setdefault(query, {})[document] = float(score)
+            query, _, document, _, written, _ = line.split()
+            found.setdefault(query, {})[document] = _finite(written)
         except ValueError as error:
             wanted = f"{_COLUMNS} columns: query Q0 document rank score tag"
             raise BadDataset(f"{path}, line {number}: {line[:80]!r} is not {wanted}") from error
     return {query: sorted(hits.items(), key=lambda hit: -hit[1]) for query, hits in found.items()}
 
 
+def _finite(written: str) -> float:
+    if not isfinite(score := float(written)):
+        raise ValueError(f"{written} is no score")
+    return score
+
+
 def write_run(path: Path, run: Run, tag: str) -> None:
-    """Write a run file; scores as they are, to the last digit.
+    """Write a run file.
 
     :raises BadDataset: if an id has white space in it, which the format has no way to say.
     """

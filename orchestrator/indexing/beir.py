@@ -7,8 +7,9 @@ Thakur et al.: "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Info
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -71,7 +72,7 @@ def read(folder: Path) -> Iterator[Good | Bad]:
     has_mentions = (folder / "mentions.jsonl").is_file()
     decoder = msgspec.json.Decoder(_Passage)
     with (folder / "corpus.jsonl").open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(_unmarked(lines), start=1):
             if not line.strip():
                 continue
             try:
@@ -92,12 +93,18 @@ def read(folder: Path) -> Iterator[Good | Bad]:
                 yield Bad(number, str(error))
 
 
+def _unmarked(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without the byte-order mark that some editors put before the first."""
+    for number, line in enumerate(lines):
+        yield line if number else line.removeprefix(BOM_UTF8)
+
+
 def _rows(path: Path, kind: type[T], bad: list[Bad]) -> Iterator[T]:
     if not path.is_file():
         return
     decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(_unmarked(lines), start=1):
             if line.strip():
                 try:
                     yield decoder.decode(line)

@@ -114,7 +114,7 @@ class Service:
 
     def guard_is_due(self) -> bool:
         """Whether anything was written since the graph was measured."""
-        return self.guard.trust is None or self.guard.trust.generation < self.index.generation()
+        return self.guard.generation < self.index.generation()
 
     async def tidy(self, progress: Callable[[str], None]) -> None:
         """What is worth doing after a bulk of writes: one segment, priors and a query table that know the corpus."""

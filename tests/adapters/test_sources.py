@@ -242,3 +242,17 @@ async def test_a_graph_says_whether_a_query_names_anything_and_how_much_of_it(st
     ranking = await stand.source.search(named)
     assert ranking.ids == ("a",)
     assert 0.0 < ranking.coverage < 1.0
+
+
+@pytest.mark.parametrize("stand", GRAPHS, indirect=True)
+async def test_a_name_that_only_the_unseen_mention_is_unknown(stand: Stand) -> None:
+    """Whether a restricted document mentions a name must show nowhere: not in coverage, not in being asked."""
+    await stand.write(
+        [entry("a", "seen", entities=("Sirius",)), star("b", entities=("Zorblax Prime",), sensitivity="restricted")]
+    )
+    hidden = replace(query("zorblax prime"), near=("a",))
+    assert not await stand.source.names(hidden)  # type: ignore[attr-defined]
+    ranking = await stand.source.search(hidden)
+    assert (ranking.ids, ranking.coverage) == (("a",), 0.0)
+    cleared = normal(access(SCOPE, "restricted"))
+    assert await stand.source.names(replace(hidden, access=cleared, filter=cleared))  # type: ignore[attr-defined]

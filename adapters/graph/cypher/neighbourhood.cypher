@@ -31,5 +31,7 @@ WITH d, n, n.degree > 1 OR n.key IN $names AS told
 WITH d, collect(CASE WHEN told THEN [n.key, n.degree] END) AS mentions, sum(CASE WHEN told = false THEN 1 ELSE 0 END) AS alone
 OPTIONAL MATCH (d)-[l:LINKS]-(t:Document)
 WHERE t.present
+WITH d, mentions, alone, t, l
+ORDER BY l.weight DESC, t.id
 WITH d, mentions, alone, collect([t.key, l.weight]) AS links
 RETURN d.key AS key, d.id AS id, {wanted:d} AS wanted, mentions, alone, links[..$hub] AS links

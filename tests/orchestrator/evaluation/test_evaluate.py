@@ -127,6 +127,39 @@ def test_runs_of_others_are_judged_beside_ours_or_compared_with(folder: Path, tm
     assert all(each["difference"] <= 0 for each in against)
 
 
+def test_a_run_file_may_not_take_the_name_of_a_run(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "hybrid.trec").write_text("q Q0 d 1 1.0 tag\n")
+    code, _, err = run("evaluate", folder, "--against", tmp_path / "hybrid.trec")
+    assert code == 2
+    assert "there is a run 'hybrid' already" in err
+
+
+def test_marks_of_editors_and_trec_judgments_are_read(folder: Path, tmp_path: Path) -> None:
+    rows = [line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines()[1:]]
+    for name in ("corpus.jsonl", "queries.jsonl", "edges.jsonl"):
+        (tmp_path / name).write_text("\ufeff" + (folder / name).read_text().replace("\n", "\r\n") + " \n")
+    (tmp_path / "qrels.trec").write_text("".join(f"{query} 0 {document} {score}\n" for query, document, score in rows))
+    marked, plain = evaluated(tmp_path), evaluated(folder)
+    assert marked["documents"] == 40
+    assert marked["runs"] == plain["runs"]
+
+
+def test_whose_documents_the_service_shows_changes_no_figure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = evaluated(folder)
+    monkeypatch.setenv("TRIVIUM_TENANT", "other")
+    monkeypatch.setenv("TRIVIUM_OPEN_CLEARANCE", "public")
+    monkeypatch.setenv("TRIVIUM_DEFAULT_COLLECTIONS", "memory")
+    assert evaluated(folder) == first
+
+
+def test_another_measure_of_centrality_is_computed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = evaluated(folder)["runs"]["hybrid/centrality"]
+    monkeypatch.setenv("TRIVIUM_CENTRALITY", "degree")
+    monkeypatch.setenv("TRIVIUM_CENTRALITY_WEIGHT", "0.5")
+    again = evaluated(folder)["runs"]
+    assert again["hybrid/centrality"] != again["hybrid"] or first != again["hybrid/centrality"]
+
+
 def test_the_report_is_one_file_that_loads_nothing(folder: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     evaluated(folder, "--report", report)
@@ -149,12 +182,19 @@ def test_people_get_a_table(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"qrels.tsv": None}, "has no judgments: neither qrels/test.tsv nor qrels.tsv"),
+        ({"qrels.tsv": None}, "has no judgments: none of qrels/test.tsv, qrels.tsv, qrels.trec"),
         ({"corpus.jsonl": None}, "is no BEIR data set: it has no corpus.jsonl"),
         ({"queries.jsonl": None}, "queries.jsonl cannot be read"),
         ({"queries.jsonl": "{}"}, "queries.jsonl, line 1: "),
         ({"qrels.tsv": "a b c"}, "qrels.tsv, line 1: 'a b c' is not 3 columns with tabs"),
         ({"qrels.tsv": "nobody\td\t1"}, "has no query 'nobody', which is judged"),
+        ({"qrels.tsv": "query-id\tcorpus-id\tscore\n"}, "has no judgments: there is nothing to measure"),
+        ({"queries.jsonl": '{"_id":"q","text":" "}'}, "line 1: the query 'q' has no text"),
+        (
+            {"queries.jsonl": '{"_id":"q","text":"a"}\n\n{"_id":"q","text":"b"}'},
+            "line 3: the query 'q' stands there twice",
+        ),
+        ({"corpus.jsonl": "?"}, "has no document that can be indexed"),
     ],
 )
 def test_a_data_set_that_cannot_be_read_is_told(

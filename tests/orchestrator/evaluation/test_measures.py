@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from math import log2
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from orchestrator.evaluation import measures, trec
 from orchestrator.evaluation.dataset import BadDataset
+from orchestrator.outcome import AllSourcesFailed, Failed
 
 JUDGED = {"q": {"a": 2, "b": 1, "c": 0}, "r": {"x": 1}}
 RUN = {"q": [("c", 3.0), ("a", 2.0), ("z", 1.5), ("b", 1.0)]}
@@ -52,6 +54,19 @@ def test_a_run_survives_its_file(tmp_path: Path) -> None:
     trec.write_run(tmp_path / "run", RUN, "tag")
     assert trec.read_run(tmp_path / "run") == RUN
     assert (tmp_path / "run").read_text().splitlines()[1] == "q Q0 a 2 2.0 tag"
+
+
+@pytest.mark.parametrize("line", ["q Q0 d 1 nan t", "q Q0 d 1 inf t", "q Q0 d 1 t"])
+def test_a_score_that_is_none_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "run").write_text(f"\n{line}\n")
+    with pytest.raises(BadDataset, match=f"line 2: '{line}' is not 6 columns"):
+        trec.read_run(tmp_path / "run")
+
+
+def test_what_failed_survives_the_way_from_another_process() -> None:
+    failed = AllSourcesFailed((Failed("graph", "away", 1.5),))
+    again = pickle.loads(pickle.dumps(failed))  # noqa: S301  # made here
+    assert (str(again), again.failures) == (str(failed), failed.failures)
 
 
 @pytest.mark.parametrize("id_", ["two words", "", " a", "tab\tbed"])
