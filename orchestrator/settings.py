@@ -62,6 +62,12 @@ class Settings(BaseSettings):
         2_000, ge=100, le=600_000, description="milliseconds between two tries to deliver what waits in the journal"
     )
     embedder: Literal["minilm://"] = Field("minilm://", description="encoder of documents and queries")
+    extractor: str = Field(
+        "rules://",
+        pattern=r"^(rules://|none://|python://(\w+\.)*\w+:\w+)$",
+        description="what finds names in documents that bring none: `rules://` (capitalised phrases), `none://`, or "
+        "`python://package.module:function`, from a text to a list of names",
+    )
     query_encoder: Literal["adaptive", "model", "table"] = Field(
         "adaptive",
         description="what encodes queries: the model (better), the fitted table (50 times faster), "

@@ -71,7 +71,7 @@ class Work:
     def of(cls, settings: Settings, dataset: Dataset) -> Work:
         """Another corpus, or another index's name, is another folder; apart from that the settings stay as they are."""
         parts = [_digest(dataset.folder / name) for name in _CORPUS if (dataset.folder / name).is_file()]
-        parts += [_place(name, getattr(settings, name)) for name in _PLACES]
+        parts += [settings.extractor, *(_place(name, getattr(settings, name)) for name in _PLACES)]
         key = fingerprint(settings.index_name, *parts).replace("-", "")[:_SHORT]
         folder = settings.data_dir / "evaluations" / f"{dataset.name}-{key}"
         changed = {

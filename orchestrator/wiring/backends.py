@@ -17,7 +17,7 @@ from adapters.embedded.store import LibraryStore
 from adapters.fingerprint import generation_name
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.embedded import EmbeddedGraph
-from adapters.graph.names import mentioned
+from adapters.graph.extract import extractor
 from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
 from adapters.port import CentralityJob, Server, Store
@@ -102,7 +102,7 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
     return Service(
         settings=settings,
         engine=Engine(settings, backends.sources, backends.documents, backends.priors, encoding, index, guard.value),
-        writer=IndexWriter(writer, model, mentioned),
+        writer=IndexWriter(writer, model, extractor(settings.extractor)),
         documents=backends.documents,
         reader=backends.reader,
         index=index,

@@ -1,0 +1,45 @@
+"""What finds the names in a text, for documents that bring none: rules, nothing, or a function of the user's."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from adapters.document import trimmed
+from adapters.errors import Rejected, Unavailable
+from adapters.graph.names import mentioned
+
+Extractor: TypeAlias = Callable[[str], tuple[str, ...]]
+"""A text to the names that it mentions, each once."""
+
+RULES, NONE = "rules://", "none://"
+_FUNCTION = re.compile(r"python://((?:\w+\.)*\w+):(\w+)")
+ALLOWED = f"{RULES}, {NONE} or python://package.module:function"
+
+
+def extractor(address: str) -> Extractor:
+    """The extractor at an address.
+
+    :raises Unavailable: if a function of the user's cannot be imported.
+    """
+    if address == RULES:
+        return mentioned
+    if address == NONE:
+        return lambda _: ()
+    match = _FUNCTION.fullmatch(address)
+    if match is None:
+        raise ValueError(f"{address!r} is no extractor, allowed are {ALLOWED}")
+    module, name = match.groups()
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise Unavailable(f"{address} cannot be imported: {error}") from error
+    return lambda text: _names(function(text), address)
+
+
+def _names(found: object, address: str) -> tuple[str, ...]:
+    if not isinstance(found, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in found):
+        raise Rejected(f"{address} gave {type(found).__name__}, allowed are lists, tuples and sets of texts")
+    return trimmed(sorted(found) if isinstance(found, set | frozenset) else found)
