@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from fusion.concatenate import Concatenate
 from fusion.joint import JointWalk
 from fusion.ranking import DocId, FusedHit, Ranking
 from fusion.rrf import RRF
+from fusion.scores import DistributionBased, RelativeScore, WeightedSum
 
 
 class Strategy(Protocol):
@@ -34,10 +35,13 @@ class TwoRounds(Strategy, Protocol):
         ...
 
 
-STRATEGIES: Mapping[str, type[RRF] | type[JointWalk] | type[Concatenate]] = {
+STRATEGIES: Mapping[str, Callable[..., Strategy]] = {
     "concatenate": Concatenate,
+    "dbsf": DistributionBased,
     "joint_walk": JointWalk,
+    "relative_score": RelativeScore,
     "rrf": RRF,
+    "weighted_sum": WeightedSum,
 }
 
 _WRITTEN = re.compile(r"\s*([a-z_]+)\s*(?:\(\s*(.*?)\s*\))?\s*")

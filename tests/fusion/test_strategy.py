@@ -23,7 +23,10 @@ def test_spaces_and_defaults_may_be_left_out(written: str, meant: RRF) -> None:
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        ("best", "unknown fusion strategy 'best', allowed are concatenate\\(\\), joint_walk\\(.*\\), rrf\\(k=60\\)"),
+        (
+            "best",
+            "strategy 'best', allowed are concatenate\\(\\), dbsf\\(\\), joint_walk.*, rrf\\(k=60\\), weighted",
+        ),
         ("rrf(k=0)", "k is 0, allowed are 1 to 10000"),
         ("rrf(k=x)", "'k=x' is not of the form key=integer"),
         ("rrf(z=1)", "unknown key, write rrf\\(k=60\\)"),

@@ -37,7 +37,7 @@ def test_folders_are_absolute_and_of_the_user() -> None:
         ("TRIVIUM_KEYWORD", "opensearch+http://h/index", "not an address"),
         ("TRIVIUM_INDEX_NAME", "Über", "should match pattern"),
         ("TRIVIUM_EXTRACTOR", "magic", "rules://|none://|python://"),
-        ("TRIVIUM_FUSION", "best", "allowed are concatenate\\(\\), joint_walk"),
+        ("TRIVIUM_FUSION", "best", "allowed are concatenate\\(\\), dbsf"),
         ("TRIVIUM_OPEN_CLEARANCE", "all", "TRIVIUM_OPEN_CLEARANCE is 'all': input should be 'public'"),
     ],
 )
