@@ -92,11 +92,7 @@ def evaluate(
 
 def asked(answers: Mapping[str, Mapping[str, Answer]]) -> dict[str, float]:
     """By run, how many sources a query asked, on average."""
-    return {
-        name: sum(len(answer.sources) for answer in given.values()) / len(given)
-        for name, given in answers.items()
-        if given
-    }
+    return {name: sum(len(answer.sources) for answer in given.values()) / len(given) for name, given in answers.items()}
 
 
 def export(folder: Path, runs: Mapping[str, Run], dataset: Dataset) -> None:
