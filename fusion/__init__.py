@@ -1,11 +1,14 @@
 """Pure ranking arithmetic: no I/O, no async, nothing of ours imported."""
 
-from fusion.boost import BoostedHit, boost, centrality
+from fusion.boost import Boosted, Factors, boost, centrality, importance, recency, relationship
+from fusion.collapse import Collapse, Collapsed, collapse, window
 from fusion.concatenate import Concatenate
+from fusion.fused import Contribution, Fused, FusedHit
 from fusion.joint import JointWalk
-from fusion.ranking import Contribution, DocId, FusedHit, Hit, Ranking
+from fusion.merge import merged
+from fusion.ranking import DocId, Facts, Hit, Ranking
 from fusion.rrf import RRF
-from fusion.scores import DistributionBased, RelativeScore, WeightedSum
+from fusion.scores import ScoreSum, dbsf, relative_score, weighted_sum
 from fusion.strategy import STRATEGIES, Strategy, TwoRounds, parse
 from fusion.walk import Adjacency, Walk
 
@@ -13,21 +16,33 @@ __all__ = [
     "RRF",
     "STRATEGIES",
     "Adjacency",
-    "BoostedHit",
+    "Boosted",
+    "Collapse",
+    "Collapsed",
     "Concatenate",
     "Contribution",
-    "DistributionBased",
     "DocId",
+    "Facts",
+    "Factors",
+    "Fused",
     "FusedHit",
     "Hit",
     "JointWalk",
     "Ranking",
-    "RelativeScore",
+    "ScoreSum",
     "Strategy",
     "TwoRounds",
     "Walk",
-    "WeightedSum",
     "boost",
     "centrality",
+    "collapse",
+    "dbsf",
+    "importance",
+    "merged",
     "parse",
+    "recency",
+    "relationship",
+    "relative_score",
+    "weighted_sum",
+    "window",
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fusion.ranking import Contribution, DocId, FusedHit, Ranking
+from fusion.fused import Fused
+from fusion.ranking import Ranking
+from fusion.total import in_order
 
 _PRIORITY = ("keyword", "vector", "graph")
 """Keyword first: of the three it is the one whose failures a reader can see and understand."""
@@ -21,19 +23,12 @@ class Concatenate:
     def __str__(self) -> str:
         return "concatenate()"
 
-    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
-        """Concatenate and deduplicate into at most ``limit`` hits; ``weights`` are shown but change nothing."""
-        ordered = sorted(rankings, key=_priority)
-        sources: dict[DocId, dict[str, Contribution | None]] = {}
-        for ranking in ordered:
-            for hit in ranking:
-                gave = sources.setdefault(hit.id, dict.fromkeys(r.source for r in ordered))
-                gave[ranking.source] = Contribution(hit.rank, hit.score, weights.get(ranking.source, 1.0), 0.0)
-        total = len(sources)
-        return [
-            FusedHit(id_, raw=(total - place) / total, fusion_score=(total - place) / total, sources=gave)
-            for place, (id_, gave) in enumerate(list(sources.items())[:limit])
-        ]
+    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
+        """Concatenate and deduplicate; ``weights`` are shown but change nothing."""
+        ids = tuple(dict.fromkeys(id_ for ranking in sorted(rankings, key=_priority) for id_ in ranking.ids))
+        scores = tuple([(len(ids) - place) / len(ids) for place in range(len(ids))])
+        shares = {each.source: [0.0] * len(each) for each in rankings}
+        return Fused(ids, scores, scores, tuple(in_order(rankings)), shares, weights)
 
 
 def _priority(ranking: Ranking) -> tuple[int, str]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
 
-from fusion.ranking import DocId, FusedHit, Ranking
-from fusion.total import best, in_order, sums, total
+from fusion.fused import Fused
+from fusion.ranking import DocId, Ranking
+from fusion.total import add_up, by_sum, in_order, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,14 @@ class JointWalk:
     def start(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> tuple[DocId, ...]:
         """The best documents of the text sources together, the best first."""
         ordered = in_order(rankings)
-        raw = sums(ordered, {each.source: self._shares(each, weights) for each in ordered})
-        keyword = next((each for each in ordered if each.source == "keyword"), None)
-        places = dict(zip(keyword.ids, range(len(keyword)), strict=True)) if keyword else {}
-        return tuple(best(raw, self.seeds, places))
+        sums = add_up(ordered, {each.source: self._shares(each, weights) for each in ordered})
+        return tuple(by_sum(sums, ordered)[: self.seeds])
 
-    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
-        """At most ``limit`` hits, best first; ties as in :func:`fusion.total.total`."""
+    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
+        """Fuse; ties as in :func:`fusion.total.by_sum`."""
         shares = {each.source: self._shares(each, weights) for each in rankings}
         ceiling = sum(self._most(each, weights) for each in in_order(rankings))
-        return total(rankings, shares, weights, ceiling, limit)
+        return total(rankings, shares, weights, ceiling)
 
     def _most(self, ranking: Ranking, weights: Mapping[str, float]) -> float:
         """What the first document of a ranking gets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -20,13 +20,27 @@ class Hit:
     score: float
 
 
+class Facts(Struct, frozen=True, array_like=True):
+    """What the stages after fusion need of a document: whose chunk it is, from 0; how old; how important, 0 to 10.
+
+    ``created_at`` is in seconds since the epoch.
+    """
+
+    parent: DocId | None = None
+    chunk: int | None = None
+    created_at: float | None = None
+    importance: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """One source's answer, best first, held as two columns of equal length.
+    """One source's answer, best first, held as columns of equal length.
 
     Columns and not a list of :class:`Hit`, because a query carries some 150 of them and reads few.
 
     :param coverage: in [0, 1], of what a query says, the share that the source knows by name; the graph alone says so.
+    :param facts: of the documents that have any.
+    :param ranks: from 1, where they are not simply 1, 2, 3: see :func:`fusion.merge.merged`.
     :raises ValueError: if the columns differ in length or an id stands twice.
     """
 
@@ -34,10 +48,14 @@ class Ranking:
     ids: tuple[DocId, ...]
     scores: tuple[float, ...]
     coverage: float = 0.0
+    facts: Mapping[DocId, Facts] = field(default_factory=dict)
+    ranks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.scores):
             raise ValueError(f"ranking {self.source!r} has {len(self.ids)} ids but {len(self.scores)} scores")
+        if self.ranks and len(self.ids) != len(self.ranks):
+            raise ValueError(f"ranking {self.source!r} has {len(self.ids)} ids but {len(self.ranks)} ranks")
         if len(set(self.ids)) != len(self.ids):
             raise ValueError(f"ranking {self.source!r} names a document twice")
 
@@ -45,27 +63,9 @@ class Ranking:
         return len(self.ids)
 
     def __iter__(self) -> Iterator[Hit]:
-        for rank, (id_, score) in enumerate(zip(self.ids, self.scores, strict=True), start=1):
-            yield Hit(id_, rank, score)
+        for place, (id_, score) in enumerate(zip(self.ids, self.scores, strict=True)):
+            yield Hit(id_, self.rank(place), score)
 
-
-class Contribution(Struct, frozen=True):
-    """What one source gave to one hit. ``rank`` starts at 1; ``contribution`` is in units of the raw fusion sum."""
-
-    rank: int
-    score: float
-    weight: float
-    contribution: float
-
-
-class FusedHit(Struct, frozen=True):
-    """A document with its place among all sources.
-
-    ``raw`` is the strategy's own sum; ``fusion_score`` is that in [0, 1], 1.0 being first in every source.
-    ``sources`` has a key for every source that answered, ``None`` where it did not return the document.
-    """
-
-    id: DocId
-    raw: float
-    fusion_score: float
-    sources: Mapping[str, Contribution | None]
+    def rank(self, place: int) -> int:
+        """The rank of what stands at a place, counted from 0."""
+        return self.ranks[place] if self.ranks else place + 1

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fusion.ranking import FusedHit, Ranking
+from fusion.fused import Fused
+from fusion.ranking import Ranking
 from fusion.total import in_order, total
 
 
@@ -29,12 +30,12 @@ class RRF:
     def __str__(self) -> str:
         return f"rrf(k={self.k})"
 
-    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
-        """Fuse into at most ``limit`` hits, best first; ties as in :func:`fusion.total.total`."""
+    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
+        """Fuse; ties as in :func:`fusion.total.by_sum`."""
         shares = {each.source: self._shares(each, weights) for each in rankings}
         ceiling = sum(weights.get(each.source, 1.0) for each in in_order(rankings)) / (self.k + 1)
-        return total(rankings, shares, weights, ceiling, limit)
+        return total(rankings, shares, weights, ceiling)
 
     def _shares(self, ranking: Ranking, weights: Mapping[str, float]) -> list[float]:
         weight = weights.get(ranking.source, 1.0)
-        return [weight / (self.k + rank) for rank in range(1, len(ranking) + 1)]
+        return [weight / (self.k + rank) for rank in ranking.ranks or range(1, len(ranking) + 1)]

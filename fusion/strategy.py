@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from fusion.concatenate import Concatenate
+from fusion.fused import Fused
 from fusion.joint import JointWalk
-from fusion.ranking import DocId, FusedHit, Ranking
+from fusion.ranking import DocId, Ranking
 from fusion.rrf import RRF
-from fusion.scores import DistributionBased, RelativeScore, WeightedSum
+from fusion.scores import dbsf, relative_score, weighted_sum
 
 
 class Strategy(Protocol):
     """Rankings in, one ranking out. Pure; ``str()`` of it is what :func:`parse` reads."""
 
-    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float], limit: int) -> list[FusedHit]:
-        """At most ``limit`` fused hits, best first; the order of ``rankings`` must not matter."""
+    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
+        """All documents of all rankings, best first; the order of ``rankings`` must not matter."""
         ...
 
 
@@ -37,11 +38,11 @@ class TwoRounds(Strategy, Protocol):
 
 STRATEGIES: Mapping[str, Callable[..., Strategy]] = {
     "concatenate": Concatenate,
-    "dbsf": DistributionBased,
+    "dbsf": dbsf,
     "joint_walk": JointWalk,
-    "relative_score": RelativeScore,
+    "relative_score": relative_score,
     "rrf": RRF,
-    "weighted_sum": WeightedSum,
+    "weighted_sum": weighted_sum,
 }
 
 _WRITTEN = re.compile(r"\s*([a-z_]+)\s*(?:\(\s*(.*?)\s*\))?\s*")

@@ -1,37 +1,77 @@
 from __future__ import annotations
 
+from math import exp
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import RRF, FusedHit, Ranking, boost, centrality
+from fusion import RRF, Fused, Ranking, boost, centrality, importance, recency, relationship
 
 
-def fused(*scores: float) -> list[FusedHit]:
-    return [FusedHit(str(place), score, score, {}) for place, score in enumerate(scores, start=1)]
+def fused(*scores: float) -> Fused:
+    ids = tuple(str(place) for place in range(1, len(scores) + 1))
+    return Fused(ids, scores, scores, (), {}, {})
 
 
 def test_a_score_is_the_fusion_score_times_its_factors() -> None:
-    first, second = boost(fused(0.9, 0.85), {"centrality": {"2": 1.1}, "other": {"2": 0.98}})
-    assert (first.fused.id, first.factors, first.score) == ("2", {"centrality": 1.1, "other": 0.98}, 0.85 * 1.1 * 0.98)
-    assert (second.fused.id, second.factors, second.score) == ("1", {}, 0.9)
+    boosted = boost(fused(0.9, 0.85), {"centrality": {"2": 1.1}, "recency": {"2": 0.98}})
+    assert boosted.ids == ("2", "1")
+    assert boosted.scores == (0.85 * (1.1 * 0.98), 0.9)
+    assert boosted.of("2") == {"centrality": 1.1, "recency": 0.98}
+    assert boosted.of("1") == {"centrality": 1.0, "recency": 1.0}
 
 
 def test_what_is_equal_stays_in_order() -> None:
-    assert [hit.fused.id for hit in boost(fused(0.5, 0.5, 0.5), {})] == ["1", "2", "3"]
+    assert boost(fused(0.5, 0.5, 0.5), {}).ids == ("1", "2", "3")
+    assert boost(fused(0.5, 0.5, 0.5), {"importance": {"3": 1.0}}).ids == ("1", "2", "3")
+
+
+def test_the_factors_are_those_of_the_rules() -> None:
+    assert [importance(value) for value in (0, 5, 10, 99)] == [1.0, 1 + 5 / 20, 1.5, 1.5]
+    assert [recency(days) for days in (0, 30, -3)] == [1.0, 0.7 + 0.3 * exp(-0.023 * 30), 1.0]
+    assert recency(100_000) == 0.7
+    assert [centrality(1.0, 0.1), relationship(0.5, 0.1)] == [1 + 0.1 * 1.0, 1 + 0.1 * 0.5]
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
-def test_a_centrality_beyond_its_range_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="allowed are 0 to 1"):
+def test_a_share_beyond_its_range_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="centrality is .*, allowed are 0 to 1"):
         centrality(value, 0.1)
+    with pytest.raises(ValueError, match="relationship is .*, allowed are 0 to 1"):
+        relationship(value, 0.1)
 
 
-@given(st.lists(st.floats(0, 1), min_size=20, max_size=20))
-def test_rank_20_never_overtakes_rank_1_of_a_source_alone(values: list[float]) -> None:
-    """With k = 60, rank 20 has 61/80 of rank 1's score: more than any factor up to 1.1 makes good."""
-    ids = tuple(str(n) for n in range(20))
-    hits = RRF()([Ranking("keyword", ids, tuple(-float(n) for n in range(20)))], {}, 20)
-    factors = {"centrality": {id_: centrality(value, 0.1) for id_, value in zip(ids, values, strict=True)}}
-    order = [hit.fused.id for hit in boost(hits, factors)]
+shares = st.lists(st.floats(0, 1), min_size=20, max_size=20)
+IDS = tuple(str(n) for n in range(20))
+
+
+@given(shares, shares)
+def test_rank_20_never_overtakes_rank_1_by_centrality_and_relationship(central: list[float], near: list[float]) -> None:
+    """With k = 60, rank 20 has 61/80 of rank 1's score: 80/61 = 1.31 is more than 1.1 * 1.1 makes good."""
+    hits = RRF()([Ranking("keyword", IDS, tuple(-float(n) for n in range(20)))], {})
+    factors = {
+        "centrality": {id_: centrality(value, 0.1) for id_, value in zip(IDS, central, strict=True)},
+        "relationship": {id_: relationship(value, 0.1) for id_, value in zip(IDS, near, strict=True)},
+    }
+    order = boost(hits, factors).ids
     assert order.index("0") < order.index("19")
+
+
+@given(shares, shares, st.lists(st.floats(-1, 12), min_size=20, max_size=20), st.lists(st.floats(-9, 9_999), min_size=20))
+def test_no_boosts_together_carry_a_document_past_the_stated_bound(
+    central: list[float], near: list[float], important: list[float], ages: list[float]
+) -> None:
+    """Each product is in 0.7 to 1.5 * 1.1 * 1.1: who had more than 1.815 / 0.7 times another's score stays before it."""
+    bound = 1.5 * 1.1 * 1.1 / 0.7
+    hits = fused(*(0.9**place for place in range(20)))
+    columns = (central, near, important, ages)
+    made = (lambda c: centrality(c, 0.1), lambda r: relationship(r, 0.1), importance, recency)
+    factors = {
+        str(number): {id_: factor(value) for id_, value in zip(hits.ids, column, strict=False)}
+        for number, (factor, column) in enumerate(zip(made, columns, strict=True))
+    }
+    boosted = boost(hits, factors)
+    before = dict(zip(hits.ids, hits.scores, strict=True))
+    for place, id_ in enumerate(boosted.ids):
+        assert all(before[later] <= before[id_] * bound * (1 + 1e-12) for later in boosted.ids[place + 1 :])

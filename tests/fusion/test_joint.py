@@ -16,7 +16,7 @@ def walk(coverage: float = 0.5, *scores: float) -> Ranking:
 
 
 def test_scores_are_scaled_by_their_best_and_added() -> None:
-    fused = {hit.id: hit for hit in JointWalk(base=3, slope=12)([*TEXT, walk()], {}, 10)}
+    fused = {hit.id: hit for hit in JointWalk(base=3, slope=12)([*TEXT, walk()], {}).hits()}
     strength = 3 + 12 * 0.5
     assert {id_: hit.raw for id_, hit in fused.items()} == pytest.approx(
         {"a": 1.0, "b": 0.25 + 1.0, "c": 0.8 + strength, "d": strength * sqrt(0.25)}
@@ -31,19 +31,19 @@ def test_scores_are_scaled_by_their_best_and_added() -> None:
 
 def test_first_everywhere_is_one() -> None:
     everywhere = [Ranking(source, ("x",), (0.3,)) for source in ("graph", "keyword", "vector")]
-    assert JointWalk()(everywhere, {"vector": 0.1, "graph": 0.7}, 1)[0].fusion_score == 1.0
+    assert JointWalk()(everywhere, {"vector": 0.1, "graph": 0.7}).hits()[0].fusion_score == 1.0
 
 
 def test_weights_weigh() -> None:
     weights = {"keyword": 2.0, "vector": 0.0, "graph": 0.5}
-    fused = {hit.id: hit.raw for hit in JointWalk(base=4, slope=0)([*TEXT, walk()], weights, 10)}
+    fused = {hit.id: hit.raw for hit in JointWalk(base=4, slope=0)([*TEXT, walk()], weights).hits()}
     assert fused == pytest.approx({"a": 2.0, "b": 0.5, "c": 2.0, "d": 1.0})
 
 
 def test_a_cosine_under_zero_says_nothing() -> None:
-    fused = JointWalk()([Ranking("vector", ("a", "b"), (-0.1, -0.2))], {}, 10)
+    fused = JointWalk()([Ranking("vector", ("a", "b"), (-0.1, -0.2))], {}).hits()
     assert [(hit.id, hit.raw, hit.fusion_score) for hit in fused] == [("a", 0.0, 0.0), ("b", 0.0, 0.0)]
-    mixed = JointWalk()([Ranking("vector", ("a", "b"), (0.1, -0.2))], {}, 10)
+    mixed = JointWalk()([Ranking("vector", ("a", "b"), (0.1, -0.2))], {}).hits()
     assert [hit.raw for hit in mixed] == [1.0, 0.0]
 
 
@@ -55,17 +55,17 @@ def test_the_walk_starts_from_the_best_of_the_text() -> None:
 
 def test_ties_go_to_the_better_keyword_rank_then_to_the_id() -> None:
     tied = [Ranking("keyword", ("z", "y"), (1.0, 1.0)), Ranking("vector", ("x", "w"), (1.0, 1.0))]
-    assert [hit.id for hit in JointWalk()(tied, {}, 10)] == ["z", "y", "w", "x"]
+    assert [hit.id for hit in JointWalk()(tied, {}).hits()] == ["z", "y", "w", "x"]
 
 
-@given(st.permutations([*TEXT, walk()]), st.integers(0, 5))
-def test_the_order_of_the_answers_never_matters(rankings: list[Ranking], limit: int) -> None:
-    assert JointWalk()(rankings, {}, limit) == JointWalk()([*TEXT, walk()], {}, limit)
+@given(st.permutations([*TEXT, walk()]))
+def test_the_order_of_the_answers_never_matters(rankings: list[Ranking]) -> None:
+    assert JointWalk()(rankings, {}).hits() == JointWalk()([*TEXT, walk()], {}).hits()
 
 
 def test_nothing_gives_nothing() -> None:
-    assert JointWalk()([], {}, 10) == []
-    assert JointWalk()([Ranking("graph", (), ())], {}, 10) == []
+    assert JointWalk()([], {}).hits() == []
+    assert JointWalk()([Ranking("graph", (), ())], {}).hits() == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import RRF, Contribution, Ranking
+from fusion import RRF, Contribution, Ranking, merged
 
 ids = st.text("abcdefghij", min_size=1, max_size=2)
 columns = st.lists(ids, unique=True, max_size=12)
@@ -32,7 +32,7 @@ def ranking(source: str, *found: str) -> Ranking:
 
 
 def test_the_sum_is_that_of_the_paper() -> None:
-    fused = RRF(60)([ranking("keyword", "a", "b", "c"), ranking("vector", "c", "a")], {}, 10)
+    fused = RRF(60)([ranking("keyword", "a", "b", "c"), ranking("vector", "c", "a")], {}).hits()
 
     assert [hit.id for hit in fused] == ["a", "c", "b"]
     assert fused[0].raw == 1 / (60 + 1) + 1 / (60 + 2)
@@ -41,13 +41,13 @@ def test_the_sum_is_that_of_the_paper() -> None:
 
 
 def test_a_weight_multiplies_what_its_source_gives() -> None:
-    fused = RRF(60)([ranking("keyword", "a"), ranking("vector", "b", "a")], {"vector": 3.0}, 10)
+    fused = RRF(60)([ranking("keyword", "a"), ranking("vector", "b", "a")], {"vector": 3.0}).hits()
 
     assert [(hit.id, hit.raw) for hit in fused] == [("a", 1 / 61 + 3 / 62), ("b", 3 / 61)]
 
 
 def test_every_source_that_answered_is_in_the_provenance() -> None:
-    (first,) = RRF(60)([ranking("keyword", "a", "b"), ranking("vector")], {"keyword": 2.0}, 1)
+    first = RRF(60)([ranking("keyword", "a", "b"), ranking("vector")], {"keyword": 2.0}).hits()[0]
 
     assert first.sources == {"keyword": Contribution(1, 1.0, 2.0, 2 / 61), "vector": None}
 
@@ -55,53 +55,67 @@ def test_every_source_that_answered_is_in_the_provenance() -> None:
 def test_first_everywhere_is_exactly_one() -> None:
     for k, count in itertools.product((1, 7, 60, 9_999), (1, 2, 3)):
         asked = [ranking(source, "a", "b") for source in ("graph", "keyword", "vector")[:count]]
-        assert RRF(k)(asked, {"graph": 0.1, "keyword": 0.7, "vector": 3.3}, 10)[0].fusion_score == 1.0
+        assert RRF(k)(asked, {"graph": 0.1, "keyword": 0.7, "vector": 3.3}).hits()[0].fusion_score == 1.0
 
 
 def test_ties_go_to_the_better_keyword_rank_and_then_to_the_smaller_id() -> None:
     tied = [ranking("keyword", "b", "a"), ranking("vector", "a", "b")]
-    assert [hit.id for hit in RRF()(tied, {}, 10)] == ["b", "a"]
+    assert [hit.id for hit in RRF()(tied, {}).hits()] == ["b", "a"]
 
     strangers = [ranking("graph", "z"), ranking("vector", "y")]
-    assert [hit.id for hit in RRF()(strangers, {}, 10)] == ["y", "z"]
+    assert [hit.id for hit in RRF()(strangers, {}).hits()] == ["y", "z"]
 
 
-def test_a_tie_at_the_end_of_the_window_is_broken_by_the_same_rule() -> None:
+def test_three_that_tie_go_by_the_same_rule() -> None:
     asked = [ranking("graph", "c", "b"), ranking("vector", "b", "c"), ranking("keyword", "a")]
-    for limit in (1, 2, 3):
-        assert [hit.id for hit in RRF()(asked, {}, limit)] == [hit.id for hit in RRF()(asked, {}, 10)][:limit]
+    fused = RRF()(asked, {}).hits()
+    assert [hit.id for hit in fused] == ["b", "c", "a"]
+    assert fused[0].raw == fused[1].raw == 1 / 61 + 1 / 62
+
+
+def test_the_parts_of_a_source_are_lists_beside_each_other() -> None:
+    """Ranks within the collections: the first of each gets 1/61, whatever its score."""
+    both = merged([ranking("keyword", "a", "b"), Ranking("keyword", ("x", "y"), (0.95, 0.1))])
+    assert {hit.id: hit.raw for hit in RRF()([both], {}).hits()} == {
+        "a": 1 / 61, "x": 1 / 61, "b": 1 / 62, "y": 1 / 62,
+    }  # fmt: skip
 
 
 @given(rankings(), weights)
 def test_the_order_of_the_sources_never_matters(asked: list[Ranking], weighed: dict[str, float]) -> None:
-    expected = RRF()(asked, weighed, 10)
+    expected = RRF()(asked, weighed).hits()
     for order in itertools.permutations(asked):
-        assert RRF()(order, weighed, 10) == expected
+        assert RRF()(order, weighed).hits() == expected
 
 
 @given(rankings(), weights, columns)
 def test_one_more_source_never_lowers_a_sum(asked: list[Ranking], weighed: dict[str, float], more: list[str]) -> None:
-    before = {hit.id: hit.raw for hit in RRF()(asked, weighed, 100)}
+    before = {hit.id: hit.raw for hit in RRF()(asked, weighed).hits()}
     extra = Ranking("zzz", tuple(more), tuple(0.0 for _ in more))
-    after = {hit.id: hit.raw for hit in RRF()([*asked, extra], weighed, 100)}
+    after = {hit.id: hit.raw for hit in RRF()([*asked, extra], weighed).hits()}
     assert all(after[id_] >= raw for id_, raw in before.items())
 
 
 @given(rankings(), weights)
 def test_scores_are_between_0_and_1_and_fall(asked: list[Ranking], weighed: dict[str, float]) -> None:
-    fused = RRF()(asked, weighed, 100)
+    fused = RRF()(asked, weighed).hits()
     assert all(0 <= hit.fusion_score <= 1 for hit in fused)
     assert all(one.raw >= other.raw for one, other in itertools.pairwise(fused))
     assert {hit.id for hit in fused} == {id_ for each in asked for id_ in each.ids}
 
 
-@given(rankings(), st.integers(0, 40))
-def test_a_smaller_window_is_the_beginning_of_a_larger_one(asked: list[Ranking], limit: int) -> None:
-    assert RRF()(asked, {}, limit) == RRF()(asked, {}, 100)[:limit]
+@given(rankings(), st.data())
+def test_what_a_source_gave_is_told_for_the_hits_that_are_asked_for(asked: list[Ranking], data: st.DataObject) -> None:
+    fused = RRF()(asked, {})
+    every = {hit.id: hit for hit in fused.hits()}
+    wanted = data.draw(st.permutations(fused.ids))[:3]
+    assert fused.hits(wanted) == [every[id_] for id_ in wanted]
+    for hit in every.values():
+        assert hit.raw == pytest.approx(sum(share.contribution for share in hit.sources.values() if share))
 
 
 def test_weights_of_nothing_give_scores_of_nothing() -> None:
-    (hit,) = RRF()([ranking("vector", "a")], {"vector": 0.0}, 10)
+    (hit,) = RRF()([ranking("vector", "a")], {"vector": 0.0}).hits()
     assert (hit.raw, hit.fusion_score) == (0.0, 0.0)
 
 

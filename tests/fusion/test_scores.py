@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import DistributionBased, Ranking, RelativeScore, Strategy, WeightedSum, parse
+from fusion import Ranking, Strategy, dbsf, parse, relative_score, weighted_sum
 
 KEYWORD = Ranking("keyword", ("a", "b", "c"), (9.0, 5.0, 1.0))
 VECTOR = Ranking("vector", ("c", "a"), (0.8, -0.2))
-ALL = (RelativeScore, DistributionBased, WeightedSum)
+ALL = (relative_score, dbsf, weighted_sum)
 
 
 def raw(strategy: Strategy, *rankings: Ranking, **weights: float) -> dict[str, float]:
-    return {hit.id: hit.raw for hit in strategy(rankings, weights, 10)}
+    return {hit.id: hit.raw for hit in strategy(rankings, weights).hits()}
 
 
 def test_relative_scores_go_from_one_to_zero() -> None:
-    assert raw(RelativeScore(), KEYWORD) == {"a": 1.0, "b": 0.5, "c": 0.0}
-    assert raw(RelativeScore(), KEYWORD, VECTOR, vector=0.25) == {"a": 1.0, "b": 0.5, "c": 0.25}
-    assert raw(RelativeScore(), Ranking("keyword", ("a", "b"), (2.0, 2.0))) == {"a": 1.0, "b": 1.0}
+    assert raw(relative_score(), KEYWORD) == {"a": 1.0, "b": 0.5, "c": 0.0}
+    assert raw(relative_score(), KEYWORD, VECTOR, vector=0.25) == {"a": 1.0, "b": 0.5, "c": 0.25}
+    assert raw(relative_score(), Ranking("keyword", ("a", "b"), (2.0, 2.0))) == {"a": 1.0, "b": 1.0}
 
 
 def test_a_distribution_s_mean_is_half() -> None:
@@ -29,15 +29,15 @@ def test_a_distribution_s_mean_is_half() -> None:
     expected = {
         id_: (score - low) / (6 * pstdev(KEYWORD.scores)) for id_, score in zip("abc", KEYWORD.scores, strict=True)
     }
-    assert raw(DistributionBased(), KEYWORD) == pytest.approx(expected)
+    assert raw(dbsf(), KEYWORD) == pytest.approx(expected)
     assert expected["b"] == pytest.approx(0.5)
-    assert raw(DistributionBased(), Ranking("vector", ("a",), (0.7,))) == {"a": 0.5}
+    assert raw(dbsf(), Ranking("vector", ("a",), (0.7,))) == {"a": 0.5}
     outlier = Ranking("keyword", tuple(map(str, range(30))), (1_000.0, *[1.0] * 29))
-    assert raw(DistributionBased(), outlier)["0"] == 1.0
+    assert raw(dbsf(), outlier)["0"] == 1.0
 
 
 def test_a_weighted_sum_takes_cosines_as_they_are_and_places_of_the_others() -> None:
-    assert raw(WeightedSum(), KEYWORD, VECTOR, keyword=3.0) == pytest.approx({"a": 3.0, "b": 2.0, "c": 1.0 + 0.8})
+    assert raw(weighted_sum(), KEYWORD, VECTOR, keyword=3.0) == pytest.approx({"a": 3.0, "b": 2.0, "c": 1.0 + 0.8})
 
 
 @pytest.mark.parametrize("strategy", ["relative_score()", "dbsf()", "weighted_sum()"])
@@ -57,8 +57,8 @@ def test_scores_are_bounded_and_the_order_of_the_answers_never_matters(
         Ranking(source, tuple(f"{place * step % 11}" for place in range(len(found))), tuple(found))
         for source, step, found in (("vector", 3, one), ("graph", 5, other))
     ]
-    fused = kind()(rankings, {"graph": 0.5}, 20)
-    assert fused == kind()(rankings[::-1], {"graph": 0.5}, 20)
+    fused = kind()(rankings, {"graph": 0.5}).hits()
+    assert fused == kind()(rankings[::-1], {"graph": 0.5}).hits()
     assert all(0 <= hit.fusion_score <= 1 for hit in fused)
     assert [hit.raw for hit in fused] == sorted((hit.raw for hit in fused), reverse=True)
     assert {hit.id for hit in fused} == {id_ for ranking in rankings for id_ in ranking.ids}
@@ -66,5 +66,5 @@ def test_scores_are_bounded_and_the_order_of_the_answers_never_matters(
 
 @pytest.mark.parametrize("kind", ALL)
 def test_nothing_gives_nothing(kind: Callable[[], Strategy]) -> None:
-    assert kind()([], {}, 5) == []
-    assert kind()([Ranking("keyword", (), ())], {}, 5) == []
+    assert kind()([], {}).hits() == []
+    assert kind()([Ranking("keyword", (), ())], {}).hits() == []

@@ -46,11 +46,11 @@ def test_concatenating_goes_by_priority_and_repeats_nothing() -> None:
         Ranking("vector", ("b", "c"), (0.9, 0.8)),
         Ranking("keyword", ("a", "b"), (9.0, 8.0)),
     ]
-    fused = Concatenate()(asked, {}, 10)
+    fused = Concatenate()(asked, {}).hits()
 
     assert [hit.id for hit in fused] == ["a", "b", "c", "d"]
     assert [hit.fusion_score for hit in fused] == [1.0, 0.75, 0.5, 0.25]
-    assert fused == Concatenate()(asked[::-1], {}, 10)
+    assert fused == Concatenate()(asked[::-1], {}).hits()
     graph = fused[0].sources["graph"]
     assert graph is not None
     assert graph.rank == 2

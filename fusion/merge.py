@@ -1,0 +1,31 @@
+"""One source's rankings of several collections into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusion.ranking import Ranking
+
+
+def merged(parts: Sequence[Ranking]) -> Ranking:
+    """The rankings of one source, of parts that have no document in common.
+
+    The order is that of the scores, which one source gives on one scale; ties go to the better rank, then to the
+    smaller id. Each document keeps the rank that it has within its own part: a strategy that goes by ranks treats the
+    parts as lists beside each other, one that goes by scores as one long list.
+
+    :raises ValueError: if there is no part, or the parts are of different sources.
+    """
+    if not parts or len({part.source for part in parts}) > 1:
+        raise ValueError(f"the parts of one ranking are of {len({part.source for part in parts})} sources, not of one")
+    if len(parts) == 1:
+        return parts[0]
+    rows = sorted((-hit.score, hit.rank, hit.id) for part in parts for hit in part)
+    return Ranking(
+        parts[0].source,
+        tuple(id_ for _, _, id_ in rows),
+        tuple(-negative for negative, _, _ in rows),
+        coverage=max(part.coverage for part in parts),
+        facts={id_: facts for part in parts for id_, facts in part.facts.items()},
+        ranks=tuple(rank for _, rank, _ in rows),
+    )
