@@ -9,6 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from fusion import Facts
+
 Scalar: TypeAlias = str | float | bool
 """A value that a filter can name. Numbers are compared as IEEE doubles, dates as seconds since the epoch."""
 
@@ -110,6 +112,18 @@ def fields(record: Record) -> dict[str, tuple[Scalar, ...]]:
         if numbered := tuple(plain(each) for each in values if each is not None):
             found[f"metadata.{name}"] = numbered
     return found
+
+
+def facts(document: Document) -> Facts | None:
+    """What ranking needs to know of a document; ``None`` if there is nothing of it."""
+    created = document.created_at
+    found = Facts(
+        document.parent_id, document.chunk_index, created.timestamp() if created else None, document.importance
+    )
+    return None if found == _NO_FACTS else found
+
+
+_NO_FACTS = Facts()
 
 
 def plain(value: Scalar) -> Scalar:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
+from fusion import DocId, Facts, Ranking
 
 T = TypeVar("T")
 
@@ -91,6 +94,18 @@ async def call(server: str, seconds: float, ours: Callable[[Exception], AdapterE
         if meant is None:
             raise
         raise meant from error
+
+
+def ranking(
+    source: str, hits: Iterable[tuple[float, DocId, object]], depth: int | None = None, coverage: float = 0.0
+) -> Ranking:
+    """A server's hits (score, id, facts as they were stored), in any order, as a source's answer. Ties by id.
+
+    :raises ValueError: if the facts of a document are none, or a document is there twice.
+    """
+    best = sorted((-score, id_, msgspec.convert(held, Facts | None)) for score, id_, held in hits)[:depth]
+    facts = {id_: held for _, id_, held in best if held is not None}
+    return Ranking(source, tuple(id_ for _, id_, _ in best), tuple(-score for score, *_ in best), coverage, facts)
 
 
 def of_status(status: int, told: str) -> AdapterError:

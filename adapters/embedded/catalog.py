@@ -14,6 +14,7 @@ from adapters.document import Record
 from adapters.embedded.columns import Flags
 from adapters.embedded.segment import Segment
 from adapters.filter import Filter
+from fusion import Ranking
 
 _MASKS = 256
 """How many filters' masks a view keeps: at 100,000 documents 25 MB."""
@@ -41,6 +42,11 @@ class Catalog:
         )
         self.count = int(self.live.sum())
         self._ids = list(chain.from_iterable(segment.ids for segment in segments))
+        self._facts = {
+            base + row: facts
+            for base, segment in zip(self._starts, segments, strict=False)
+            for row, facts in segment.facts.items()
+        }
         self._masks: dict[bytes, Mask] = {}
 
     def __len__(self) -> int:
@@ -51,10 +57,13 @@ class Catalog:
         largest = max((len(segment) for segment in self.segments), default=0)
         return 10 * min(largest, self.count) < 9 * len(self)
 
-    def ids(self, positions: Iterable[int]) -> tuple[str, ...]:
-        """The documents' own ids, in the order asked."""
-        ids = self._ids
-        return tuple([ids[position] for position in positions])
+    def ranking(
+        self, source: str, positions: Sequence[int], scores: Sequence[float], coverage: float = 0.0
+    ) -> Ranking:
+        """The documents at these positions, best first, as a source's answer."""
+        ids, facts = self._ids, self._facts
+        known = {ids[position]: facts[position] for position in positions if position in facts} if facts else {}
+        return Ranking(source, tuple([ids[position] for position in positions]), tuple(scores), coverage, known)
 
     def locate(self, position: int) -> tuple[Segment, int]:
         """The segment and the row there."""

@@ -5,7 +5,7 @@ This is the embedded compiler of :mod:`adapters.filter`: the vector and graph so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import TypeAlias, assert_never
 
@@ -92,6 +92,13 @@ class Columns:
         codes, numbers = np.unique(column.text_codes[flags[column.text_rows]], return_counts=True)
         texts = list(column.codes)
         return {texts[code]: int(number) for code, number in zip(codes, numbers, strict=True)}
+
+    def pairs(self, field: str) -> Iterator[tuple[int, Scalar]]:
+        """Row and value, by row: numbers, then texts."""
+        if (column := self._columns.get(field)) is not None:
+            texts = list(column.codes)
+            yield from zip(column.rows.tolist(), column.numbers.tolist(), strict=True)
+            yield from zip(column.text_rows.tolist(), map(texts.__getitem__, column.text_codes.tolist()), strict=True)
 
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)

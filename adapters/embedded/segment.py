@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,6 +17,7 @@ from adapters import files
 from adapters.document import Record, fields
 from adapters.embedded.columns import Columns, ColumnsBuilder
 from adapters.port import Matrix, Vector
+from fusion import Facts
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
@@ -47,6 +49,7 @@ class Segment:
             len(self.keys), -1
         )
         self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
+        self.facts = _facts(self.columns)
         self._ends = array("q", np.load(folder / "ends.npy").tobytes())  # read one by one, which numpy is slow at
         self.ids = [id_ for _, _, id_ in self.keys]
         self._rows = {key: row for row, key in enumerate(self.keys)}
@@ -69,6 +72,17 @@ class Segment:
         """Rows as they would be written again."""
         for row in rows:
             yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
+
+
+def _facts(columns: Columns) -> dict[int, Facts]:
+    """By row, what ranking needs to know of the documents that have any of it."""
+    known: dict[int, dict[str, Any]] = {}
+    for name, field in (("parent", "parent_id"), ("created_at", "created_at"), ("importance", "importance")):
+        for row, value in columns.pairs(field):
+            known.setdefault(row, {})[name] = value
+    for row, value in columns.pairs("chunk_index"):
+        known.setdefault(row, {})["chunk"] = int(value)
+    return {row: Facts(**values) for row, values in known.items()}
 
 
 def write(folder: Path, rows: Iterable[Stored]) -> None:

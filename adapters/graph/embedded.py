@@ -68,9 +68,7 @@ class EmbeddedGraph:
             positions, mass = positions[passing], mass[passing]
         best = np.lexsort((positions, -mass))[: query.depth]
         best = best[mass[best] > 0]
-        return Ranking(
-            "graph", catalog.ids(positions[best].tolist()), tuple(mass[best].tolist()), coverage=linked.coverage
-        )
+        return catalog.ranking("graph", positions[best].tolist(), mass[best].tolist(), linked.coverage)
 
 
 def _linked(graph: Graph, query: Query, visible: npt.NDArray[np.bool_] | None) -> Linked:

@@ -13,10 +13,11 @@ from math import sqrt
 from typing import Any
 
 import anyio.to_thread
+import msgspec
 import neo4j
 import networkx as nx
 
-from adapters.document import Record, Scope, fields, passage
+from adapters.document import Record, Scope, facts, fields, passage
 from adapters.errors import BadResponse, VersionMismatch
 from adapters.fingerprint import fingerprint
 from adapters.graph.bolt import Bolt, Row, Work, run
@@ -28,7 +29,7 @@ from adapters.graph.names import words
 from adapters.graph.neighbourhood import Neighbourhood
 from adapters.labels import labels
 from adapters.port import Centrality, Entry, Key, Query
-from adapters.server import chunks, short
+from adapters.server import chunks, ranking, short
 from fusion import DocId, Ranking, Walk
 
 _AT_ONCE = 500
@@ -67,15 +68,11 @@ class MemgraphGraph:
             around = Neighbourhood.read(rows, names, walk)
             seeds, share = start(linked, around.known(near))
             nodes, mass = walk(around.adjacency(), seeds, share)
-            found = sorted(
-                (-score, id_)
-                for node, score in zip(nodes.tolist(), mass.tolist(), strict=True)
-                if score > 0 and (id_ := around.wanted.get(node)) is not None
-            )[: query.depth]
+            reached = zip(nodes.tolist(), mass.tolist(), strict=True)
+            found = ((score, *around.wanted[node]) for node, score in reached if score > 0 and node in around.wanted)
+            return ranking("graph", found, query.depth, linked.coverage)
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"the graph server answered a search with {short(error)}") from error
-        ids, scores = tuple(id_ for _, id_ in found), tuple(-score for score, _ in found)
-        return Ranking("graph", ids, scores, coverage=linked.coverage)
 
     async def names(self, query: Query) -> bool:
         """See :class:`adapters.port.Priors`."""
@@ -230,6 +227,7 @@ class MemgraphGraph:
                 "scope": self._key(scope, "scope"),
                 "labels": labels(fields(record)),
                 "words": sorted(said),
+                "facts": msgspec.json.encode(facts(record.document)).decode(),
             },
             mentions=[{"document": key, "key": self._key(scope, "name", name), "name": name} for name in sorted(names)],
             links=[

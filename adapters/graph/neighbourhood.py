@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fusion import Adjacency, Walk
@@ -16,11 +17,11 @@ from fusion import Adjacency, Walk
 class Neighbourhood:
     """Nodes and edges near where a walk starts, numbered: the names that it starts from come first, in their order.
 
-    Each row sums to at most 1, what leads elsewhere being left out. ``wanted`` has the ids of what may be a hit.
+    Each row sums to at most 1, what leads elsewhere being left out. ``wanted`` has the id of what may be a hit, and its facts.
     """
 
     numbers: dict[str, int] = field(default_factory=dict)
-    wanted: dict[int, str] = field(default_factory=dict)
+    wanted: dict[int, tuple[str, object]] = field(default_factory=dict)
     sources: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
@@ -32,7 +33,7 @@ class Neighbourhood:
         for row in rows:
             document = near._number(row["key"])
             if row["wanted"]:
-                near.wanted[document] = row["id"]
+                near.wanted[document] = row["id"], msgspec.json.decode(row["facts"])
             mentions = [(key, degree, 1 / sqrt(degree)) for key, degree in row["mentions"]]
             links: dict[str, float] = {}
             for key, weight in row["links"]:

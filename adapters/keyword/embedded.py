@@ -108,10 +108,8 @@ class EmbeddedKeyword:
         docnos = np.asarray(searcher.fast_field_values("docno", [address for _, address in hits]), np.int64)
         positions = snapshot.catalog.positions(docnos).tolist()
         best = sorted((-score, position) for (score, _), position in zip(hits, positions, strict=True))
-        return Ranking(
-            "keyword",
-            snapshot.catalog.ids([position for _, position in best]),
-            tuple([-negative for negative, _ in best]),
+        return snapshot.catalog.ranking(
+            "keyword", [position for _, position in best], [-negative for negative, _ in best]
         )
 
 

@@ -15,14 +15,14 @@ import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as raised
 
-from adapters.document import Record, Scope, fields, passage
+from adapters.document import Record, Scope, facts, fields, passage
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
 from adapters.filter import Filter
 from adapters.fingerprint import fingerprint, generation_name
 from adapters.keyword import analysis
 from adapters.labels import compile_filter, labels
 from adapters.port import Entry, Key, Query
-from adapters.server import Address, Limits, call, chunks, of_status, short
+from adapters.server import Address, Limits, call, chunks, of_status, ranking, short
 from fusion import DocId, Ranking
 
 _AT_ONCE = 500
@@ -66,6 +66,7 @@ _MAPPINGS: Body = {
         "collection": {"type": "keyword"},
         "labels": {"type": "keyword", "doc_values": False, "norms": False},
         "passage": {"type": "text", "analyzer": "trivium"},
+        "facts": {"type": "object", "enabled": False},
         "record": {"type": "object", "enabled": False},
     },
 }
@@ -107,7 +108,7 @@ class OpenSearchKeyword:
         body = {
             "query": {"bool": {"must": _text(asked), "filter": compile_filter(query.filter, _Clauses())}},
             "size": query.depth,
-            "_source": ["id"],
+            "_source": ["id", "facts"],
             "track_total_hits": False,
             "timeout": f"{max(1, int(self._limits.read_s * 1_000))}ms",
         }
@@ -116,10 +117,10 @@ class OpenSearchKeyword:
         try:
             if answer["timed_out"]:
                 raise TimedOut(f"opensearch did not finish a search within {self._limits.read_s:g} s")
-            best = sorted((-float(hit["_score"]), str(hit["_source"]["id"])) for hit in answer["hits"]["hits"])
+            hits = [(float(hit["_score"]), hit["_source"]) for hit in answer["hits"]["hits"]]
+            return ranking("keyword", ((score, str(held["id"]), held["facts"]) for score, held in hits))
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"opensearch answered a search with {short(error)}") from error
-        return Ranking("keyword", tuple(id_ for _, id_ in best), tuple(-score for score, _ in best))
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """See :class:`adapters.port.DocumentReader`."""
@@ -260,6 +261,7 @@ def _source(record: Record) -> Body:
         "collection": record.document.collection,
         "labels": labels(fields(record)),
         "passage": passage(record.document),
+        "facts": msgspec.to_builtins(facts(record.document)),
         "record": msgspec.to_builtins(record),
     }
 

@@ -100,7 +100,7 @@ class EmbeddedVector:
         positions = np.concatenate([positions for positions, _ in found])
         scores = np.concatenate([scores for _, scores in found])
         best = np.lexsort((positions, -scores))[: query.depth]
-        return Ranking("vector", catalog.ids(positions[best].tolist()), tuple(scores[best].tolist()))
+        return catalog.ranking("vector", positions[best].tolist(), scores[best].tolist())
 
 
 def _search(

@@ -10,17 +10,18 @@ from contextlib import AbstractAsyncContextManager
 
 import anyio.to_thread
 import grpc
+import msgspec
 from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as qdrant
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from adapters.document import fields
+from adapters.document import facts, fields
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
 from adapters.fingerprint import fingerprint, generation_name
 from adapters.labels import compile_filter, labels
 from adapters.port import Entry, Key, Query
-from adapters.server import VECTOR, Address, Limits, call, chunks, of_status, short
+from adapters.server import VECTOR, Address, Limits, call, chunks, of_status, ranking, short
 from fusion import Ranking
 
 _AT_ONCE = 256
@@ -88,12 +89,12 @@ class QdrantVector:
                 query_filter=_within(query),
                 search_params=qdrant.SearchParams(hnsw_ef=max(_EF, query.depth)),
                 limit=query.depth,
-                with_payload=["id"],
+                with_payload=["id", "facts"],
                 with_vectors=False,
             )
         try:
-            best = sorted((-point.score, str(point.payload["id"])) for point in answer.points if point.payload)
-            return Ranking("vector", tuple(id_ for _, id_ in best), tuple(-score for score, _ in best))
+            held = [(point.score, point.payload) for point in answer.points if point.payload]
+            return ranking("vector", ((score, str(payload["id"]), payload["facts"]) for score, payload in held))
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"qdrant answered a search with {short(error)}") from error
 
@@ -185,6 +186,7 @@ def _points(entries: Sequence[Entry]) -> list[qdrant.PointStruct]:
                 "id": entry.record.document.id,
                 "scope": fingerprint(entry.record.tenant, entry.record.environment),
                 "labels": labels(fields(entry.record)),
+                "facts": msgspec.to_builtins(facts(entry.record.document)),
             },
         )
         for entry in entries

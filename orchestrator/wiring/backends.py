@@ -34,7 +34,7 @@ from orchestrator.wiring.service import Local, Service
 
 _log = logging.getLogger(__name__)
 
-_SERVER_RECIPE = 2
+_SERVER_RECIPE = 3
 """Changes whenever the adapters of servers would write something else for the same document."""
 
 

@@ -34,4 +34,4 @@ WHERE t.present
 WITH d, mentions, alone, t, l
 ORDER BY l.weight DESC, t.id
 WITH d, mentions, alone, collect([t.key, l.weight]) AS links
-RETURN d.key AS key, d.id AS id, {wanted:d} AS wanted, mentions, alone, links[..$hub] AS links
+RETURN d.key AS key, d.id AS id, d.facts AS facts, {wanted:d} AS wanted, mentions, alone, links[..$hub] AS links
