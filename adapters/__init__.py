@@ -2,7 +2,19 @@
 
 from adapters.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
-from adapters.port import DocumentEncoder, DocumentReader, Entry, Priors, Query, QueryEncoder, Retriever, Writer
+from adapters.port import (
+    DocumentEncoder,
+    DocumentReader,
+    Entry,
+    Expander,
+    Priors,
+    Query,
+    QueryEncoder,
+    Reranker,
+    Reranking,
+    Retriever,
+    Writer,
+)
 
 __all__ = [
     "SENSITIVITIES",
@@ -12,12 +24,15 @@ __all__ = [
     "DocumentEncoder",
     "DocumentReader",
     "Entry",
+    "Expander",
     "Link",
     "Priors",
     "Query",
     "QueryEncoder",
     "Record",
     "Rejected",
+    "Reranker",
+    "Reranking",
     "Retriever",
     "Scope",
     "Sensitivity",

@@ -35,7 +35,8 @@ class Query:
     (scope and clearance), because a graph walk may pass through what the user's filter hides, never through
     what the caller may not see. Both are in normal form. ``depth`` is how many hits at most. ``vector`` is what
     only the vector source needs. ``near`` is what only the graph source takes: documents that are known to be near
-    the query, the best first, to walk from beside the names in its text.
+    the query, the best first, to walk from beside the names in its text. ``expansions`` is what only the keyword source
+    takes: words and phrases that may stand for something in the text.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Query:
     filter: Filter
     vector: Vector | None = None
     near: tuple[DocId, ...] = ()
+    expansions: tuple[str, ...] = ()
 
 
 class Retriever(Protocol):
@@ -63,6 +65,10 @@ class DocumentReader(Protocol):
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """The records that exist, by id; the others are left out."""
+        ...
+
+    async def find(self, wanted: Filter, limit: int) -> list[Record]:
+        """At most ``limit`` documents that pass ``wanted`` (in normal form), in no order."""
         ...
 
     async def sample(self, count: int) -> list[Record]:
@@ -173,6 +179,41 @@ class CentralityJob(Protocol):
 
     async def compute_centralities(self, measure: Centrality) -> None:
         """Compute by name, for all scopes; takes as long as it takes."""
+        ...
+
+
+class Expander(Protocol):
+    """What else a query might have been called."""
+
+    async def expand(self, text: str) -> tuple[str, ...]:
+        """Words and phrases that may stand for something in ``text``, each once.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """Passages by relevance, the best first: numbers from 0, and scores on the reranker's own scale, if it gave any.
+
+    Each number stands once; what is not named is known to be neither better nor worse. ``unsound`` says what of the
+    answer had to be left out; empty, if nothing had.
+    """
+
+    order: tuple[int, ...]
+    scores: Mapping[int, float] = field(default_factory=dict)
+    unsound: str = ""
+
+
+class Reranker(Protocol):
+    """What reads a query and passages together."""
+
+    async def rerank(self, query: str, passages: Sequence[str]) -> Reranking:
+        """Order the passages, of which there is one at least.
+
+        :raises AdapterError: and nothing else.
+        """
         ...
 
 

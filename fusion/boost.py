@@ -1,8 +1,8 @@
 """Bounded factors on a fused score: they may sway an order, never turn it upside down.
 
-Each factor stays within its bounds, so with the default weights a product of all of them is in ``0.7`` (as old as can be)
-to ``1.5 * 1.1 * 1.1`` (most important, most central, most related): no document overtakes one whose ``fusion_score`` is
-more than 1.815 / 0.7 = 2.6 times its own.
+Each factor stays within its bounds, so with the default weights a product of all of them goes from ``0.7`` (as old as
+can be) to ``1.5 * 1.1 * 1.1`` (most important, most central, most related): no document overtakes one whose
+``fusion_score`` is more than 1.815 / 0.7 = 2.6 times its own.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def collapse(ids: Sequence[DocId], facts: Mapping[DocId, Facts], by: Collapse, r
     """Keep one of each group, where it stands.
 
     ``parent``: of the chunks of one parent the best, which comes first. ``window``: a chunk gives way to a better one
-    of its parent that is ``radius`` places away or less. In both, a whole document gives way to its chunks, however good
-    it is itself: what is wanted of a document is the place that answers. A document that is a chunk is not whole.
+    of its parent that is ``radius`` places away or less. In both, a whole document gives way to its chunks, however
+    good it is itself: what is wanted is the place that answers. A document that is a chunk itself is not whole.
 
     :param ids: best first.
     """

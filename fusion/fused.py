@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import neg
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -52,6 +54,15 @@ class Fused:
     rankings: tuple[Ranking, ...]
     shares: Shares
     weights: Mapping[str, float]
+
+    def above(self, least: float) -> Fused:
+        """Those with a score of ``least`` and more."""
+        count = bisect_right(self.scores, -least, key=neg)
+        return (
+            self
+            if count == len(self.ids)
+            else replace(self, ids=self.ids[:count], raw=self.raw[:count], scores=self.scores[:count])
+        )
 
     def hits(self, ids: Iterable[DocId] | None = None) -> list[FusedHit]:
         """These documents, by default all, in the order asked.

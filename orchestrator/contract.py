@@ -12,11 +12,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from adapters.document import Metadatum
 from adapters.filter import Filter
-from fusion import Contribution
+from fusion import Collapse, Contribution
 
 Mode: TypeAlias = Literal["auto", "hybrid", "vector", "graph", "keyword"]
 Source: TypeAlias = Literal["vector", "graph", "keyword"]
 SOURCES: tuple[Source, ...] = ("vector", "graph", "keyword")
+Boost: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
 
 Weight = Annotated[float, Meta(ge=0, le=1_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -38,7 +39,17 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = None
     mode: Mode = "auto"
     limit: Annotated[int, Meta(ge=1, le=50, description="hits at most")] = 10
-    collections: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=100)] | None = None
+    cursor: (
+        Annotated[str, Meta(max_length=200, description="next_cursor of an answer to the same request, to go on there")]
+        | None
+    ) = None
+    collections: (
+        Annotated[
+            tuple[Name, ...],
+            Meta(min_length=1, max_length=20, description="searched beside each other, each as deep as one alone"),
+        ]
+        | None
+    ) = None
     filter: Filter | None = None
     fusion: (
         Annotated[
@@ -54,16 +65,33 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     cache: Annotated[
         Literal["use", "refresh", "bypass"], Meta(description="nothing is cached yet, so all three are the same")
     ] = "use"
-    collapse: Annotated[Literal["none", "parent", "window"], Meta(description="only none, so far")] = "none"
-    neighbors: Annotated[int, Meta(ge=0, le=10, description="only 0, so far")] = 0
-    rerank: Annotated[bool, Meta(description="only false, so far")] = False
+    collapse: Annotated[
+        Collapse,
+        Meta(description="one hit for each parent, or for each window of neighbouring chunks; or every hit by itself"),
+    ] = "parent"
+    neighbors: Annotated[
+        int, Meta(ge=0, le=10, description="chunks before and after each hit that its text is given with")
+    ] = 0
+    rerank: Annotated[bool, Meta(description="let the reranker order the best hits")] = False
     boosts: Annotated[
-        dict[Literal["centrality"], bool], Meta(description="priors that may sway the order; none unless asked for")
+        dict[Boost, bool], Meta(description="what may sway the order, on or off; the settings say what is on otherwise")
     ] = {}
 
 
+class Reranked(Struct, frozen=True):
+    """Where the reranker put a hit, from 1, and its score on the reranker's own scale, if it gave one."""
+
+    rank: int
+    score: float | None
+
+
 class SearchHit(Struct, frozen=True):
-    """One document. ``sources`` has every source that answered, null where it did not return the document."""
+    """One document. ``sources`` has every source that answered, null where it did not return the document.
+
+    To cite it: ``url``, ``parent_id``, ``chunk_index``, and ``span``, the first character of ``text`` that is its own
+    and the first that no longer is: what is outside was asked for as ``neighbors``. ``window_id`` names the chunks
+    that ``collapse: window`` takes for one.
+    """
 
     id: str
     parent_id: str | None
@@ -76,6 +104,10 @@ class SearchHit(Struct, frozen=True):
     fusion_score: float
     sources: Mapping[str, Contribution | None]
     boosts: Mapping[str, float]
+    chunk_index: int | None
+    window_id: str | None
+    span: tuple[int, int]
+    rerank: Reranked | UnsetType = UNSET
 
 
 class Route(Struct, frozen=True):
@@ -101,15 +133,33 @@ class ExplainedHit(Struct, frozen=True):
     score: float
 
 
+class Removed(Struct, frozen=True):
+    """What did not become a hit, by the stage that stopped it.
+
+    ``filter``: documents that the caller may see and the request's filter and collections leave out. ``collapsed``:
+    each document with the one that it gave way to. ``withheld`` must be 0: a source returned what it was told not to.
+    """
+
+    filter: int
+    min_score: int
+    collapsed: Mapping[str, str]
+    deleted: int
+    withheld: int
+
+
 class Explanation(Struct, frozen=True):
-    """What the answer was made of."""
+    """What the answer was made of. ``expansions`` is what keyword was asked beside the query's own words."""
 
     fusion: str
     weights: Mapping[str, float]
+    boosts: tuple[str, ...]
+    collapse: Collapse
     depth: int
+    timeout_ms: float
     encoder: str
+    expansions: tuple[str, ...]
     rankings: Mapping[str, tuple[ExplainedHit, ...]]
-    withheld: int
+    removed: Removed
 
 
 class SearchResponse(Struct, frozen=True, kw_only=True):
@@ -125,6 +175,7 @@ class SearchResponse(Struct, frozen=True, kw_only=True):
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str
+    next_cursor: str | None
     explain: Explanation | UnsetType = UNSET
 
 

@@ -65,6 +65,10 @@ def _local(service: Service) -> Iterator[Finding]:
     count = snapshot.catalog.count
     found = f"{count} documents in {len(snapshot.catalog.segments)} segments, generation {library.generation()}"
     yield Finding("index", True, found if count else "empty: run `trivium index PATH`")
+    if library.mismatch:
+        yield Finding(
+            "index version", False, library.mismatch, "do what it says: until then it is read, and not written"
+        )
     for source, held in library.documents_by_part().items():
         agrees = held == count
         advice = "" if agrees else "index again into another TRIVIUM_DATA_DIR, and report this"

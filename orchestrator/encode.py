@@ -49,14 +49,17 @@ class Encoding:
         self._memo: Memo[str, Vector] = Memo(memo_entries)
         self._pending: dict[str, asyncio.Future[Vector]] = {}
 
-    def encode(self, text: str, in_flight: int) -> Coroutine[None, None, Encoded]:
+    def encode(self, text: str, in_flight: int, by: str | None = None) -> Coroutine[None, None, Encoded]:
         """The vector of ``text``, given how many requests are in flight, this one included.
+
+        :param by: ``model`` or ``table``, where it must be what it was before; whatever else leaves it to the policy.
 
         Who encodes is decided by the call itself and not when it is awaited: whoever asks the same a moment later
         finds the model at work on it, and takes its answer too.
         """
         known = text in self._pending or self._memo.get(text) is not None
-        if self._policy == "model" or (self._policy == "adaptive" and (known or in_flight < self._busy)):
+        adaptive = self._policy == "adaptive" and (known or in_flight < self._busy)
+        if by == "model" or (by != "table" and (self._policy == "model" or adaptive)):
             self._start(text)
             return self._by_model(text)
         return self._by_table(text)

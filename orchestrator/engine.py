@@ -5,30 +5,30 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import time
 from typing import Protocol, assert_never
 
 import anyio
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from adapters import AdapterError, DocumentReader, Priors, Query, Record, Retriever, Scope
-from fusion import Concatenate, DocId, FusedHit, Ranking, boost, centrality
+from adapters import AdapterError, DocumentReader, Priors, Record, Scope
+from fusion import Concatenate, DocId, Facts, Fused, Ranking, boost, collapse
 from orchestrator.caller import Caller
-from orchestrator.contract import Degraded, ExplainedHit, Explanation, Route, SearchRequest, SearchResponse
-from orchestrator.encode import Encoding
-from orchestrator.gather import Road, agree, gather
-from orchestrator.hydrate import hydrate, lock
+from orchestrator.contract import Degraded, Explanation, Route, SearchHit, SearchRequest, SearchResponse
+from orchestrator.cursor import Cursor
+from orchestrator.explain import explain
+from orchestrator.hydrate import Hydrated, hydrate
+from orchestrator.neighbors import widen
 from orchestrator.outcome import AllSourcesFailed, Answered, Failed, Outcome
 from orchestrator.plan import Plan, plan
+from orchestrator.priors import factors
+from orchestrator.request import Request, told
+from orchestrator.rerank import Reranking
+from orchestrator.roads import Roads
 from orchestrator.settings import Settings
 from orchestrator.timing import Stopwatch
 
 _log = logging.getLogger(__name__)
-
-_FIRST_ROUND = 0.6
-"""Of the sources' time, what the first of two rounds has at most."""
-_NAMES_SHARE = 0.3
-"""Of what is left of it then, what the question may take whether the second round is worth it."""
 
 
 class Index(Protocol):
@@ -44,48 +44,29 @@ class Index(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Request:
-    """One request on its way."""
-
-    plan: Plan
-    timeout_s: float
-    in_flight: int
-    """Requests under way when it came, itself included: what came later is no reason to serve it worse."""
-    watch: Stopwatch
-    encoder: str = "none"
-    degraded: list[Degraded] = field(default_factory=list)
-
-    def left_s(self) -> float:
-        """Seconds until its deadline, never quite none: what is ready needs no time to be taken."""
-        return max(self.timeout_s - self.watch.total_ms() / 1_000, 0.001)
-
-
+@dataclass
 class Engine:
-    """The search. It holds the sources, and nothing of a request outlives the request."""
+    """The search. Nothing of a request outlives the request.
 
-    def __init__(
-        self,
-        settings: Settings,
-        sources: Mapping[str, Retriever],
-        documents: DocumentReader,
-        priors: Priors,
-        encoding: Encoding,
-        index: Index,
-        guard: Callable[[Scope], float] = lambda _: 1.0,
-    ) -> None:
-        self._settings = settings
-        self._sources = sources
-        self._documents = documents
-        self._priors = priors
-        self._encoding = encoding
-        self._index = index
-        self._guard = guard
-        self._in_flight = 0
+    :param guard: in [0, 1], how far the graph of a scope can be trusted.
+    :param mismatches: by source or store, how it was built, where that is not what the settings say.
+    :param now: seconds since the epoch.
+    """
+
+    settings: Settings
+    roads: Roads
+    documents: DocumentReader
+    priors: Priors
+    index: Index
+    reranking: Reranking
+    guard: Callable[[Scope], float] = lambda _: 1.0
+    mismatches: Callable[[], Mapping[str, str]] = dict
+    now: Callable[[], float] = time
+    in_flight: int = field(default=0, init=False)
 
     def under(self, settings: Settings) -> Engine:
         """The same sources under other settings of routing, fusion and boosts."""
-        return Engine(settings, self._sources, self._documents, self._priors, self._encoding, self._index, self._guard)
+        return replace(self, settings=settings)
 
     async def search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
         """Answer one request.
@@ -93,134 +74,98 @@ class Engine:
         :raises BadRequest: if it asks for what is not allowed.
         :raises AllSourcesFailed: if no source that was asked answered in time.
         """
-        self._in_flight += 1
+        self.in_flight += 1
         try:
             return await self._search(asked, caller, request_id)
         finally:
-            self._in_flight -= 1
+            self.in_flight -= 1
 
     async def _search(self, asked: SearchRequest, caller: Caller, request_id: str) -> SearchResponse:
         watch = Stopwatch()
         with watch.stage("plan"):
-            decided = plan(asked, caller, self._settings, self._encoding.dimension, self._guard(caller.scope))
-            request = _Request(decided, asked.timeout_ms / 1_000, self._in_flight, watch)
-            generation = self._index.generation()
+            dimension = self.roads.encoding.dimension
+            decided = plan(asked, caller, self.settings, dimension, self.now(), self.guard(caller.scope))
+            request = Request(decided, asked.timeout_ms / 1_000, self.in_flight, watch)
+            generation = self.index.generation()
+            first = _start(request, generation)
+            for store, reason in self.mismatches().items():
+                request.degrade(store, reason)
         with watch.stage("gather"):
-            outcomes = await self._gather(request)
-            asked_of = tuple(outcomes)
+            outcomes = await self.roads.ask(request)
             rankings = _answers(outcomes, request)
         with watch.stage("fuse"):
-            fused = [hit for hit in _fuse(rankings, request) if hit.fusion_score >= request.plan.min_score]
+            fused = _fuse(rankings, request)
+            kept = fused.above(decided.min_score)
         with watch.stage("boost"):
-            best = boost(fused, await self._factors(fused, request))[: request.plan.limit]
+            facts = _facts(rankings)
+            boosted = boost(kept, await factors(request, kept, facts, self.priors, self.settings))
+        with watch.stage("collapse"):
+            collapsed = collapse(boosted.ids, facts, decided.collapse, decided.radius)
+            wanted = max(decided.limit, self.reranking.top) if decided.rerank else decided.limit
+            page = fused.hits(collapsed.ids[first : first + wanted])
         with watch.stage("hydrate"):
-            records = await self._fetch([hit.fused.id for hit in best], request)
-            hits, withheld = hydrate(best, records, request.plan.query.filter)
+            records = await self._fetch([hit.id for hit in page], request)
+            hydrated = hydrate(page, boosted, records, decided.query.filter, decided.radius)
+        hits = await self._read(hydrated, request)
+        explanation: Explanation | UnsetType = UNSET
+        if asked.explain:
+            async with request.optional("explain"):
+                below = len(fused.ids) - len(kept.ids)
+                explanation = await explain(request, rankings, below, collapsed, hydrated, self.documents)
         return SearchResponse(
             hits=hits,
             mode=asked.mode,
-            route=_route(request.plan, asked_of),
+            route=_route(decided, tuple(outcomes)),
             degraded=tuple(request.degraded),
-            index_version=self._index.index_version,
+            index_version=self.index.index_version,
             generation=generation,
             cache="miss",
             took_ms=watch.total_ms(),
             timings_ms=watch.stages,
             request_id=request_id,
-            explain=await self._explain(request, rankings, withheld) if asked.explain else UNSET,
+            next_cursor=_next(request, generation, first + decided.limit, len(collapsed.ids)),
+            explain=explanation,
         )
 
-    async def _gather(self, request: _Request) -> dict[str, Outcome]:
-        """Ask the sources: all at once, or one after the others if the strategy has it start from what they found."""
-        decided, rounds = request.plan, request.plan.rounds
-        limit_s = min(decided.timeout_s, request.left_s())
-        last = rounds.follows if rounds else None
-        roads: dict[str, Road] = {
-            each: self._road(each, request, decided.query) for each in decided.sources if each != last
-        }
-        if rounds is None:
-            return await gather(roads, limit_s)
-        ends = perf_counter() + limit_s
+    async def _read(self, hydrated: Hydrated, request: Request) -> tuple[SearchHit, ...]:
+        """The hits as the request wants them read: by whom, and with what around them."""
+        decided, hits = request.plan, hydrated.hits
+        if decided.rerank:
+            with request.watch.stage("rerank"):
+                ordered = await self.reranking.order(hits, hydrated.sensitivities, request)
+                hits = tuple(ordered[: decided.limit])
+        if decided.neighbors:
+            with request.watch.stage("neighbors"):
+                async with request.optional("neighbors"):
+                    hits = await widen(hits, decided.neighbors, decided.query.access, self.documents)
+        return hits
 
-        def left_s() -> float:
-            return ends - perf_counter()
-
-        found = await gather(roads, limit_s * _FIRST_ROUND)
-        answered = [outcome.ranking for outcome in found.values() if isinstance(outcome, Answered)]
-        if decided.may_stop and agree(answered) and not await self._names(request, left_s() * _NAMES_SHARE):
-            return found
-        query = replace(decided.query, near=rounds.start(answered, decided.weights))
-        road: dict[str, Road] = {rounds.follows: self._road(rounds.follows, request, query)}
-        found |= await gather(road, left_s())
-        return {source: found[source] for source in decided.sources}
-
-    async def _names(self, request: _Request, timeout_s: float) -> bool:
-        """Whether the query names anything. Who cannot say is asked for more: then the answer says what is wrong."""
-        try:
-            with anyio.fail_after(timeout_s):
-                return await self._priors.names(request.plan.query)
-        except (TimeoutError, AdapterError):
-            return True
-
-    def _road(self, source: str, request: _Request, query: Query) -> Road:
-        """How one source is asked. The vector source encodes first: beside the others, not before them."""
-        retriever, watch = self._sources[source], request.watch
-
-        async def ask() -> Ranking:
-            with watch.stage(source):
-                return await retriever.search(query)
-
-        async def encode_and_ask() -> Ranking:
-            encoded = await encoding
-            request.encoder = encoded.by
-            watch.note(f"embed_{encoded.by}", encoded.ms)
-            with watch.stage(source):
-                return await retriever.search(replace(query, vector=encoded.vector))
-
-        if source == "vector" and query.vector is None:
-            encoding = self._encoding.encode(query.text, request.in_flight)
-            return encode_and_ask
-        return ask
-
-    async def _factors(self, fused: Sequence[FusedHit], request: _Request) -> dict[str, dict[DocId, float]]:
-        """What the priors that were asked for make of each document. Without them the fused order stands."""
-        if "centrality" not in request.plan.boosts:
-            return {}
-        try:
-            with anyio.fail_after(request.left_s()):
-                values = await self._priors.centralities(request.plan.query.scope, [hit.id for hit in fused])
-        except (TimeoutError, AdapterError) as error:
-            request.degraded.append(Degraded("boosts", str(error) or "timed out", request.watch.total_ms()))
-            return {}
-        weight = self._settings.centrality_weight
-        return {"centrality": {id_: centrality(value, weight) for id_, value in values.items()}}
-
-    async def _explain(self, request: _Request, rankings: Sequence[Ranking], withheld: int) -> Explanation:
-        """What the answer was made of; the lock on the hits is on these too."""
-        ids = sorted({id_ for ranking in rankings for id_ in ranking.ids})
-        records = await self._fetch(ids, request)
-        may_leave = lock(request.plan.query.filter)
-        shown = {id_ for id_, record in records.items() if may_leave(record)}
-        return Explanation(
-            fusion=str(request.plan.strategy),
-            weights=request.plan.weights,
-            depth=request.plan.query.depth,
-            encoder=request.encoder,
-            rankings={
-                ranking.source: tuple(ExplainedHit(hit.id, hit.rank, hit.score) for hit in ranking if hit.id in shown)
-                for ranking in rankings
-            },
-            withheld=withheld,
-        )
-
-    async def _fetch(self, ids: Sequence[DocId], request: _Request) -> Mapping[DocId, Record]:
+    async def _fetch(self, ids: Sequence[DocId], request: Request) -> Mapping[DocId, Record]:
         """The documents. Without them there is no answer: neither their text nor the check of who may read it."""
         try:
             with anyio.fail_after(request.left_s()):
-                return await self._documents.fetch(request.plan.query.scope, ids)
+                return await self.documents.fetch(request.plan.query.scope, ids)
         except (TimeoutError, AdapterError) as error:
-            reason = str(error) or "timed out"
-            raise AllSourcesFailed((Failed("documents", reason, request.watch.total_ms()),)) from error
+            raise AllSourcesFailed((Failed("documents", told(error), request.watch.total_ms()),)) from error
+
+
+def _start(request: Request, generation: int) -> int:
+    """Where the page begins, from 0."""
+    cursor = request.plan.cursor
+    if cursor is None:
+        return 0
+    if cursor.generation != generation:
+        request.degrade("cursor", "documents were written since the first page: hits may come twice or not at all")
+    return cursor.offset
+
+
+def _next(request: Request, generation: int, offset: int, count: int) -> str | None:
+    """Where the next page begins, if there is one. There is none of what a reranker ordered."""
+    decided, before = request.plan, request.plan.cursor
+    if offset >= count or decided.rerank:
+        return None
+    since = before.generation if before else generation
+    return str(Cursor.at(offset, decided.request, since, decided.query.depth, decided.day, request.encoder))
 
 
 def _route(decided: Plan, asked: tuple[str, ...]) -> Route:
@@ -231,7 +176,7 @@ def _route(decided: Plan, asked: tuple[str, ...]) -> Route:
     return Route(asked, f"{decided.reason}; it names nothing and the others agree, so {left} was not asked")
 
 
-def _answers(outcomes: Mapping[str, Outcome], request: _Request) -> list[Ranking]:
+def _answers(outcomes: Mapping[str, Outcome], request: Request) -> list[Ranking]:
     """The rankings that came; what did not come is noted as degraded."""
     rankings: list[Ranking] = []
     failures: list[Failed] = []
@@ -249,14 +194,18 @@ def _answers(outcomes: Mapping[str, Outcome], request: _Request) -> list[Ranking
     return rankings
 
 
-def _fuse(rankings: Sequence[Ranking], request: _Request) -> list[FusedHit]:
+def _fuse(rankings: Sequence[Ranking], request: Request) -> Fused:
     """Fuse as planned; if that fails, put the rankings behind one another, and say so."""
     chosen = request.plan
     try:
-        return chosen.strategy(rankings, chosen.weights, chosen.window)
+        return chosen.strategy(rankings, chosen.weights)
     except Exception:
         _log.exception("fusion by %s failed", chosen.strategy)
         fallback = Concatenate()
-        reason = f"{chosen.strategy} failed, {fallback} was used"
-        request.degraded.append(Degraded("fusion", reason, request.watch.total_ms()))
-        return fallback(rankings, chosen.weights, chosen.window)
+        request.degrade("fusion", f"{chosen.strategy} failed, {fallback} was used")
+        return fallback(rankings, chosen.weights)
+
+
+def _facts(rankings: Sequence[Ranking]) -> dict[DocId, Facts]:
+    """What the sources told of the documents that they found."""
+    return {id_: facts for ranking in rankings for id_, facts in ranking.facts.items()}

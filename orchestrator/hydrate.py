@@ -8,33 +8,43 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from adapters import Record
-from adapters.document import fields
+from adapters import Record, Sensitivity
+from adapters.document import facts, fields
 from adapters.filter import Filter, predicate
-from fusion import BoostedHit, DocId
+from fusion import Boosted, DocId, FusedHit, window
 from orchestrator.contract import SearchHit
 
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Hydrated:
+    """The hits that may leave, each with how guarded it is; and how many were deleted meanwhile, or may not leave."""
+
+    hits: tuple[SearchHit, ...]
+    sensitivities: tuple[Sensitivity, ...]
+    deleted: int
+    withheld: int
+
+
 def hydrate(
-    best: Sequence[BoostedHit], records: Mapping[DocId, Record], wanted: Filter
-) -> tuple[tuple[SearchHit, ...], int]:
-    """The hits whose documents exist and pass, and how many were withheld because they do not pass."""
-    hits: list[SearchHit] = []
-    withheld = 0
+    page: Sequence[FusedHit], boosted: Boosted, records: Mapping[DocId, Record], wanted: Filter, radius: int
+) -> Hydrated:
+    """The hits whose documents exist and pass."""
     may_leave = lock(wanted)
-    for hit in best:
-        record = records.get(hit.fused.id)
-        if record is None:  # deleted between the search and now
-            continue
-        if not may_leave(record):
-            withheld += 1
-            _log.error("a source returned a document that the request's filter forbids")
-            continue
-        hits.append(_hit(hit, record))
-    return tuple(hits), withheld
+    there = [(hit, record) for hit in page if (record := records.get(hit.id)) is not None]
+    passing = [(hit, record) for hit, record in there if may_leave(record)]
+    if withheld := len(there) - len(passing):
+        _log.error("a source returned %d documents that the request's filter forbids", withheld)
+    scores = dict(zip(boosted.ids, boosted.scores, strict=True))
+    return Hydrated(
+        hits=tuple([_hit(hit, scores[hit.id], boosted.of(hit.id), record, radius) for hit, record in passing]),
+        sensitivities=tuple([record.document.sensitivity for _, record in passing]),
+        deleted=len(page) - len(there),
+        withheld=withheld,
+    )
 
 
 def lock(wanted: Filter) -> Callable[[Record], bool]:
@@ -43,7 +53,7 @@ def lock(wanted: Filter) -> Callable[[Record], bool]:
     return lambda record: passes(fields(record))
 
 
-def _hit(hit: BoostedHit, record: Record) -> SearchHit:
+def _hit(hit: FusedHit, score: float, factors: Mapping[str, float], record: Record, radius: int) -> SearchHit:
     document = record.document
     return SearchHit(
         id=document.id,
@@ -53,8 +63,11 @@ def _hit(hit: BoostedHit, record: Record) -> SearchHit:
         text=document.text,
         url=document.url,
         metadata=document.metadata,
-        score=hit.score,
-        fusion_score=hit.fused.fusion_score,
-        sources=hit.fused.sources,
-        boosts=hit.factors,
+        score=score,
+        fusion_score=hit.fusion_score,
+        sources=hit.sources,
+        boosts=factors,
+        chunk_index=document.chunk_index,
+        window_id=window(facts(document), radius),
+        span=(0, len(document.text)),
     )

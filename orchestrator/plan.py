@@ -11,9 +11,10 @@ import numpy as np
 
 from adapters import Query
 from adapters.filter import And, Filter, In, Not, access, check, normal
-from fusion import Strategy, TwoRounds, parse
+from fusion import Collapse, Strategy, TwoRounds, parse
 from orchestrator.caller import Caller
-from orchestrator.contract import SOURCES, SearchRequest, Source
+from orchestrator.contract import SOURCES, Boost, SearchRequest, Source
+from orchestrator.cursor import Cursor, digest
 from orchestrator.settings import Settings
 
 ASKED_FOR_BY_NAME = ("memory", "history")
@@ -23,6 +24,7 @@ _QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
 _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
 """Of one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
 _LONGEST_IDENTIFIER = 128
+_DAY_S = 86_400
 
 
 class BadRequest(ValueError):
@@ -36,10 +38,13 @@ class Plan:
     ``rounds`` names the source that is asked after the others, and what it starts from; ``None`` asks all at once.
     ``may_stop`` says that this source need not be asked where the others agree on the first document, and the query
     names nothing.
-    ``timeout_s`` is for the sources, in seconds; ``window`` is how many fused hits the later stages see.
+    ``parts`` are filters that together say what ``query.filter`` says: one for each collection, if several are named.
+    ``timeout_s`` is for the sources, in seconds; ``day`` is the one that ages are counted from, since the epoch.
+    ``request`` and ``cursor`` tell the pages of one ranking.
     """
 
     query: Query
+    parts: tuple[Filter, ...]
     sources: tuple[Source, ...]
     rounds: TwoRounds | None
     may_stop: bool
@@ -47,16 +52,25 @@ class Plan:
     strategy: Strategy
     weights: Mapping[str, float]
     limit: int
-    boosts: tuple[str, ...]
-    window: int
+    boosts: tuple[Boost, ...]
+    collapse: Collapse
+    radius: int
+    neighbors: int
+    rerank: bool
     min_score: float
     timeout_s: float
+    day: int
+    request: bytes
+    cursor: Cursor | None
 
 
-def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: int, guard: float = 1.0) -> Plan:
+def plan(
+    request: SearchRequest, caller: Caller, settings: Settings, dimension: int, now: float, guard: float = 1.0
+) -> Plan:
     """Decide.
 
     :param dimension: how long the documents' vectors are.
+    :param now: seconds since the epoch.
     :param guard: in [0, 1], how far the graph can be trusted: its weight where the request gives none.
     :raises BadRequest: if a field's value is not allowed.
     """
@@ -68,7 +82,6 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: 
         request.query.encode()
     except UnicodeEncodeError as error:
         raise BadRequest(f"query: not text that UTF-8 can hold, at character {error.start + 1}") from error
-    _refuse_what_is_not_built(request)
     routed, weights, reason = _route(request, settings, guard)
     weights.update(request.weights.items())
     if not (sources := tuple(source for source in routed if weights[source])):
@@ -79,17 +92,21 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: 
         strategy = _strategy(request.fusion or settings.fusion)
     except ValueError as error:
         raise BadRequest(f"fusion: {error}") from error
-    boosts = tuple(sorted(name for name, on in (dict.fromkeys(settings.boosts, True) | request.boosts).items() if on))
-    allowed, wanted = _filters(request, caller, settings)
+    switched: dict[Boost, bool] = dict.fromkeys(settings.boosts, True) | request.boosts
+    boosts = tuple(sorted(name for name, on in switched.items() if on))
+    allowed, wanted, parts = _filters(request, caller, settings)
+    of = digest(request, wanted, caller)
+    cursor = _cursor(request, of)
     return Plan(
         query=Query(
             text=request.query,
-            depth=max(request.limit * settings.overfetch, settings.depth),
+            depth=cursor.depth if cursor else max(request.limit * settings.overfetch, settings.depth),
             scope=caller.scope,
             access=allowed,
             filter=wanted,
             vector=_vector(request, dimension),
         ),
+        parts=parts,
         sources=sources,
         rounds=_rounds(strategy, sources),
         may_stop=request.mode == "auto",
@@ -98,17 +115,27 @@ def plan(request: SearchRequest, caller: Caller, settings: Settings, dimension: 
         weights=weights,
         limit=request.limit,
         boosts=boosts,
-        window=request.limit * settings.overfetch if boosts else request.limit,
+        collapse=request.collapse,
+        radius=request.neighbors or settings.window_radius,
+        neighbors=request.neighbors,
+        rerank=request.rerank,
         min_score=request.min_score,
         timeout_s=min(request.timeout_ms, settings.source_timeout_ms) / 1_000,
+        day=cursor.day if cursor else int(now // _DAY_S),
+        request=of,
+        cursor=cursor,
     )
 
 
-def _refuse_what_is_not_built(request: SearchRequest) -> None:
-    """The contract's fields that have one allowed value so far: refused, rather than taken and not heeded."""
-    for field, only in (("collapse", "none"), ("neighbors", 0), ("rerank", False)):
-        if (value := getattr(request, field)) != only:
-            raise BadRequest(f"{field}: {value!r} is not available in this version, allowed is {only!r}")
+def _cursor(request: SearchRequest, of: bytes) -> Cursor | None:
+    if request.cursor is None:
+        return None
+    if request.rerank:
+        raise BadRequest("cursor: a reranker may order the same hits otherwise each time, so there are no pages of it")
+    try:
+        return Cursor.read(request.cursor, of)
+    except ValueError as error:
+        raise BadRequest(f"cursor: {error}") from error
 
 
 def _rounds(strategy: Strategy, sources: Sequence[Source]) -> TwoRounds | None:
@@ -146,16 +173,23 @@ def _identifier(query: str) -> str | None:
     return next((word for word in words if _IDENTIFIER.search(word)), None)
 
 
-def _filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple[Filter, Filter]:
-    """What the caller may see, and what this request may return, both in normal form."""
+def _filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple[Filter, Filter, tuple[Filter, ...]]:
+    """What the caller may see, what this request may return, and that by collection; all in normal form."""
     if request.filter is not None:
         try:
             check(request.filter)
         except ValueError as error:
             raise BadRequest(str(error)) from error
     collections = request.collections or settings.default_collections
-    within = _within(caller, collections)
-    return _access(caller), within if request.filter is None else normal(And((within, request.filter)))
+
+    def narrowed(within: Filter) -> Filter:
+        return within if request.filter is None else normal(And((within, request.filter)))
+
+    wanted = narrowed(_within(caller, collections))
+    if len(set(collections)) < 2:
+        return _access(caller), wanted, (wanted,)
+    parts = tuple(narrowed(_within(caller, (name,))) for name in sorted(set(collections)))
+    return _access(caller), wanted, parts
 
 
 @lru_cache(maxsize=1_024)

@@ -10,9 +10,10 @@ from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from adapters import Sensitivity
+from adapters import Sensitivity, rerank
 from adapters.server import GRAPH, KEYWORD, VECTOR, Address
 from fusion import JointWalk, parse
+from orchestrator.contract import Boost
 
 FILE = "TRIVIUM_SETTINGS_FILE"
 """Names a file of settings, one ``TRIVIUM_NAME=value`` a line; what the environment says itself comes first."""
@@ -95,8 +96,10 @@ class Settings(BaseSettings):
     identifier_weight: float = Field(
         2.0, ge=0, le=1_000, description="mode `auto`: how much more keyword weighs where a query holds an identifier"
     )
-    boosts: Annotated[tuple[Literal["centrality"], ...], NoDecode] = Field(
-        (), description="boosts of every request that does not say otherwise: `centrality`, or none"
+    boosts: Annotated[tuple[Boost, ...], NoDecode] = Field(
+        ("importance", "recency"),
+        description="boosts of every request that does not say otherwise: of `importance`, `recency`, `centrality`, "
+        "`relationship`; or none",
     )
     centrality: Literal["pagerank", "degree", "betweenness", "harmonic", "none"] = Field(
         "pagerank", description="what networkx computes of the whole graph after bulk writes"
@@ -104,8 +107,49 @@ class Settings(BaseSettings):
     centrality_weight: float = Field(
         0.1, ge=0, le=0.5, description="the most central document's score grows by this share when a request asks"
     )
+    relationship_weight: float = Field(
+        0.1, ge=0, le=0.5, description="the score of what the walk came nearest to grows by this share, likewise"
+    )
+    window_radius: int = Field(
+        1,
+        ge=0,
+        le=100,
+        description="chunks to each side that `collapse: window` takes for one, unless `neighbors` says",
+    )
+    expander: str = Field(
+        "none://",
+        description="other words for a query's, for the keyword source alone: `none://`, `synonyms:///path/of/file` "
+        "(lines `a, b` and `a => b`), or `python://package.module:function`, from a text to a list of texts",
+    )
+    reranker: str = Field(
+        rerank.NONE,
+        repr=False,
+        description="who orders the best hits where a request asks: `none://`, `chat+https://host/v1` (chat "
+        "completions), `rerank+https://host/v1/rerank` (a cross-encoder), or `python://package.module:function`, "
+        "from a query and texts to scores",
+    )
+    reranker_model: str = Field("", description="the model that the reranker is asked for")
+    reranker_api_key: SecretStr = Field(SecretStr(""), description="key of the reranker, where it wants one")
+    rerank_top: int = Field(20, ge=1, le=100, description="hits that a reranker is given at most")
+    rerank_chars: int = Field(1_000, ge=1, le=100_000, description="characters of each of them")
+    rerank_budget_chars: int = Field(
+        16_000, ge=1_000, le=1_000_000, description="characters of all of them together, shared evenly"
+    )
+    rerank_timeout_ms: int = Field(
+        5_000, ge=1, le=60_000, description="milliseconds that a reranker has at most, within those of the request"
+    )
+    rerank_clearance: Sensitivity = Field(
+        "normal", description="texts above this are not sent to a reranker, and keep their places"
+    )
+    strict_index: bool = Field(
+        False,
+        description="whether a store that was built otherwise than the settings say is refused; else it is asked, "
+        "and every answer says so",
+    )
     depth: int = Field(100, ge=10, le=1_000, description="hits that each source is asked for, at least")
-    overfetch: int = Field(3, ge=1, le=20, description="hits that each source is asked for, per hit of `limit`")
+    overfetch: int = Field(
+        3, ge=1, le=20, description="hits that each source is asked for, in each collection, per hit of `limit`"
+    )
     source_timeout_ms: int = Field(
         120, ge=1, le=60_000, description="milliseconds that one source has at most; a request may give less"
     )
@@ -136,6 +180,12 @@ class Settings(BaseSettings):
             raise ValueError(f"{error}; or {EMBEDDED}") from error
         if at.user and info.field_name == "vector":
             raise ValueError("Qdrant knows no users, give its key as TRIVIUM_QDRANT_API_KEY")
+        return value
+
+    @field_validator("reranker")
+    @classmethod
+    def _reranker(cls, value: str) -> str:
+        rerank.check(value)
         return value
 
     @field_validator("fusion")
@@ -173,7 +223,7 @@ def read(**given: object) -> Settings:
         first = error.errors()[0]
         name = "TRIVIUM_" + "_".join(str(part) for part in first["loc"]).upper()
         # An address may hold a password, and one that cannot be read hides it where nobody would look for it.
-        told = "not allowed" if first["loc"][0] in _SCHEMES else repr(first["input"])
+        told = "not allowed" if first["loc"][0] in {*_SCHEMES, "reranker"} else repr(first["input"])
         raise SettingsError(f"{name} is {told}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
 
 

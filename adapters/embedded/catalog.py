@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -57,9 +57,7 @@ class Catalog:
         largest = max((len(segment) for segment in self.segments), default=0)
         return 10 * min(largest, self.count) < 9 * len(self)
 
-    def ranking(
-        self, source: str, positions: Sequence[int], scores: Sequence[float], coverage: float = 0.0
-    ) -> Ranking:
+    def ranking(self, source: str, positions: Sequence[int], scores: Sequence[float], coverage: float = 0.0) -> Ranking:
         """The documents at these positions, best first, as a source's answer."""
         ids, facts = self._ids, self._facts
         known = {ids[position]: facts[position] for position in positions if position in facts} if facts else {}
@@ -97,15 +95,23 @@ class Catalog:
         """Where these document numbers stand; each must be held here."""
         return self.docnos.searchsorted(docnos)
 
+    def passing(self, wanted: Filter) -> npt.NDArray[np.int64]:
+        """The living positions that pass a filter in normal form, which nobody will ask again."""
+        return np.flatnonzero(self._flags(wanted))
+
     def mask(self, wanted: Filter) -> Mask:
         """The living positions that pass a filter in normal form."""
         key = msgspec.json.encode(wanted)  # and not the filter: in Python 1.0 == True
         if (mask := self._masks.get(key)) is None:
-            parts = [segment.columns.flags(wanted) for segment in self.segments]
-            flags = self.live & np.concatenate([np.zeros(0, np.bool_), *parts])
+            flags = self._flags(wanted)
             count = int(flags.sum())
             mask = Mask(flags, count, everything=count == len(flags))
             if len(self._masks) >= _MASKS:
                 self._masks.pop(next(iter(self._masks)))
             self._masks[key] = mask
         return mask
+
+    def _flags(self, wanted: Filter) -> Flags:
+        parts = [segment.columns.flags(wanted) for segment in self.segments]
+        flags: Flags = self.live & np.concatenate([np.zeros(0, np.bool_), *parts])
+        return flags

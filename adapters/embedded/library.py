@@ -27,7 +27,7 @@ from adapters.embedded.columns import Flags
 from adapters.embedded.manifest import Manifest
 from adapters.embedded.part import Change, Part
 from adapters.embedded.segment import Segment, Stored
-from adapters.errors import Unavailable
+from adapters.errors import Unavailable, VersionMismatch
 from adapters.filter import Filter
 from adapters.port import Acknowledgement, Entry, Key
 from fusion import DocId
@@ -54,23 +54,40 @@ class Library:
     """Documents and their indexes in ``folder``.
 
     :param parts: the indexes kept; each version of the library has all of them.
-    :param index_version: identity of the encoder and analysers; an index of another one is refused.
-    :raises VersionMismatch: if the folder holds an index of another identity.
+    :param index_version: identity of the encoder and analysers; an index of another one is never written to.
+    :param strict: whether such an index is not read, either.
+    :raises VersionMismatch: if the folder holds an index of another identity, and that is not to be read.
     """
 
-    def __init__(self, folder: Path, parts: Sequence[Part[Any]], index_version: str) -> None:
+    def __init__(self, folder: Path, parts: Sequence[Part[Any]], index_version: str, strict: bool = True) -> None:
         self._folder = folder
         self._parts = tuple(parts)
         self._index_version = index_version
         self._opening = RLock()
         """Held while the snapshot is exchanged, so that following another process never undoes a write of our own."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._snapshot = self._open(Manifest.read(folder, index_version), None)
+        manifest = Manifest.read(folder, index_version)
+        if strict:
+            self._refuse_another(manifest)
+        self._snapshot = self._open(manifest, None)
 
     @property
     def index_version(self) -> str:
-        """What every version of this library was built with."""
-        return self._index_version
+        """What this library was built with."""
+        return self._snapshot.manifest.index_version
+
+    @property
+    def mismatch(self) -> str | None:
+        """How it was built and how it should have been, where these differ."""
+        return self._mismatch(self._snapshot.manifest)
+
+    def _mismatch(self, manifest: Manifest) -> str | None:
+        if manifest.index_version == self._index_version:
+            return None
+        return (
+            f"the index in {self._folder} was built as {manifest.index_version!r}, the settings ask for "
+            f"{self._index_version!r}: use those settings, or index again into another TRIVIUM_DATA_DIR"
+        )
 
     def generation(self) -> int:
         """The version that searches of this process see."""
@@ -107,6 +124,11 @@ class Library:
                 found[id_] = segment_.record(row)
         return found
 
+    async def find(self, wanted: Filter, limit: int) -> list[Record]:
+        """See :class:`adapters.port.DocumentReader`."""
+        catalog = self._snapshot.catalog
+        return [catalog.record(position) for position in catalog.passing(wanted)[:limit].tolist()]
+
     def entries(self, count: int) -> list[Entry]:
         """At most ``count`` living documents, evenly spread over the order of writing."""
         catalog = self._snapshot.catalog
@@ -138,6 +160,7 @@ class Library:
         A key that stands twice among ``upserts`` keeps its last entry.
 
         :raises Unavailable: if it cannot be written (a full disk, say); then nothing has changed.
+        :raises VersionMismatch: if another encoder or analyser built it.
         """
         try:
             return self._write({entry.record.key: entry for entry in upserts}, set(deletes))
@@ -147,6 +170,7 @@ class Library:
     def _write(self, newest: Mapping[Key, Entry], deletes: set[Key]) -> int:
         with files.exclusive(self._folder / "lock"), self._opening:
             self.refresh()
+            self._refuse_another(self._snapshot.manifest)
             catalog = self._snapshot.catalog
             gone = [position for key in deletes.union(newest) if (position := catalog.position(key)) is not None]
             if not newest and not gone:
@@ -160,6 +184,10 @@ class Library:
             self._publish(kept, dead, added, Change([row.docno for row in added], removed))
             return self._snapshot.manifest.version
 
+    def _refuse_another(self, manifest: Manifest) -> None:
+        if told := self._mismatch(manifest):
+            raise VersionMismatch(told)
+
     def scattered(self) -> bool:
         """Whether :meth:`optimize` would make searches faster by more than it costs."""
         snapshot = self._snapshot
@@ -171,6 +199,7 @@ class Library:
         """One segment without dead rows, every part in one piece: the fastest to search. Nothing is lost or added."""
         with files.exclusive(self._folder / "lock"), self._opening:
             self.refresh()
+            self._refuse_another(self._snapshot.manifest)
             catalog = self._snapshot.catalog
             if self._snapshot.manifest.optimized or not len(catalog):
                 return
@@ -249,7 +278,8 @@ class Library:
                 # this one was opened, its files were swept away: then there is a newer one to open.
                 newest = Manifest.read(self._folder, self._index_version)
                 if newest.version == manifest.version:
-                    raise Unavailable(f"the index in {self._folder} cannot be opened: {error}") from error
+                    built = f"built as {manifest.index_version!r}" if before is None else "newly written"
+                    raise Unavailable(f"the index in {self._folder}, {built}, cannot be opened: {error}") from error
                 manifest = newest
             else:
                 return Snapshot(manifest, catalog, opened)

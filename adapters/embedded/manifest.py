@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from adapters import files
-from adapters.errors import Unavailable, VersionMismatch
+from adapters.errors import Unavailable
 
 _NAME = "manifest.json"
 
@@ -30,9 +30,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, folder: Path, index_version: str) -> Manifest:
-        """The current one of ``folder``.
+        """The current one of ``folder``; where there is none, that of an empty library of ``index_version``.
 
-        :raises VersionMismatch: if it was built with anything else than ``index_version``.
         :raises Unavailable: if it cannot be read.
         """
         try:
@@ -41,11 +40,6 @@ class Manifest(msgspec.Struct, frozen=True):
             return cls(0, index_version)
         except msgspec.DecodeError as error:
             raise Unavailable(f"{folder / _NAME} is damaged: {error}") from error
-        if found.index_version != index_version:
-            raise VersionMismatch(
-                f"the index in {folder} was built as {found.index_version!r}, the settings ask for "
-                f"{index_version!r}: use those settings, or index again into another TRIVIUM_DATA_DIR"
-            )
         return found
 
     def write(self, folder: Path) -> None:

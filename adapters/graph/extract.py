@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from adapters import plugin
 from adapters.document import trimmed
-from adapters.errors import Rejected, Unavailable
+from adapters.errors import Rejected
 from adapters.graph.names import mentioned
 
 Extractor: TypeAlias = Callable[[str], tuple[str, ...]]
 """A text to the names that it mentions, each once."""
 
 RULES, NONE = "rules://", "none://"
-_FUNCTION = re.compile(r"python://((?:\w+\.)*\w+):(\w+)")
-ALLOWED = f"{RULES}, {NONE} or python://package.module:function"
+FORMS = f"{RULES}, {NONE}, {plugin.FORM}"
 
 
 def extractor(address: str) -> Extractor:
     """The extractor at an address.
 
+    :raises ValueError: if that is none of :data:`FORMS`.
     :raises Unavailable: if a function of the user's cannot be imported.
     """
     if address == RULES:
         return mentioned
     if address == NONE:
         return lambda _: ()
-    match = _FUNCTION.fullmatch(address)
-    if match is None:
-        raise ValueError(f"{address!r} is no extractor, allowed are {ALLOWED}")
-    module, name = match.groups()
-    try:
-        function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise Unavailable(f"{address} cannot be imported: {error}") from error
+    function = plugin.function(address, FORMS)
     return lambda text: _names(function(text), address)
 
 

@@ -17,7 +17,7 @@ from fusion import Adjacency, Walk
 class Neighbourhood:
     """Nodes and edges near where a walk starts, numbered: the names that it starts from come first, in their order.
 
-    Each row sums to at most 1, what leads elsewhere being left out. ``wanted`` has the id of what may be a hit, and its facts.
+    Each row sums to at most 1, what leads elsewhere being left out. ``wanted`` has id and facts of what may be a hit.
     """
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Neighbourhood:
         for row in rows:
             document = near._number(row["key"])
             if row["wanted"]:
-                near.wanted[document] = row["id"], msgspec.json.decode(row["facts"])
+                near.wanted[document] = row["id"], msgspec.json.decode(row["facts"] or "null")
             mentions = [(key, degree, 1 / sqrt(degree)) for key, degree in row["mentions"]]
             links: dict[str, float] = {}
             for key, weight in row["links"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tantivy
@@ -42,6 +43,8 @@ _ALL = {stems: analyzer(stems=stems) for stems in (True, False)}
 _CONTENT = {stems: analyzer(stop_words=False, stems=stems) for stems in (True, False)}
 
 MAX_PHRASES = 16
+EXPANSION = 0.5
+"""What a word that stands for one of the query's weighs beside it."""
 MAX_TERMS = 64
 """Terms looked up at most, the first of a longer query: what a search costs must not grow with it."""
 
@@ -51,16 +54,30 @@ class Terms:
     """What a query asks of the keyword index.
 
     ``words`` count where they stand, a word that is asked twice counts double. ``phrases`` (one term and more, in
-    order) count where they stand as they are, and must stand if ``demanded``.
+    order) count where they stand as they are, and must stand if ``demanded``. ``expansions`` (phrases, too) count for
+    :data:`EXPANSION` of what they would count otherwise.
     """
 
     words: tuple[str, ...]
     phrases: tuple[tuple[str, ...], ...] = ()
     demanded: bool = False
+    expansions: tuple[tuple[str, ...], ...] = ()
 
 
-def terms(query: str, stems: bool = True) -> Terms:
+def stems(text: str) -> tuple[str, ...]:
+    """The terms of a text, all of them."""
+    return tuple(_ALL[True].analyze(text))
+
+
+def unquoted(query: str) -> list[str]:
+    """What of a query stands outside of double quotes, piece by piece."""
+    return _QUOTED.split(query)[::2]
+
+
+def terms(query: str, stems: bool = True, expansions: Sequence[str] = ()) -> Terms:
     """Read a query, into stems or into whole words.
+
+    :param expansions: what may stand for something in it.
 
     A query of nothing but text in double quotes demands it, word for word up to stemming. Quotes inside a sentence
     are a quotation: what is quoted counts more where it stands as it is, and is wished for like the rest.
@@ -68,9 +85,10 @@ def terms(query: str, stems: bool = True) -> Terms:
     everything, content = _ALL[stems], _CONTENT[stems]
     texts = _QUOTED.findall(query)[:MAX_PHRASES]
     quoted = [phrase for text in texts if (phrase := tuple(everything.analyze(text)[:MAX_TERMS]))]
+    others = tuple(phrase for text in expansions if (phrase := tuple(everything.analyze(text)[:MAX_TERMS])))
     rest = content.analyze(_FRAGMENT.sub(" ", _QUOTED.sub(" ", query) if quoted else query))
     if not quoted:
         # "to be or not to be": where there are only stop words, they are what is asked for.
-        return Terms(tuple((rest or everything.analyze(query))[:MAX_TERMS]))
+        return Terms(tuple((rest or everything.analyze(query))[:MAX_TERMS]), expansions=others)
     inside = [term for phrase in quoted for term in phrase]
-    return Terms(tuple([*rest, *inside][:MAX_TERMS]), tuple(quoted), demanded=not rest)
+    return Terms(tuple([*rest, *inside][:MAX_TERMS]), tuple(quoted), demanded=not rest, expansions=others)

@@ -98,7 +98,7 @@ class EmbeddedKeyword:
         """The best documents by BM25, which is the score (0 and up). Ties by age, the oldest first."""
         snapshot = self._library.current()
         mask = snapshot.catalog.mask(query.filter)
-        asked = analysis.terms(query.text)
+        asked = analysis.terms(query.text, expansions=query.expansions)
         if not mask.count or not asked.words:
             return Ranking("keyword", (), ())
         searcher = snapshot.index(self._part)
@@ -119,14 +119,19 @@ def _query(asked: analysis.Terms, wanted: Filter | None) -> tantivy.Query:
     # A word asked twice is a clause twice: a boosted clause would lose tantivy's skipping of hopeless blocks.
     parts = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in asked.words]
     occur = _MUST if asked.demanded else _SHOULD
-    for phrase in asked.phrases:
-        whole = tantivy.Query.phrase_query(_SCHEMA, "body", list(phrase)) if len(phrase) > 1 else None
-        parts.append((occur, whole or term(_SCHEMA, "body", phrase[0], "freq")))
+    parts += [(occur, _phrase(phrase)) for phrase in asked.phrases]
+    parts += [(_SHOULD, tantivy.Query.boost_query(_phrase(each), analysis.EXPANSION)) for each in asked.expansions]
     text = tantivy.Query.boolean_query(parts)
     if wanted is None:
         return text
     allowed = tantivy.Query.const_score_query(compile_filter(wanted, _Terms()), 0.0)
     return tantivy.Query.boolean_query([(_MUST, text), (_MUST, allowed)])
+
+
+def _phrase(terms: Sequence[str]) -> tantivy.Query:
+    if len(terms) == 1:
+        return tantivy.Query.term_query(_SCHEMA, "body", terms[0], "freq")
+    return tantivy.Query.phrase_query(_SCHEMA, "body", list(terms))
 
 
 class _Terms:

@@ -29,6 +29,8 @@ _AT_ONCE = 500
 _DOCUMENTS_FAULT = frozenset({400, 413})
 """Statuses that a document cannot come back from. All others may be the server's, or its index's, and pass."""
 _COLLECTIONS = 10_000
+_WINDOW = 10_000
+"""Hits that OpenSearch gives at most, unless it is set otherwise."""
 
 Body: TypeAlias = dict[str, Any]
 
@@ -102,7 +104,7 @@ class OpenSearchKeyword:
 
     async def search(self, query: Query) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by id."""
-        asked = analysis.terms(query.text, stems=False)
+        asked = analysis.terms(query.text, stems=False, expansions=query.expansions)
         if not asked.words and not asked.phrases:
             return Ranking("keyword", (), ())
         body = {
@@ -118,7 +120,7 @@ class OpenSearchKeyword:
             if answer["timed_out"]:
                 raise TimedOut(f"opensearch did not finish a search within {self._limits.read_s:g} s")
             hits = [(float(hit["_score"]), hit["_source"]) for hit in answer["hits"]["hits"]]
-            return ranking("keyword", ((score, str(held["id"]), held["facts"]) for score, held in hits))
+            return ranking("keyword", ((score, str(held["id"]), held.get("facts")) for score, held in hits))
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"opensearch answered a search with {short(error)}") from error
 
@@ -139,16 +141,23 @@ class OpenSearchKeyword:
             found |= {record.document.id: record for record in records}
         return found
 
+    async def find(self, wanted: Filter, limit: int) -> list[Record]:
+        """See :class:`adapters.port.DocumentReader`."""
+        return await self._records({"bool": {"filter": compile_filter(wanted, _Clauses())}}, limit, self._limits.read_s)
+
     async def sample(self, count: int) -> list[Record]:
         """See :class:`adapters.port.DocumentReader`."""
         chance = {"random_score": {"seed": 0, "field": "_seq_no"}}
-        body = {"query": {"function_score": chance}, "size": count, "_source": ["record"]}
-        async with _call(self._limits.write_s):
+        return await self._records({"function_score": chance}, count, self._limits.write_s)
+
+    async def _records(self, query: Body, count: int, seconds: float) -> list[Record]:
+        body = {"query": query, "size": min(count, _WINDOW), "_source": ["record"], "track_total_hits": False}
+        async with _call(seconds):
             answer = await self._client.search(index=self._name, body=body)
         try:
             return msgspec.convert([hit["_source"]["record"] for hit in answer["hits"]["hits"]], list[Record])
         except (KeyError, TypeError, msgspec.ValidationError) as error:
-            raise BadResponse(f"opensearch answered for a sample with {short(error)}") from error
+            raise BadResponse(f"opensearch answered for documents with {short(error)}") from error
 
     async def counts(self, field: str, wanted: Filter) -> dict[str, int]:
         """See :class:`adapters.port.DocumentReader`; of the fields, ``collection`` alone can be counted here."""
@@ -234,10 +243,15 @@ class OpenSearchKeyword:
 def _text(asked: analysis.Terms) -> Body:
     """What is asked as words, which the server stems as it stemmed the documents."""
     should: list[Body] = [{"match": {"passage": " ".join(asked.words)}}]
-    phrases: list[Body] = [{"match_phrase": {"passage": " ".join(phrase)}} for phrase in asked.phrases]
+    should += [_phrase(each, analysis.EXPANSION) for each in asked.expansions]
+    phrases = [_phrase(each) for each in asked.phrases]
     if asked.demanded:
         return {"bool": {"should": should, "must": phrases}}
     return {"bool": {"should": should + phrases, "minimum_should_match": 1}}
+
+
+def _phrase(words: Sequence[str], weight: float = 1.0) -> Body:
+    return {"match_phrase": {"passage": {"query": " ".join(words), "boost": weight}}}
 
 
 def _lines(version: int, batch: Sequence[Entry | Key]) -> list[Body]:

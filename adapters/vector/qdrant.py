@@ -94,7 +94,7 @@ class QdrantVector:
             )
         try:
             held = [(point.score, point.payload) for point in answer.points if point.payload]
-            return ranking("vector", ((score, str(payload["id"]), payload["facts"]) for score, payload in held))
+            return ranking("vector", ((score, str(payload["id"]), payload.get("facts")) for score, payload in held))
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"qdrant answered a search with {short(error)}") from error
 

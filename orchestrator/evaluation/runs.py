@@ -21,11 +21,13 @@ RUNS: Mapping[str, Mapping[str, object]] = {
     "hybrid": {"mode": "hybrid"},
     "hybrid/rrf": {"mode": "hybrid", "fusion": "rrf(k=60)"},
     "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
+    "hybrid/relationship": {"mode": "hybrid", "boosts": {"relationship": True}},
     "hybrid/ten": {"mode": "hybrid", "limit": 10},
     "auto": {"mode": "auto"},
 }
-"""By name, what each asks beside the query. Boosts are off unless a request asks, so one is switched on here. A request
-for 100 hits asks more of the sources than one for ten: ``hybrid/ten`` is what such a one gets."""
+"""By name, what each asks beside the query. The boosts that go by the graph are off unless a request asks, so each is
+switched on here; those that go by dates and importance move nothing where no document has any. A request for 100 hits
+asks more of the sources than one for ten: ``hybrid/ten`` is what such a one gets."""
 
 SINGLE = ("vector", "graph", "keyword")
 TEXT = ("vector", "keyword")

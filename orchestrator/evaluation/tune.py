@@ -36,7 +36,7 @@ LADDERS: Mapping[str, tuple[object, ...]] = {
     "weight_vector": _WEIGHTS,
     "weight_graph": _WEIGHTS,
     "weight_keyword": _WEIGHTS,
-    "boosts": ((), ("centrality",)),
+    "boosts": (("importance", "recency"), ("centrality", "importance", "recency")),
     "centrality_weight": (0.02, 0.05, 0.1, 0.2),
     "identifier_weight": (1.0, 2.0, 4.0),
 }
@@ -113,7 +113,7 @@ def as_environment(changed: Mapping[str, object]) -> str:
 def _neighbours(settings: Settings) -> Iterator[Settings]:
     """Each setting moved to each other value of its ladder."""
     for name, values in LADDERS.items():
-        if name == "centrality_weight" and not settings.boosts:
+        if name == "centrality_weight" and "centrality" not in settings.boosts:
             continue
         for value in values:
             # Through the checks, so that a strategy is written as it is always written.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
@@ -20,7 +20,9 @@ from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.extract import extractor
 from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
+from adapters.keyword.expand import expander
 from adapters.port import CentralityJob, Server, Store
+from adapters.rerank import reranker
 from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
 from adapters.vector.embedded import EmbeddedVector, VectorPart
 from orchestrator.encode import Encoding
@@ -29,6 +31,8 @@ from orchestrator.guard import TRUST, Guard
 from orchestrator.indexing.journal import Journal
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
+from orchestrator.rerank import Reranking
+from orchestrator.roads import Roads
 from orchestrator.settings import EMBEDDED, Settings
 from orchestrator.wiring.service import Local, Service
 
@@ -53,6 +57,13 @@ class _Backends:
     """The store that documents are read from."""
     centrality: CentralityJob | None = None
     local: Local | None = None
+    mismatches: dict[str, str] = field(default_factory=dict)
+    """By source, what its server was built as, where that is not what the settings say."""
+
+    def mismatched(self) -> Mapping[str, str]:
+        """Of all stores, as it is now."""
+        told = self.local.library.mismatch if self.local else None
+        return self.mismatches | {"index": told} if told else self.mismatches
 
 
 @asynccontextmanager
@@ -63,7 +74,7 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
     missing from answers until it is back.
 
     :param prepare: whether servers are asked for anything at all yet.
-    :raises AdapterError: if the embedded engine cannot be opened, or a server holds an index of another version.
+    :raises AdapterError: if the embedded engine cannot be opened, or ``strict_index`` refuses what a store holds.
     """
     model = await anyio.to_thread.run_sync(MiniLM, settings.model_dir)
     async with AsyncExitStack() as stack:
@@ -73,21 +84,40 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
             stack.push_async_callback(server.close)
         if prepare:
             for source, server in backends.servers.items():
-                await _prepare(source, server)
+                await _prepare(source, server, settings.strict_index, backends.mismatches)
         await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
-        yield _service(settings, model, identity, backends)
+        yield _service(settings, model, identity, backends, _reranking(settings, stack))
 
 
-async def _prepare(source: str, server: Server) -> None:
+def _reranking(settings: Settings, stack: AsyncExitStack) -> Reranking:
+    timeout_s = settings.rerank_timeout_ms / 1_000
+    made, close = reranker(
+        settings.reranker, settings.reranker_model, settings.reranker_api_key.get_secret_value(), timeout_s
+    )
+    if close:
+        stack.push_async_callback(close)
+    return Reranking(
+        made,
+        settings.rerank_top,
+        settings.rerank_chars,
+        settings.rerank_budget_chars,
+        timeout_s,
+        settings.rerank_clearance,
+    )
+
+
+async def _prepare(source: str, server: Server, strict: bool, mismatches: dict[str, str]) -> None:
     try:
         await server.prepare()
-    except VersionMismatch:
-        raise
+    except VersionMismatch as error:
+        if strict:
+            raise
+        mismatches[source] = str(error)
     except AdapterError as error:
         _log.warning("the %s source is not there: %s", source, error)
 
 
-def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backends) -> Service:
+def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backends, reranking: Reranking) -> Service:
     table = TableFile(settings.data_dir / "query-table.bin", model.tokenizer, model.identity)
     guard = Guard(settings.data_dir / TRUST)
     encoding = Encoding(model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo)
@@ -101,7 +131,16 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         writer = index = replicator = Replicator(journal, backends.stores, identity, settings.write_timeout_ms / 1_000)
     return Service(
         settings=settings,
-        engine=Engine(settings, backends.sources, backends.documents, backends.priors, encoding, index, guard.value),
+        engine=Engine(
+            settings=settings,
+            roads=Roads(backends.sources, backends.priors, encoding, expander(settings.expander)),
+            documents=backends.documents,
+            priors=backends.priors,
+            index=index,
+            reranking=reranking,
+            mismatches=backends.mismatched,
+            guard=guard.value,
+        ),
         writer=IndexWriter(writer, model, extractor(settings.extractor)),
         documents=backends.documents,
         reader=backends.reader,
@@ -168,7 +207,7 @@ def _add_embedded(made: _Backends, settings: Settings, encoder: str) -> None:
     if not parts:
         return
     folder = settings.data_dir / "index"
-    library = Library(folder, parts, "+".join((encoder, *(part.version for part in parts))))
+    library = Library(folder, parts, "+".join((encoder, *(part.version for part in parts))), settings.strict_index)
     central = CentralityFile(folder / "centrality.msgpack", settings.centrality)
     if vector:
         made.sources["vector"] = EmbeddedVector(library, vector)

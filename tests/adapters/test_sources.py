@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from adapters import Document, Entry, Link, Query, Record, Retriever, Scope
 from adapters.document import fields
 from adapters.filter import And, Eq, Filter, access, matches, normal
+from fusion import Facts
 from tests.adapters.filters import documents, filters
 from tests.adapters.stands import EMBEDDED, SERVED, Stand, Url, standing
 from tests.conftest import SCOPE, entry, unit
@@ -99,6 +101,43 @@ async def test_no_scope_sees_into_another(stand: Stand) -> None:
 async def test_what_is_above_the_clearance_is_not_found(stand: Stand) -> None:
     await stand.write([star("a"), star("b", sensitivity="sensitive"), star("c", sensitivity="public")])
     assert await found(stand.source) == ["a", "c"]
+
+
+async def test_a_hit_tells_what_ranking_needs_to_know_of_it(stand: Stand) -> None:
+    """Of those that have anything to tell; 2026 begins 1,767,225,600 seconds after 1970."""
+    new_year = datetime(2026, 1, 1, tzinfo=UTC)
+    await stand.write(
+        [star("a", parent_id="p", chunk_index=3), star("b", importance=7, created_at=new_year), star("c")]
+    )
+    await stand.write([star("d", chunk_index=0)])
+    assert (await stand.source.search(query())).facts == {
+        "a": Facts(parent="p", chunk=3),
+        "b": Facts(created_at=1_767_225_600.0, importance=7.0),
+        "d": Facts(chunk=0),
+    }
+    assert (await (await stand.again()).search(query(depth=50))).facts["a"] == Facts("p", 3)
+
+
+async def test_other_words_for_the_query_are_for_keyword_alone(stand: Stand) -> None:
+    await stand.write(
+        [star("a"), entry("b", "the nearest star is Proxima", seed=2), entry("c", "near and far", seed=3)]
+    )
+    plain = await stand.source.search(query())
+    wide = await stand.source.search(replace(query(), expansions=("nearest stars", "nowhere")))
+    assert wide.ids == (("a", "b") if wide.source == "keyword" else plain.ids)
+    quoted = replace(query('"Alpha Centauri"'), expansions=("nearest stars",))
+    assert (await stand.source.search(quoted)).ids == (await stand.source.search(query('"Alpha Centauri"'))).ids
+
+
+async def test_the_reader_finds_documents_by_a_filter(stand: Stand) -> None:
+    if stand.reader is None:
+        pytest.skip("this store keeps no documents")
+    await stand.write([star("a", parent_id="p", chunk_index=1), star("b", parent_id="p", chunk_index=2)])
+    await stand.write([star("c", parent_id="q", chunk_index=1), star("s", parent_id="p", sensitivity="restricted")])
+    of_p = query(wanted=Eq("parent_id", "p")).filter
+    assert {record.document.id for record in await stand.reader.find(of_p, 10)} == {"a", "b"}
+    assert len(await stand.reader.find(of_p, 1)) == 1
+    assert await stand.reader.find(query(wanted=Eq("parent_id", "nobody")).filter, 10) == []
 
 
 async def test_a_filter_holds_inside_the_search_and_not_after_it(stand: Stand) -> None:

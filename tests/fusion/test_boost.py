@@ -36,9 +36,9 @@ def test_the_factors_are_those_of_the_rules() -> None:
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_a_share_beyond_its_range_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="centrality is .*, allowed are 0 to 1"):
+    with pytest.raises(ValueError, match=r"centrality is .*, allowed are 0 to 1"):
         centrality(value, 0.1)
-    with pytest.raises(ValueError, match="relationship is .*, allowed are 0 to 1"):
+    with pytest.raises(ValueError, match=r"relationship is .*, allowed are 0 to 1"):
         relationship(value, 0.1)
 
 
@@ -58,11 +58,13 @@ def test_rank_20_never_overtakes_rank_1_by_centrality_and_relationship(central: 
     assert order.index("0") < order.index("19")
 
 
-@given(shares, shares, st.lists(st.floats(-1, 12), min_size=20, max_size=20), st.lists(st.floats(-9, 9_999), min_size=20))
+@given(
+    shares, shares, st.lists(st.floats(-1, 12), min_size=20, max_size=20), st.lists(st.floats(-9, 9_999), min_size=20)
+)
 def test_no_boosts_together_carry_a_document_past_the_stated_bound(
     central: list[float], near: list[float], important: list[float], ages: list[float]
 ) -> None:
-    """Each product is in 0.7 to 1.5 * 1.1 * 1.1: who had more than 1.815 / 0.7 times another's score stays before it."""
+    """Each product is in 0.7 to 1.5 * 1.1 * 1.1: who has more than 1.8 / 0.7 times another's score stays before it."""
     bound = 1.5 * 1.1 * 1.1 / 0.7
     hits = fused(*(0.9**place for place in range(20)))
     columns = (central, near, important, ages)

@@ -10,7 +10,12 @@ OTHER = Ranking("keyword", ("x", "y"), (4.0, 2.0), coverage=0.5, facts={"y": Fac
 
 def test_the_order_is_that_of_the_scores_and_ranks_are_those_of_the_parts() -> None:
     both = merged([ONE, OTHER])
-    assert [(hit.id, hit.rank, hit.score) for hit in both] == [("a", 1, 9.0), ("x", 1, 4.0), ("b", 2, 2.0), ("y", 2, 2.0)]
+    assert [(hit.id, hit.rank, hit.score) for hit in both] == [
+        ("a", 1, 9.0),
+        ("x", 1, 4.0),
+        ("b", 2, 2.0),
+        ("y", 2, 2.0),
+    ]
     assert both.coverage == 0.5
     assert set(both.facts) == {"a", "y"}
     assert merged([OTHER, ONE]) == both

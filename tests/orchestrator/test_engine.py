@@ -1,81 +1,39 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import anyio
 import msgspec
 import pytest
 
-from adapters import DocumentReader, Priors, Query, Record, Retriever, Scope, Unavailable
+from adapters import Unavailable
 from adapters.embedded import Library
-from adapters.graph.embedded import EmbeddedGraph
-from adapters.graph.part import GraphPart
-from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
-from adapters.vector.embedded import EmbeddedVector, VectorPart
-from fusion import Ranking
 from orchestrator import engine as engine_
-from orchestrator.caller import Caller
-from orchestrator.contract import SearchRequest, SearchResponse
+from orchestrator.contract import SearchResponse
 from orchestrator.encode import Encoding
-from orchestrator.engine import Engine
 from orchestrator.outcome import AllSourcesFailed
 from orchestrator.plan import BadRequest
-from orchestrator.settings import Settings
-from tests.conftest import SCOPE, entry, unit
+from tests.conftest import entry, unit
+from tests.orchestrator.engines import (
+    Broken,
+    FixedVector,
+    Forgetful,
+    GivenPriors,
+    Recorder,
+    Stalled,
+    Unreadable,
+    ask,
+    engine,
+    opened,
+)
 
 pytestmark = pytest.mark.anyio
-CALLER = Caller(SCOPE, "normal")
-
-
-class FixedVector:
-    """Encodes everything alike: these tests are about what is done with answers, not about meaning."""
-
-    dimension = 16
-
-    async def encode(self, text: str) -> object:
-        return unit(1)
-
-
-class NoTable:
-    def encode(self, text: str) -> None:
-        return None
-
-
-class Broken:
-    """A source that cannot be reached."""
-
-    async def search(self, query: Query) -> Ranking:
-        raise Unavailable("connection refused")
-
-
-class Stalled:
-    """A source that never answers."""
-
-    async def search(self, query: Query) -> Ranking:
-        await anyio.sleep_forever()
-        raise AssertionError
-
-
-class Forgetful:
-    """A source that returns whatever it holds, filter or not."""
-
-    def __init__(self, *ids: str) -> None:
-        self._ids = ids
-
-    async def search(self, query: Query) -> Ranking:
-        return Ranking("keyword", self._ids, tuple(1.0 for _ in self._ids))
-
-
-class Unreadable:
-    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
-        raise Unavailable("disk on fire")
 
 
 @pytest.fixture
 async def library(tmp_path) -> Library:
-    opened = Library(tmp_path, (VectorPart(), KeywordPart(), GraphPart()), "test-1")
-    await opened.write(
+    made = opened(tmp_path)
+    await made.write(
         [
             entry("a", "Alpha Centauri is a star", seed=1, title="Alpha Centauri", metadata={"kind": "star"}),
             entry("b", "Proxima is near Alpha Centauri", seed=2, language="en"),
@@ -84,42 +42,7 @@ async def library(tmp_path) -> Library:
         ],
         (),
     )
-    return opened
-
-
-class GivenPriors:
-    def __init__(self, error: Exception | None = None, **values: float) -> None:
-        self._error, self._values = error, values
-
-    async def names(self, query: Query) -> bool:
-        if self._error:
-            raise self._error
-        return "centauri" in query.text.lower()
-
-    async def centralities(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, float]:
-        if self._error:
-            raise self._error
-        return {id_: value for id_, value in self._values.items() if id_ in ids}
-
-
-def engine(
-    library: Library,
-    documents: DocumentReader | None = None,
-    priors: Priors | None = None,
-    **sources: Retriever,
-) -> Engine:
-    real: dict[str, Retriever] = {
-        "vector": EmbeddedVector(library, VectorPart()),
-        "graph": EmbeddedGraph(library, GraphPart()),
-        "keyword": EmbeddedKeyword(library, KeywordPart()),
-    }
-    encoding = Encoding(FixedVector(), NoTable(), "adaptive", 3, 10)  # type: ignore[arg-type]
-    settings = Settings(source_timeout_ms=5_000)
-    return Engine(settings, real | sources, documents or library, priors or GivenPriors(), encoding, library)
-
-
-async def ask(made: Engine, query: str = "alpha centauri", **asked: object) -> SearchResponse:
-    return await made.search(SearchRequest(query=query, **{"timeout_ms": 5_000, **asked}), CALLER, "r1")
+    return made
 
 
 async def test_three_sources_become_one_ranking_that_says_who_found_what(library: Library) -> None:
@@ -134,9 +57,18 @@ async def test_three_sources_become_one_ranking_that_says_who_found_what(library
     assert (answer.generation, answer.index_version, answer.request_id) == (1, "test-1", "r1")
     assert answer.degraded == ()
     assert answer.cache == "miss"
-    assert {"plan", "gather", "embed_model", "vector", "graph", "keyword", "fuse", "boost", "hydrate"} == set(
-        answer.timings_ms
-    )
+    assert {
+        "plan",
+        "gather",
+        "embed_model",
+        "vector",
+        "graph",
+        "keyword",
+        "fuse",
+        "boost",
+        "collapse",
+        "hydrate",
+    } == set(answer.timings_ms)
 
 
 async def test_a_source_that_fails_is_missing_and_said_to_be(library: Library) -> None:
@@ -155,18 +87,6 @@ async def test_a_source_that_stalls_costs_no_more_than_the_deadline(library: Lib
     ]
     assert [hit.id for hit in answer.hits] == ["a", "b"]
     assert answer.took_ms < 1_000
-
-
-class Recorder:
-    """The graph, watched."""
-
-    def __init__(self, library: Library) -> None:
-        self._graph = EmbeddedGraph(library, GraphPart())
-        self.asked: list[Query] = []
-
-    async def search(self, query: Query) -> Ranking:
-        self.asked.append(query)
-        return await self._graph.search(query)
 
 
 async def test_the_graph_starts_from_what_the_text_sources_found(library: Library) -> None:
@@ -237,7 +157,7 @@ async def test_a_source_that_forgets_its_filter_leaks_nothing(library: Library) 
     answer = await ask(engine(library, keyword=Forgetful("s", "m", "a")), mode="keyword", explain=True)
     assert [hit.id for hit in answer.hits] == ["a"]
     assert answer.explain
-    assert answer.explain.withheld == 2
+    assert answer.explain.removed.withheld == 2
     assert [hit.id for hit in answer.explain.rankings["keyword"]] == ["a"]
 
 
@@ -278,12 +198,12 @@ async def test_the_same_request_gives_the_same_bytes(library: Library) -> None:
 async def test_a_prior_sways_the_order_only_when_it_is_asked_for(library: Library) -> None:
     made = engine(library, priors=GivenPriors(b=1.0))
     plain = await ask(made)
-    assert [hit.boosts for hit in plain.hits] == [{}, {}]
+    assert [hit.boosts for hit in plain.hits] == [{"importance": 1.0, "recency": 1.0}] * 2
     boosted = await ask(made, boosts={"centrality": True})
     by_id = {hit.id: hit for hit in boosted.hits}
-    assert by_id["b"].boosts == {"centrality": 1.1}
+    assert by_id["b"].boosts == {"centrality": 1.1, "importance": 1.0, "recency": 1.0}
     assert by_id["b"].score == by_id["b"].fusion_score * 1.1
-    assert by_id["a"].boosts == {}
+    assert by_id["a"].boosts["centrality"] == 1.0
 
 
 async def test_without_the_priors_the_fused_order_stands_and_the_answer_says_so(library: Library) -> None:
@@ -300,7 +220,7 @@ async def test_the_same_request_many_times_at_once_gives_the_same_bytes(library:
             return unit(2)
 
     made = engine(library)
-    made._encoding = Encoding(FixedVector(), OtherTable(), "adaptive", 2, 10)  # type: ignore[arg-type]
+    made.roads.encoding = Encoding(FixedVector(), OtherTable(), "adaptive", 2, 10)  # type: ignore[arg-type]
     answers: list[SearchResponse] = []
 
     async def one() -> None:

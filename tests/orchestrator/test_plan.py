@@ -11,11 +11,14 @@ from orchestrator.contract import SearchRequest
 from orchestrator.plan import BadRequest, Plan, plan
 from orchestrator.settings import Settings
 
+NOW = 86_400.0 * 20_000 + 5
 CALLER = Caller(Scope("t", "e"), "normal")
 
 
 def planned(settings: Settings | None = None, guard: float = 1.0, **asked: object) -> Plan:
-    return plan(SearchRequest(**{"query": "words", **asked}), CALLER, settings or Settings(), dimension=2, guard=guard)
+    return plan(
+        SearchRequest(**{"query": "words", **asked}), CALLER, settings or Settings(), dimension=2, now=NOW, guard=guard
+    )
 
 
 def passes(wanted: Filter, collection: str = "documents", tenant: str = "t", **values: str) -> bool:
@@ -117,9 +120,8 @@ def test_access_is_the_caller_s_scope_and_clearance_alone() -> None:
         ({"weights": {"graph": 0}, "mode": "graph"}, "weights: all 0 for graph"),
         ({"vector": (0.0, 0.0)}, "one of them not 0"),
         ({"vector": (float("nan"), 1.0)}, "finite"),
-        ({"rerank": True}, "rerank: True is not available in this version, allowed is False"),
-        ({"collapse": "parent"}, "collapse: 'parent' is not available"),
-        ({"neighbors": 1}, "neighbors: 1 is not available"),
+        ({"cursor": "é"}, "cursor: no cursor of ours"),
+        ({"cursor": "x", "rerank": True}, "cursor: a reranker may order the same hits otherwise"),
         ({"filter": In("tenant", ("other",))}, "unknown field 'tenant'"),
     ],
 )

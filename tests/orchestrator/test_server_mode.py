@@ -108,12 +108,23 @@ async def test_a_server_that_is_away_degrades_the_answer_and_gets_its_writes_lat
         assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
 
 
-async def test_an_index_of_another_version_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(settings):
-        pass
+async def test_an_index_of_another_version_is_told_in_every_answer_or_refused(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(settings) as service:
+        await service.writer.index(DOCUMENTS, service.caller.scope)
     from orchestrator.wiring import backends
 
     monkeypatch.setattr(backends, "_SERVER_RECIPE", 999)
+    async with opened(settings) as service:
+        answer = await service.engine.search(
+            SearchRequest(query="The Prestige", timeout_ms=20_000), service.caller, "t"
+        )
+        assert answer.hits[0].id == "prestige"
+        assert {degraded.source for degraded in answer.degraded} == {"keyword", "graph"}
+        assert all("index again under another TRIVIUM_INDEX_NAME" in degraded.reason for degraded in answer.degraded)
+        told = await service.writer.index(DOCUMENTS, service.caller.scope)
+        assert len(told.missing) == 2  # it waits in the journal, and goes into no index of another version
     with pytest.raises(VersionMismatch, match="index again under another TRIVIUM_INDEX_NAME"):
-        async with opened(settings):
+        async with opened(settings.model_copy(update={"strict_index": True})):
             pass

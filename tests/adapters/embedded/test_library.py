@@ -136,6 +136,21 @@ def test_an_index_of_another_identity_is_refused(open_library: Open, tmp_path: P
         Library(tmp_path / "index", (VectorPart(),), "test-2")
 
 
+def test_an_index_of_another_identity_may_be_read_and_is_never_written(open_library: Open, tmp_path: Path) -> None:
+    open_library().write_now([entry("a")])
+    lenient = Library(tmp_path / "index", (VectorPart(), KeywordPart(), GraphPart()), "test-2", strict=False)
+    assert lenient.index_version == "test-1"
+    assert lenient.mismatch
+    assert "was built as 'test-1', the settings ask for 'test-2'" in lenient.mismatch
+    assert lenient.current().catalog.count == 1
+    with pytest.raises(VersionMismatch):
+        lenient.write_now([entry("b")])
+    with pytest.raises(VersionMismatch):
+        lenient.optimize()
+    assert open_library().mismatch is None
+    assert open_library().current().catalog.count == 1
+
+
 def test_a_damaged_manifest_is_named(open_library: Open, tmp_path: Path) -> None:
     open_library().write_now([entry("a")])
     (tmp_path / "index" / "manifest.json").write_text("{")
