@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
 from time import perf_counter
 from typing import Any
 
@@ -25,6 +24,7 @@ from adapters.vector import qdrant
 from tests.adapters.test_sources import query
 from tests.conftest import DIMENSION, SCOPE, entry
 from tests.servers.start import free_port
+from tests.servers.stub import Serve, http, stub
 
 pytestmark = pytest.mark.anyio
 
@@ -43,33 +43,6 @@ async def _one_loop(anyio_backend: str) -> AsyncIterator[None]:
 
 LIMITS = Limits(read_s=0.4, write_s=0.6, connections=4)
 SLACK_S = 1.0
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def stub(serve: Serve) -> AsyncIterator[int]:
-    """A server that does to each connection what ``serve`` does; its port."""
-
-    open_: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
-
-    async def serve_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        open_[task] = writer
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            await serve(reader, writer)
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-
-    server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for task in open_:
-            task.cancel()
-        await asyncio.gather(*open_, return_exceptions=True)
 
 
 def made(url: str) -> Server:
@@ -134,18 +107,6 @@ async def test_another_protocol_and_then_nothing(scheme: str, call: str, said: b
     async with stub(other) as port:
         error = await raised(f"{scheme}://127.0.0.1:{port}", call)
         assert isinstance(error, (Unavailable, BadResponse, TimedOut))
-
-
-def http(status: str, body: bytes, length: int | None = None) -> Serve:
-    """An HTTP server that says one thing to everything; ``length`` is what it claims to send."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length or len(body)}\r\n"
-        writer.write(head.encode() + b"connection: close\r\n\r\n" + body)
-        await writer.drain()
-
-    return serve
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters import BadResponse, Reranking
+from adapters.rerank.reply import from_json, from_text, sound
+
+
+@pytest.mark.parametrize(
+    ("written", "order"),
+    [
+        ('{"ranking": [{"id": 3, "score": 0.9}, {"id": 1, "score": 0.5}, {"id": 2, "score": 0.1}]}', (2, 0, 1)),
+        ("[3, 1, 2]", (2, 0, 1)),
+        ('["3", "[1]", 2.0]', (2, 0, 1)),
+        ("[3] > [1] > [2]", (2, 0, 1)),
+        ("3, 1, 2", (2, 0, 1)),
+        ('```json\n{"ranking": [3, 1, 2]}\n```', (2, 0, 1)),
+        (
+            'Sure! By relevance [as asked]: {"results": [{"index": 3}, {"index": 1}, {"index": 2}]} Anything else?',
+            (2, 0, 1),
+        ),
+    ],
+)
+def test_an_order_is_read_however_it_is_written(written: str, order: tuple[int, ...]) -> None:
+    read = from_text(written, 3, first=1)
+    assert (read.order, read.unsound) == (order, "")
+
+
+def test_scores_are_kept_where_they_are_numbers() -> None:
+    told = [
+        {"id": 1, "score": 0.9},
+        {"id": 2, "score": "high"},
+        {"id": 3, "relevance_score": 1},
+        {"id": 4, "score": True},
+    ]
+    assert from_json(told, 4, first=1).scores == {0: 0.9, 2: 1.0}
+    assert from_json([{"id": 1, "score": float("nan")}], 1, first=1).scores == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "order", "unsound"),
+    [
+        ("[2]", (1,), "named 1 of 4 passages"),
+        ("[2, 2, 9, 0, 4]", (1, 3), "named 2 of 4 passages, 2 that are not there, 1 twice"),
+        (
+            '{"ranking": [{"id": 2}, {"id": "none"}, {}, 7, null, [1], true]}',
+            (1,),
+            "named 1 of 4 passages, 6 that are not",
+        ),
+        ('{"ranking": [{"id": 2, "score": 0.9}, {"id": 4, "score": 0.', (1, 3), "named 2 of 4 passages"),
+    ],
+)
+def test_what_is_sound_of_it_is_taken_and_the_rest_is_told(written: str, order: tuple[int, ...], unsound: str) -> None:
+    read = from_text(written, 4, first=1)
+    assert read.order == order
+    assert unsound in read.unsound
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "I cannot do that.", "{}", "[]", '{"ranking": "3 > 1"}', "[9, 8]", "null", "[" * 10_000, "passage 3 is 0.9"],
+)
+def test_what_holds_no_order_is_none(written: str) -> None:
+    with pytest.raises(BadResponse):
+        from_text(written, 3, first=1)
+
+
+@given(st.text(max_size=60) | st.recursive(st.integers() | st.floats() | st.text(max_size=3), st.lists).map(json.dumps))
+def test_whatever_is_written_is_an_order_or_an_error_of_ours(written: str) -> None:
+    try:
+        read = from_text(written, 5, first=1)
+    except BadResponse:
+        return
+    assert len(set(read.order)) == len(read.order) > 0
+    assert set(read.order) <= set(range(5))
+    assert set(read.scores) <= set(read.order)
+
+
+def test_nothing_is_lost_of_what_is_whole() -> None:
+    assert sound([(1, 0.5), (0, None)], 2) == Reranking((1, 0), {1: 0.5})

@@ -1,0 +1,48 @@
+"""Servers made to fail in one way each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def stub(serve: Serve) -> AsyncIterator[int]:
+    """A server that does to each connection what ``serve`` does; its port."""
+
+    open_: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
+
+    async def serve_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        open_[task] = writer
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await serve(reader, writer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in open_:
+            task.cancel()
+        await asyncio.gather(*open_, return_exceptions=True)
+
+
+def http(status: str, body: bytes, length: int | None = None) -> Serve:
+    """An HTTP server that says one thing to everything; ``length`` is what it claims to send."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length or len(body)}\r\n"
+        writer.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        await writer.drain()
+
+    return serve
