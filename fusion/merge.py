@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusion.ranking import Ranking
+from fusion.ranking import DocId, Ranking
 
 
 def merged(parts: Sequence[Ranking]) -> Ranking:
-    """The rankings of one source, of parts that have no document in common.
+    """The rankings of one source, of parts that have no document in common; if they have, its better place counts.
 
     The order is that of the scores, which one source gives on one scale; ties go to the better rank, then to the
     smaller id. Each document keeps the rank that it has within its own part: a strategy that goes by ranks treats the
@@ -20,12 +20,14 @@ def merged(parts: Sequence[Ranking]) -> Ranking:
         raise ValueError(f"the parts of one ranking are of {len({part.source for part in parts})} sources, not of one")
     if len(parts) == 1:
         return parts[0]
-    rows = sorted((-hit.score, hit.rank, hit.id) for part in parts for hit in part)
+    places: dict[DocId, tuple[float, int]] = {}
+    for negative, rank, id_ in sorted((-hit.score, hit.rank, hit.id) for part in parts for hit in part):
+        places.setdefault(id_, (-negative, rank))
     return Ranking(
         parts[0].source,
-        tuple(id_ for _, _, id_ in rows),
-        tuple(-negative for negative, _, _ in rows),
+        tuple(places),
+        tuple(score for score, _ in places.values()),
         coverage=max(part.coverage for part in parts),
         facts={id_: facts for part in parts for id_, facts in part.facts.items()},
-        ranks=tuple(rank for _, rank, _ in rows),
+        ranks=tuple(rank for _, rank in places.values()),
     )

@@ -21,6 +21,11 @@ def test_the_order_is_that_of_the_scores_and_ranks_are_those_of_the_parts() -> N
     assert merged([OTHER, ONE]) == both
 
 
+def test_what_two_parts_hold_stands_once_where_it_stands_better() -> None:
+    both = merged([ONE, Ranking("keyword", ("b", "x"), (4.0, 1.0))])
+    assert [(hit.id, hit.rank, hit.score) for hit in both] == [("a", 1, 9.0), ("b", 1, 4.0), ("x", 2, 1.0)]
+
+
 def test_one_part_is_itself() -> None:
     assert merged([ONE]) is ONE
 
