@@ -151,9 +151,14 @@ def index(
 @main.command()
 def search(
     query: str,
+    *,
     mode: Annotated[str, typer.Option(help="auto, hybrid, vector, graph or keyword")] = "auto",
     limit: Annotated[int, typer.Option(help="1 to 50")] = 10,
     collection: Annotated[list[str] | None, typer.Option(help="search this one; may be given again")] = None,
+    collapse: Annotated[str, typer.Option(help="one hit for each parent or window: parent, window or none")] = "parent",
+    neighbors: Annotated[int, typer.Option(help="chunks around each hit, 0 to 10")] = 0,
+    rerank: Annotated[bool, typer.Option("--rerank", help="let the reranker order the best hits")] = False,
+    cursor: Annotated[str | None, typer.Option(help="next_cursor of the answer to go on from")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="show how each score came about")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the answer as the API gives it")] = False,
 ) -> None:
@@ -163,6 +168,10 @@ def search(
             "query": query,
             "mode": mode,
             "limit": limit,
+            "collapse": collapse,
+            "neighbors": neighbors,
+            "rerank": rerank,
+            "cursor": cursor,
             "explain": explain,
             "timeout_ms": _PATIENCE_MS,
         }

@@ -31,6 +31,8 @@ def show(console: Console, query: str, answer: SearchResponse) -> None:
         console.print(f"[yellow]degraded: {escape(each.source)} ({escape(each.reason)})[/yellow]")
     if not answer.hits:
         console.print("[yellow]nothing found[/yellow]")
+    if answer.next_cursor:
+        console.print(f"[dim]more: --cursor {answer.next_cursor}[/dim]", soft_wrap=True)
 
 
 def explain(console: Console, answer: SearchResponse) -> None:
@@ -39,6 +41,10 @@ def explain(console: Console, answer: SearchResponse) -> None:
         return
     made = answer.explain
     console.print(f"[dim]{made.fusion}; {made.depth} hits asked of each source; query encoded by: {made.encoder}[/dim]")
+    if made.expansions:
+        console.print(f"[dim]keyword was asked for these, too: {escape(_printable(', '.join(made.expansions)))}[/dim]")
+    if made.removed.collapsed:
+        console.print(f"[dim]{len(made.removed.collapsed)} documents gave way to a better chunk of theirs[/dim]")
     for place, hit in enumerate(answer.hits, start=1):
         parts = [
             f"{source} {share.contribution:.4f} (rank {share.rank}, score {share.score:.4f}, weight {share.weight:g})"
@@ -48,6 +54,9 @@ def explain(console: Console, answer: SearchResponse) -> None:
         console.print(
             f"{place:>3}. {escape(_printable(hit.id))}: fusion_score {hit.fusion_score:.4f} <- {' + '.join(parts)}"
         )
+        if swayed := {name: factor for name, factor in hit.boosts.items() if factor != 1.0}:
+            factors = " * ".join(f"{name} {factor:.3f}" for name, factor in swayed.items())
+            console.print(f"     score {hit.score:.4f} = fusion_score * {factors}")
     console.print(f"[dim]stages, ms: {', '.join(f'{k} {v:.2f}' for k, v in answer.timings_ms.items())}[/dim]")
 
 

@@ -25,6 +25,7 @@ from adapters.embedded import segment
 from adapters.embedded.catalog import Catalog
 from adapters.embedded.columns import Flags
 from adapters.embedded.manifest import Manifest
+from adapters.embedded.merging import worth_keeping
 from adapters.embedded.part import Change, Part
 from adapters.embedded.segment import Segment, Stored
 from adapters.errors import Unavailable, VersionMismatch
@@ -179,7 +180,7 @@ class Library:
             added = [Stored(first + n, e.record, e.vector) for n, e in enumerate(newest.values())]
             dead = ~catalog.live
             dead[gone] = True
-            kept = _worth_keeping(catalog.segments, _split(dead, catalog), len(added))
+            kept = worth_keeping(catalog.segments, _split(dead, catalog), len(added))
             removed = sorted(int(docno) for docno in catalog.docnos[gone])
             self._publish(kept, dead, added, Change([row.docno for row in added], removed))
             return self._snapshot.manifest.version
@@ -306,25 +307,6 @@ class Library:
 def _split(flags: Flags, catalog: Catalog) -> list[Flags]:
     """Flags by position as flags by segment."""
     return [flags[a:b] for a, b in zip(catalog.bases[:-1], catalog.bases[1:], strict=True)]
-
-
-def _worth_keeping(segments: Sequence[Segment], dead: Sequence[Flags], incoming: int) -> int:
-    """How many of the first segments stay as they are; the later ones are merged with what comes in.
-
-    The logarithmic method (Bentley, Saxe 1980): a segment is merged when what comes after it has grown to half
-    its size, so there are O(log n) segments and a document is written O(log n) times. A segment that is more
-    than half dead is merged too.
-    """
-    kept = len(segments)
-    for index, flags in enumerate(dead):
-        if 2 * int(flags.sum()) > len(flags):
-            kept = index
-            break
-    after = incoming + sum(int((~flags).sum()) for flags in dead[kept:])
-    while kept and int((~dead[kept - 1]).sum()) <= 2 * after:
-        kept -= 1
-        after += int((~dead[kept]).sum())
-    return kept
 
 
 def _rows(merged: Iterable[tuple[Segment, Iterable[int]]], added: Iterable[Stored]) -> Iterator[Stored]:

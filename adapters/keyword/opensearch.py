@@ -20,6 +20,7 @@ from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unava
 from adapters.filter import Filter
 from adapters.fingerprint import fingerprint, generation_name
 from adapters.keyword import analysis
+from adapters.keyword.opensearch_index import MAPPINGS, SETTINGS
 from adapters.labels import compile_filter, labels
 from adapters.port import Entry, Key, Query
 from adapters.server import Address, Limits, call, chunks, of_status, ranking, short
@@ -37,40 +38,6 @@ Body: TypeAlias = dict[str, Any]
 _BULK = {
     "refresh": "wait_for",  # returns when searches see it; the index refreshes often enough that this is no long wait
     "require_alias": "true",  # or a bulk to an index that is not there yet would make one, by its own ideas
-}
-
-_SETTINGS: Body = {
-    "number_of_shards": 1,
-    "refresh_interval": "200ms",
-    "analysis": {
-        "tokenizer": {
-            "words": {"type": "pattern", "pattern": "[^\\p{IsAlphabetic}\\p{N}]+"},
-        },
-        "filter": {
-            "short": {"type": "length", "max": analysis.LONGEST - 1},
-            "english": {"type": "stemmer", "language": "porter2"},
-        },
-        "analyzer": {
-            "trivium": {
-                "type": "custom",
-                "tokenizer": "words",
-                "filter": ["short", "lowercase", "asciifolding", "english"],
-            },
-        },
-    },
-}
-"""One shard until the user makes it more: BM25's statistics are a shard's own."""
-
-_MAPPINGS: Body = {
-    "dynamic": "strict",
-    "properties": {
-        "id": {"type": "keyword"},
-        "collection": {"type": "keyword"},
-        "labels": {"type": "keyword", "doc_values": False, "norms": False},
-        "passage": {"type": "text", "analyzer": "trivium"},
-        "facts": {"type": "object", "enabled": False},
-        "record": {"type": "object", "enabled": False},
-    },
 }
 
 
@@ -192,7 +159,7 @@ class OpenSearchKeyword:
         async with _call(self._limits.write_s):
             template = {
                 "index_patterns": [self._index, f"{self._index}-*"],
-                "template": {"settings": _SETTINGS, "mappings": _MAPPINGS},
+                "template": {"settings": SETTINGS, "mappings": MAPPINGS},
                 "priority": 200,
             }
             await self._client.indices.put_index_template(name=self._index, body=template)
