@@ -120,7 +120,7 @@ async def test_an_index_of_another_version_is_told_in_every_answer_or_refused(
         answer = await service.engine.search(
             SearchRequest(query="The Prestige", timeout_ms=20_000), service.caller, "t"
         )
-        assert answer.hits[0].id == "prestige"
+        assert {hit.id for hit in answer.hits[:2]} == {"nolan", "prestige"}
         assert {degraded.source for degraded in answer.degraded} == {"keyword", "graph"}
         assert all("index again under another TRIVIUM_INDEX_NAME" in degraded.reason for degraded in answer.degraded)
         told = await service.writer.index(DOCUMENTS, service.caller.scope)
