@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from adapters.document import Metadatum
 from adapters.filter import Filter
+from cache import Level
 from fusion import Collapse, Contribution
 
 Mode: TypeAlias = Literal["auto", "hybrid", "vector", "graph", "keyword"]
@@ -63,7 +64,8 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description="milliseconds for the whole request")] = 150
     explain: bool = False
     cache: Annotated[
-        Literal["use", "refresh", "bypass"], Meta(description="nothing is cached yet, so all three are the same")
+        Literal["use", "refresh", "bypass"],
+        Meta(description="take what is kept; compute anew and keep that; or compute anew and keep nothing"),
     ] = "use"
     collapse: Annotated[
         Collapse,
@@ -162,8 +164,8 @@ class Explanation(Struct, frozen=True):
     removed: Removed
 
 
-class SearchResponse(Struct, frozen=True, kw_only=True):
-    """The answer to ``POST /v1/search``."""
+class Answer(Struct, frozen=True, kw_only=True):
+    """What an answer says of the documents: the same whoever computed it, and when."""
 
     hits: tuple[SearchHit, ...]
     mode: Mode
@@ -171,12 +173,30 @@ class SearchResponse(Struct, frozen=True, kw_only=True):
     degraded: tuple[Degraded, ...]
     index_version: str
     generation: int
-    cache: Literal["miss", "l1", "l2", "stale"]
+    next_cursor: str | None
+    explain: Explanation | UnsetType = UNSET
+
+
+class Delivery(Struct, frozen=True, kw_only=True):
+    """What an answer says of itself: where it came from, to which request, and where the time went.
+
+    ``cache``: ``miss`` was computed now; ``l1`` and ``l2`` were kept, in this process and in Redis; ``stale`` was kept
+    for longer than is good, and is being computed anew.
+    """
+
+    cache: Level
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str
-    next_cursor: str | None
-    explain: Explanation | UnsetType = UNSET
+
+
+class SearchResponse(Answer, frozen=True, kw_only=True):
+    """The answer to ``POST /v1/search``: an :class:`Answer` and its :class:`Delivery`."""
+
+    cache: Level
+    took_ms: float
+    timings_ms: Mapping[str, float]
+    request_id: str
 
 
 class LineOutcome(Struct, frozen=True, omit_defaults=True):

@@ -43,6 +43,10 @@ class Index(Protocol):
         """Grows with every acknowledged write."""
         ...
 
+    def stamp(self) -> int:
+        """Another number whenever searches of this process may find something else."""
+        ...
+
 
 @dataclass
 class Engine:

@@ -94,11 +94,12 @@ def plan(
         raise BadRequest(f"fusion: {error}") from error
     switched: dict[Boost, bool] = dict.fromkeys(settings.boosts, True) | request.boosts
     boosts = tuple(sorted(name for name, on in switched.items() if on))
-    allowed, wanted, parts = _filters(request, caller, settings)
+    allowed, wanted, parts = filters(request, caller, settings)
     of = digest(request, wanted, caller)
     cursor = _cursor(request, of)
     return Plan(
         query=Query(
+            fresh=request.cache != "use",
             text=request.query,
             depth=cursor.depth if cursor else max(request.limit * settings.overfetch, settings.depth),
             scope=caller.scope,
@@ -173,8 +174,11 @@ def _identifier(query: str) -> str | None:
     return next((word for word in words if _IDENTIFIER.search(word)), None)
 
 
-def _filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple[Filter, Filter, tuple[Filter, ...]]:
-    """What the caller may see, what this request may return, and that by collection; all in normal form."""
+def filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple[Filter, Filter, tuple[Filter, ...]]:
+    """What the caller may see, what this request may return, and that by collection; all in normal form.
+
+    :raises BadRequest: if the request's own filter is not allowed.
+    """
     if request.filter is not None:
         try:
             check(request.filter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
@@ -18,6 +19,7 @@ from orchestrator.contract import Boost
 FILE = "TRIVIUM_SETTINGS_FILE"
 """Names a file of settings, one ``TRIVIUM_NAME=value`` a line; what the environment says itself comes first."""
 EMBEDDED = "embedded://"
+MEMORY = "memory://"
 _SCHEMES = {"vector": VECTOR, "graph": GRAPH, "keyword": KEYWORD}
 
 
@@ -153,6 +155,28 @@ class Settings(BaseSettings):
     source_timeout_ms: int = Field(
         120, ge=1, le=60_000, description="milliseconds that one source has at most; a request may give less"
     )
+    cache: str = Field(
+        MEMORY,
+        repr=False,
+        description="where answers are kept: `memory://`, in each process; or there and in a Redis that all share, "
+        "`redis://[:password@]host:6379/0` (or `rediss://`)",
+    )
+    cache_bytes: int = Field(
+        67_108_864, ge=65_536, le=68_719_476_736, description="bytes of answers that each process keeps at most"
+    )
+    cache_ttl_s: float = Field(
+        60, ge=0, le=86_400, description="seconds that an answer is fresh, a tenth less at random"
+    )
+    cache_stale_s: float = Field(
+        60, ge=0, le=86_400, description="seconds after that in which it is still given, while it is computed anew"
+    )
+    cache_timeout_ms: int = Field(20, ge=1, le=10_000, description="milliseconds that Redis is waited for")
+    cache_poll_ms: int = Field(
+        1_000, ge=10, le=600_000, description="milliseconds between two looks for others' writes, if no message came"
+    )
+    ranking_memo: int = Field(
+        1_000, ge=1, le=10_000_000, description="rankings, and sets of centralities, that each process keeps"
+    )
     default_collections: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="collections searched where a request names none; empty: all but `memory` and `history`"
     )
@@ -180,6 +204,18 @@ class Settings(BaseSettings):
             raise ValueError(f"{error}; or {EMBEDDED}") from error
         if at.user and info.field_name == "vector":
             raise ValueError("Qdrant knows no users, give its key as TRIVIUM_QDRANT_API_KEY")
+        return value
+
+    @field_validator("cache")
+    @classmethod
+    def _cache(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            redis = parts.scheme in {"redis", "rediss"} and parts.hostname and parts.port != 0
+        except ValueError:
+            redis = False
+        if value != MEMORY and not redis:
+            raise ValueError(f"allowed are {MEMORY} and redis://[:password@]host:port/number")
         return value
 
     @field_validator("reranker")
@@ -223,7 +259,7 @@ def read(**given: object) -> Settings:
         first = error.errors()[0]
         name = "TRIVIUM_" + "_".join(str(part) for part in first["loc"]).upper()
         # An address may hold a password, and one that cannot be read hides it where nobody would look for it.
-        told = "not allowed" if first["loc"][0] in {*_SCHEMES, "reranker"} else repr(first["input"])
+        told = "not allowed" if first["loc"][0] in {*_SCHEMES, "reranker", "cache"} else repr(first["input"])
         raise SettingsError(f"{name} is {told}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
 
 

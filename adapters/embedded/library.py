@@ -94,6 +94,10 @@ class Library:
         """The version that searches of this process see."""
         return self._snapshot.manifest.version
 
+    def stamp(self) -> int:
+        """Another number whenever searches may find something else."""
+        return self.generation()
+
     def documents_by_part(self) -> dict[str, int]:
         """How many documents each index holds by its own count: all the same, or something is wrong."""
         snapshot = self._snapshot

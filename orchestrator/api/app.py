@@ -49,6 +49,8 @@ def create(settings: Settings | None = None) -> FastAPI:
                 async with anyio.create_task_group() as group:
                     group.start_soon(_follow, service)
                     group.start_soon(_replay, service)
+                    if service.generations:
+                        group.start_soon(service.generations.run)
                     yield
                     group.cancel_scope.cancel()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-from orchestrator.api.endpoint import Context, json
+from orchestrator.api.endpoint import Context, encoded
 from orchestrator.contract import SearchRequest
 
 _decode = msgspec.json.Decoder(SearchRequest).decode
@@ -15,12 +15,13 @@ _MAX_BYTES = 1_048_576
 async def search(context: Context) -> Response:
     """Search, and say how it went."""
     request = _decode(await context.body(_MAX_BYTES))
-    answer = await context.service.engine.search(request, context.service.caller, context.request_id)
-    context.notes.update(
-        mode=answer.mode,
-        sources=answer.route.sources,
-        hits=len(answer.hits),
-        degraded=[f"{each.source}: {each.reason}" for each in answer.degraded],
-        timings_ms=answer.timings_ms,
-    )
-    return json(answer)
+    delivered = await context.service.answers.respond(request, context.service.caller, context.request_id)
+    context.notes.update(mode=request.mode, cache=delivered.cache)
+    if answer := delivered.computed:
+        context.notes.update(
+            sources=answer.route.sources,
+            hits=len(answer.hits),
+            degraded=[f"{each.source}: {each.reason}" for each in answer.degraded],
+            timings_ms=answer.timings_ms,
+        )
+    return encoded(delivered.body)

@@ -97,6 +97,10 @@ class Journal:
         """The newest version that any store shows; 0 if there is none."""
         return max([0, *(self._read(path) for path in self._folder.glob("*.cursor"))])
 
+    def delivered(self) -> int:
+        """Grows whenever any store is given anything."""
+        return sum(self._read(path) for path in self._folder.glob("*.cursor"))
+
     def pending(self, store: str) -> list[int]:
         """The versions that a store does not hold yet, in their order."""
         held = self._read(self._cursor(store))

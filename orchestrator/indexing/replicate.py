@@ -33,14 +33,20 @@ class Replicator:
         self._stores = stores
         self._deliveries = [Delivery(journal, name, store, patience_s) for name, store in stores.items()]
         self._generation = journal.generation()
+        self._stamp = journal.delivered()
 
     def generation(self) -> int:
         """The newest version that any store shows, as far as this process has looked."""
         return self._generation
 
+    def stamp(self) -> int:
+        """Another number whenever searches may find something else, as far as this process has looked."""
+        return self._stamp
+
     def refresh(self) -> None:
         """Look what other processes have written. Blocks."""
         self._generation = max(self._generation, self._journal.generation())
+        self._stamp = self._journal.delivered()
 
     def behind(self, store: str) -> int:
         """How many writes a store lacks."""

@@ -25,15 +25,18 @@ from adapters.port import CentralityJob, Server, Store
 from adapters.rerank import reranker
 from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
 from adapters.vector.embedded import EmbeddedVector, VectorPart
+from orchestrator.answers import Answers
 from orchestrator.encode import Encoding
 from orchestrator.engine import Engine, Index
 from orchestrator.guard import TRUST, Guard
+from orchestrator.indexing.announce import Announcing
 from orchestrator.indexing.journal import Journal
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
 from orchestrator.rerank import Reranking
 from orchestrator.roads import Roads
 from orchestrator.settings import EMBEDDED, Settings
+from orchestrator.wiring.caching import Caching
 from orchestrator.wiring.service import Local, Service
 
 _log = logging.getLogger(__name__)
@@ -86,7 +89,7 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
             for source, server in backends.servers.items():
                 await _prepare(source, server, settings.strict_index, backends.mismatches)
         await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
-        yield _service(settings, model, identity, backends, _reranking(settings, stack))
+        yield _service(settings, model, identity, backends, stack)
 
 
 def _reranking(settings: Settings, stack: AsyncExitStack) -> Reranking:
@@ -117,7 +120,7 @@ async def _prepare(source: str, server: Server, strict: bool, mismatches: dict[s
         _log.warning("the %s source is not there: %s", source, error)
 
 
-def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backends, reranking: Reranking) -> Service:
+def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backends, stack: AsyncExitStack) -> Service:
     table = TableFile(settings.data_dir / "query-table.bin", model.tokenizer, model.identity)
     guard = Guard(settings.data_dir / TRUST)
     encoding = Encoding(model, table, settings.query_encoder, settings.query_encoder_busy, settings.query_memo)
@@ -129,19 +132,25 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
     else:
         journal = Journal(settings.data_dir / "journal", settings.journal_max_bytes)
         writer = index = replicator = Replicator(journal, backends.stores, identity, settings.write_timeout_ms / 1_000)
+    caching = Caching(settings, index, backends.local is None, stack)
+    priors = caching.remembered_priors(backends.priors)
+    engine = Engine(
+        settings=settings,
+        roads=Roads(caching.remembered(backends.sources), priors, encoding, expander(settings.expander)),
+        documents=backends.documents,
+        priors=priors,
+        index=index,
+        reranking=_reranking(settings, stack),
+        mismatches=backends.mismatched,
+        guard=guard.value,
+    )
     return Service(
         settings=settings,
-        engine=Engine(
-            settings=settings,
-            roads=Roads(backends.sources, backends.priors, encoding, expander(settings.expander)),
-            documents=backends.documents,
-            priors=backends.priors,
-            index=index,
-            reranking=reranking,
-            mismatches=backends.mismatched,
-            guard=guard.value,
-        ),
-        writer=IndexWriter(writer, model, extractor(settings.extractor)),
+        engine=engine,
+        answers=Answers(engine, caching.answers, caching.versions, settings),
+        versions=caching.versions,
+        generations=caching.generations,
+        writer=IndexWriter(Announcing(writer, caching.versions), model, extractor(settings.extractor)),
         documents=backends.documents,
         reader=backends.reader,
         index=index,

@@ -15,12 +15,15 @@ from adapters.embedded import Library
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.part import GraphPart
 from adapters.port import CentralityJob, Server
+from cache import Numbers
+from orchestrator.answers import Answers
 from orchestrator.caller import Caller
 from orchestrator.engine import Engine, Index
 from orchestrator.guard import Guard
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
 from orchestrator.settings import Settings
+from orchestrator.versions import Versions
 
 _FIT_FROM = 200
 """Documents; with fewer there is too little to fit a query table to, and no load that would need one."""
@@ -42,10 +45,14 @@ class Service:
     :param reader: the store that ``documents`` are read from.
     :param servers: by source, those that have one.
     :param replicator: where there are several stores to write to.
+    :param generations: to be run, where there is a Redis.
     """
 
     settings: Settings
     engine: Engine
+    answers: Answers
+    versions: Versions
+    generations: Numbers | None
     writer: IndexWriter
     documents: DocumentReader
     reader: str
@@ -86,8 +93,12 @@ class Service:
 
     async def replay(self) -> None:
         """Give every store what it could not take before."""
-        if self.replicator:
-            await self.replicator.replay()
+        if self.replicator is None:
+            return
+        before = self.index.stamp()
+        await self.replicator.replay()
+        if self.index.stamp() != before:
+            await self.versions.delivered()
 
     async def health(self) -> dict[str, str]:
         """By source: ``ok``, or what is wrong with it."""

@@ -1,0 +1,108 @@
+"""From the nearest level that has it, or from whoever makes it: once, however many ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from cache.flight import Flights
+from cache.memory import Memory
+from cache.policy import Entry, jittered
+from cache.port import SecondLevel
+
+Level: TypeAlias = Literal["l1", "l2", "stale", "miss"]
+Use: TypeAlias = Literal["use", "refresh", "bypass"]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Bytes that were just made. ``lasting`` says that they are good for their whole time, not for a moment."""
+
+    content: bytes
+    lasting: bool
+
+
+Load: TypeAlias = Callable[[], Coroutine[Any, Any, Made]]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds that an entry is fresh, that it is used after that while it is made anew, and that what is
+    not lasting is kept."""
+
+    fresh_s: float
+    stale_s: float
+    moment_s: float
+
+
+class Tiered:
+    """Two levels over a loader.
+
+    :param clock: seconds since the epoch.
+    :param draw: a random number in [0, 1].
+    """
+
+    def __init__(
+        self,
+        l1: Memory,
+        l2: SecondLevel | None,
+        times: Times,
+        clock: Callable[[], float],
+        draw: Callable[[], float],
+    ) -> None:
+        self.l1 = l1
+        self.l2 = l2
+        self.flights: Flights[tuple[bytes, Level]] = Flights()
+        self._times = times
+        self._clock = clock
+        self._draw = draw
+
+    async def get(
+        self, key: bytes, load: Load, use: Use = "use", flight: Hashable = None, shared: bool = True
+    ) -> tuple[bytes, Level]:
+        """The bytes of ``key`` and where they came from.
+
+        ``use`` takes what is there; ``refresh`` makes them anew, and keeps them; ``bypass`` keeps nothing.
+
+        :param shared: whether the key means the same to others, so that the second level may be asked.
+        :param flight: who may share a load beside having the same key: whoever gives the same.
+        :raises Exception: what ``load`` raises.
+        """
+        if use == "bypass":
+            return (await load()).content, "miss"
+        if use == "use" and (entry := self.l1.get(key, now := self._clock())) is not None:
+            if entry.freshness(now) == "fresh":
+                return entry.content, "l1"
+            self._renew(key, load, shared)
+            return entry.content, "stale"
+        if use == "refresh":
+            return await self._make(key, load, shared)
+        return await self.flights.load((key, flight), lambda: self._fetch(key, load, shared))
+
+    async def _fetch(self, key: bytes, load: Load, shared: bool) -> tuple[bytes, Level]:
+        now = self._clock()
+        if self.l2 and shared and (entry := await self.l2.get(key, now)) is not None:
+            self.l1.put(key, entry)
+            if entry.freshness(now) == "fresh":
+                return entry.content, "l2"
+            self._renew(key, load, shared)
+            return entry.content, "stale"
+        return await self._make(key, load, shared)
+
+    def _renew(self, key: bytes, load: Load, shared: bool) -> None:
+        """Make it anew for who asks next, while this one has what there is."""
+        self.flights.begin((key, "anew"), lambda: self._make(key, load, shared))
+
+    async def _make(self, key: bytes, load: Load, shared: bool) -> tuple[bytes, Level]:
+        made = await load()
+        now = self._clock()
+        times = self._times
+        if made.lasting:
+            entry = Entry(made.content, now, jittered(times.fresh_s, self._draw()), times.stale_s)
+            if self.l2 and shared:
+                self.l2.put(key, entry, now)
+        else:
+            entry = Entry(made.content, now, times.moment_s, 0.0)
+        self.l1.put(key, entry)
+        return made.content, "miss"

@@ -1,0 +1,64 @@
+"""What is kept, where, and who says when it is old."""
+
+from __future__ import annotations
+
+import platform
+import random
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from time import monotonic, time
+
+from adapters import Priors, Retriever, Unavailable
+from cache import Memo, Memory, Numbers, SecondLevel, Tiered, Times
+from orchestrator.engine import Index
+from orchestrator.remember import Remembered, RememberedPriors
+from orchestrator.settings import MEMORY, Settings
+from orchestrator.versions import Versions
+
+_MOMENT_S = 1.0
+"""Seconds that an answer is kept which was partly missing."""
+
+
+class Caching:
+    """The cache that the settings name.
+
+    :param index: of what is read in this process; ``all_served`` says that it is nothing, everything being on servers.
+    :param stack: closes what is opened here.
+    """
+
+    def __init__(self, settings: Settings, index: Index, all_served: bool, stack: AsyncExitStack) -> None:
+        self._settings = settings
+        self.generations: Numbers | None = None
+        second: SecondLevel | None = None
+        if settings.cache != MEMORY:
+            second, self.generations = _redis(settings, stack)
+        here = None if all_served and self.generations else index
+        place = f"{platform.node()}:{settings.data_dir}" if here else ""
+        self.versions = Versions(here, place, self.generations)
+        times = Times(settings.cache_ttl_s, settings.cache_stale_s, min(_MOMENT_S, settings.cache_ttl_s))
+        self.answers = Tiered(Memory(settings.cache_bytes), second, times, time, random.random)
+
+    def remembered(self, sources: Mapping[str, Retriever]) -> dict[str, Retriever]:
+        """The sources, each with a memo of its own."""
+        entries = self._settings.ranking_memo
+        return {name: Remembered(source, Memo(entries), self.versions.now) for name, source in sources.items()}
+
+    def remembered_priors(self, priors: Priors) -> Priors:
+        """The priors, with a memo."""
+        memo = Memo[object, tuple[float, Mapping[str, float]]](self._settings.ranking_memo)
+        return RememberedPriors(priors, memo, self.versions.now, self._settings.cache_ttl_s, monotonic)
+
+
+def _redis(settings: Settings, stack: AsyncExitStack) -> tuple[SecondLevel, Numbers]:
+    try:
+        from cache import generations, redis  # noqa: PLC0415
+    except ImportError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'trivium[redis]'") from error
+    deadline_s = settings.cache_timeout_ms / 1_000
+    client = redis.connect(settings.cache, deadline_s)
+    stack.push_async_callback(client.aclose)
+    prefix = f"trivium:{settings.index_name}"
+    # Two guards, so that a slow answer does not keep writes from being told.
+    level = redis.RedisLevel(redis.Guarded(client, deadline_s), f"{prefix}:answer:".encode())
+    numbers = redis.Guarded(client, 10 * deadline_s)
+    return level, generations.Generations(numbers, f"{prefix}:written", settings.cache_poll_ms / 1_000)
