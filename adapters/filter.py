@@ -87,6 +87,8 @@ FIELDS = (
 
 MAX_NODES = 256
 MAX_VALUES = 4_096
+_VALUES_A_NODE = 64
+"""So many values count as one condition more: what a filter costs must not grow with how it is cut up."""
 MAX_DEPTH = 16
 _METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
 
@@ -112,7 +114,7 @@ def check(wanted: Filter, depth: int = 1) -> int:
             nodes = 1 + check(inner, depth + 1)
         case In(field, values):
             _check_field(field)
-            nodes = 1
+            nodes = 1 + len(values) // _VALUES_A_NODE
             if len(values) > MAX_VALUES:
                 raise ValueError(f"filter: {len(values)} values for {field!r}, allowed are {MAX_VALUES}")
         case Range(field):
@@ -167,6 +169,14 @@ def normal(wanted: Filter) -> Filter:
             return _normal_list(Or, filters, neutral=NOTHING, absorbing=EVERYTHING)
         case _:
             assert_never(wanted)
+
+
+def conjunction(one: Filter, other: Filter) -> Filter:
+    """Both, which are in normal form; the outcome is, too, but for the order of its parts."""
+    if NOTHING in {one, other}:
+        return NOTHING
+    parts = [part for each in (one, other) for part in (each.filters if isinstance(each, And) else (each,))]
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
 def _normal_range(wanted: Range) -> Filter:

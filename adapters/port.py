@@ -195,7 +195,7 @@ class Expander(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reranking:
+class Judgement:
     """Passages by relevance, the best first: numbers from 0, and scores on the reranker's own scale, if it gave any.
 
     Each number stands once; what is not named is known to be neither better nor worse. ``unsound`` says what of the
@@ -210,7 +210,7 @@ class Reranking:
 class Reranker(Protocol):
     """What reads a query and passages together."""
 
-    async def rerank(self, query: str, passages: Sequence[str]) -> Reranking:
+    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
         """Order the passages, of which there is one at least.
 
         :raises AdapterError: and nothing else.

@@ -8,7 +8,7 @@ from cache.memory import Memory
 from cache.policy import Entry
 from cache.port import Numbers, SecondLevel
 from cache.stats import Stats
-from cache.tiered import Level, Load, Made, Tiered, Times
+from cache.tiered import Level, Load, Made, Tiered, Times, Use
 
 __all__ = [
     "Breaker",
@@ -24,5 +24,6 @@ __all__ = [
     "Stats",
     "Tiered",
     "Times",
+    "Use",
     "key",
 ]

@@ -20,6 +20,8 @@ class Memo(Generic[K, V]):
     def __init__(self, entries: int) -> None:
         if entries < 1:
             raise ValueError(f"a memo of {entries} entries keeps nothing, allowed are 1 and more")
+        self.hits = 0
+        self.misses = 0
         self._entries = entries
         self._values: OrderedDict[K, V] = OrderedDict()
 
@@ -31,7 +33,9 @@ class Memo(Generic[K, V]):
         try:
             self._values.move_to_end(key)
         except KeyError:
+            self.misses += 1
             return None
+        self.hits += 1
         return self._values[key]
 
     def put(self, key: K, value: V) -> None:

@@ -37,6 +37,11 @@ class SecondLevel(Protocol):
         """What it did so far."""
         ...
 
+    @property
+    def state(self) -> str:
+        """Of its breaker: ``closed``, ``open`` or ``half-open``."""
+        ...
+
     async def get(self, key: bytes, now: float) -> Entry | None:
         """The entry, if it is there and not expired at ``now``."""
         ...

@@ -87,6 +87,11 @@ class RedisLevel:
         self._prefix = prefix
         self._writes: set[asyncio.Task[None]] = set()
 
+    @property
+    def state(self) -> str:
+        """Of the breaker."""
+        return self.redis.breaker.state
+
     async def get(self, key: bytes, now: float) -> Entry | None:
         """The entry, if Redis has it, says so in time, and it is one of ours."""
         try:

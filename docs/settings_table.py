@@ -24,6 +24,8 @@ def table(settings: type[Settings]) -> str:
 def _allowed(field: FieldInfo) -> str:
     if get_origin(field.annotation) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(field.annotation))
+    if field.annotation is bool:
+        return "`true`, `false`"
     least = next((each.ge for each in field.metadata if isinstance(each, Ge)), None)
     most = next((each.le for each in field.metadata if isinstance(each, Le)), None)
     if least is not None:

@@ -13,6 +13,7 @@ from math import exp
 
 from fusion.fused import Fused
 from fusion.ranking import DocId
+from fusion.total import by_sum
 
 OLDEST, MOST_IMPORTANT = 0.7, 1.5
 """The bounds of recency, downwards, and of importance, upwards."""
@@ -52,7 +53,7 @@ def relationship(value: float, weight: float) -> float:
 
 def importance(value: float) -> float:
     """``1 + min(value, 10) / 20`` for an importance from 0 to 10: from 1 to 1.5."""
-    return 1.0 + min(max(value, 0.0), 10.0) / 20
+    return 1.0 + (MOST_IMPORTANT - 1.0) * min(max(value, 0.0), 10.0) / 10
 
 
 def recency(age_days: float) -> float:
@@ -61,7 +62,7 @@ def recency(age_days: float) -> float:
 
 
 def boost(fused: Fused, factors: Factors) -> Boosted:
-    """Multiply and sort again; what ends up equal stays in the order in which it came."""
+    """Multiply and sort again; ties as in :func:`fusion.total.by_sum`."""
     product: dict[DocId, float] = {}
     for name in sorted(factors):
         for id_, factor in factors[name].items():
@@ -69,7 +70,7 @@ def boost(fused: Fused, factors: Factors) -> Boosted:
     if not product:
         return Boosted(fused.ids, fused.scores, factors)
     scores = {id_: score * product.get(id_, 1.0) for id_, score in zip(fused.ids, fused.scores, strict=True)}
-    ids = sorted(fused.ids, key=scores.__getitem__, reverse=True)
+    ids = by_sum(scores, fused.rankings)
     return Boosted(tuple(ids), tuple([scores[id_] for id_ in ids]), factors)
 
 

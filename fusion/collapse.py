@@ -35,7 +35,7 @@ def collapse(ids: Sequence[DocId], facts: Mapping[DocId, Facts], by: Collapse, r
         return Collapsed(tuple(ids))
     kept: list[DocId] = []
     into: dict[DocId, DocId] = {}
-    best: dict[DocId, list[DocId]] = {}
+    best: dict[DocId, dict[int | None, DocId]] = {}
     parents = {held.parent for held in chunks.values()}
     for id_ in ids:
         chunk = chunks.get(id_)
@@ -43,14 +43,14 @@ def collapse(ids: Sequence[DocId], facts: Mapping[DocId, Facts], by: Collapse, r
             if id_ not in parents:
                 kept.append(id_)
             continue
-        stays = best.setdefault(chunk.parent, [])
-        better = next((other for other in stays if by == "parent" or _near(chunk, chunks[other], radius)), None)
+        places = best.setdefault(chunk.parent, {})
+        better = next(iter(places.values()), None) if by == "parent" else _near(places, chunk.chunk, radius)
         if better is None:
-            stays.append(id_)
+            places[chunk.chunk] = id_
             kept.append(id_)
         else:
             into[id_] = better
-    into |= {id_: best[id_][0] for id_ in ids if id_ not in chunks and id_ in best}
+    into |= {id_: next(iter(best[id_].values())) for id_ in ids if id_ not in chunks and id_ in best}
     return Collapsed(tuple(kept), into)
 
 
@@ -64,8 +64,9 @@ def window(facts: Facts | None, radius: int) -> str | None:
     return f"{facts.parent}:{max(0, facts.chunk - radius)}-{facts.chunk + radius}"
 
 
-def _near(one: Facts, other: Facts, radius: int) -> bool:
-    """Without a place, chunks are told apart by nothing."""
-    if one.chunk is None or other.chunk is None:
-        return one.chunk is other.chunk
-    return abs(one.chunk - other.chunk) <= radius
+def _near(places: Mapping[int | None, DocId], place: int | None, radius: int) -> DocId | None:
+    """The best of what stays within the radius; chunks without a place are told apart by nothing."""
+    if place is None:
+        return places.get(None)
+    near = {places[each] for each in range(place - radius, place + radius + 1) if each in places}
+    return next((id_ for id_ in places.values() if id_ in near), None) if len(near) > 1 else next(iter(near), None)

@@ -28,7 +28,7 @@ class Contribution(Struct, frozen=True):
 class FusedHit(Struct, frozen=True):
     """A document with its place among all sources.
 
-    ``raw`` is the strategy's own sum; ``fusion_score`` is that in [0, 1], 1.0 being first in every source.
+    ``raw`` is the strategy's own sum; ``fusion_score`` is that in [0, 1], 1.0 being the most of every source.
     ``sources`` has a key for every source that answered, ``None`` where it did not return the document.
     """
 

@@ -11,8 +11,8 @@ def merged(parts: Sequence[Ranking]) -> Ranking:
     """The rankings of one source, of parts that have no document in common; if they have, its better place counts.
 
     The order is that of the scores, which one source gives on one scale; ties go to the better rank, then to the
-    smaller id. Each document keeps the rank that it has within its own part: a strategy that goes by ranks treats the
-    parts as lists beside each other, one that goes by scores as one long list.
+    smaller id. Each document keeps the rank that it has within its own part: ``rrf`` treats the parts as lists beside
+    each other, all other strategies as one long list.
 
     :raises ValueError: if there is no part, or the parts are of different sources.
     """

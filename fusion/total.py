@@ -41,6 +41,7 @@ def by_sum(sums: Mapping[DocId, float], rankings: Sequence[Ranking]) -> list[Doc
     """The largest sum first. Ties are broken by the keyword rank, up, then by the id, up."""
     keyword = next((each.ids for each in rankings if each.source == "keyword"), ())
     # In the order of the tie rule first: sorting by the sum leaves equal ones as they stand.
-    ids = [*keyword, *sorted(sums.keys() - set(keyword))]
+    ranked = [id_ for id_ in keyword if id_ in sums]
+    ids = [*ranked, *sorted(sums.keys() - set(ranked))]
     ids.sort(key=sums.__getitem__, reverse=True)
     return ids

@@ -9,15 +9,17 @@ from msgspec import DecodeError
 
 from adapters.document import SENSITIVITIES
 from adapters.filter import Filter
-from orchestrator.contract import SOURCES, Mode
+from cache import Use
+from fusion import Collapse
+from orchestrator.contract import SOURCES, Boost, Mode
 
 _ALLOWED = {
     "mode": get_args(Mode),
     "sensitivity": SENSITIVITIES,
     "weights": SOURCES,
-    "boosts": ("centrality",),
-    "cache": ("use", "refresh", "bypass"),
-    "collapse": ("none", "parent", "window"),
+    "boosts": get_args(Boost),
+    "cache": get_args(Use),
+    "collapse": get_args(Collapse),
     "op": tuple(kind.__struct_config__.tag for kind in get_args(Filter)),
 }
 """What msgspec's message on a value that is not among several leaves out, by the field that it names."""

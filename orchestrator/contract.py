@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from adapters.document import Metadatum
 from adapters.filter import Filter
-from cache import Level
+from cache import Level, Use
 from fusion import Collapse, Contribution
 
 Mode: TypeAlias = Literal["auto", "hybrid", "vector", "graph", "keyword"]
@@ -64,7 +64,7 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description="milliseconds for the whole request")] = 150
     explain: bool = False
     cache: Annotated[
-        Literal["use", "refresh", "bypass"],
+        Use,
         Meta(description="take what is kept; compute anew and keep that; or compute anew and keep nothing"),
     ] = "use"
     collapse: Annotated[
@@ -230,6 +230,34 @@ class DeleteResponse(Struct, frozen=True, omit_defaults=True):
     deleted: bool
     generation: int
     missing: Mapping[str, str] = {}
+
+
+class CacheLevel(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What one level of the cache did since this process began; ages are in seconds."""
+
+    hits: int
+    misses: int
+    entries: int | None = None
+    bytes: int | None = None
+    stale: int = 0
+    stored: int = 0
+    evictions: int = 0
+    errors: int = 0
+    skipped: int = 0
+    mean_age_s: float = 0.0
+    hit_rate: float = 0.0
+    state: str | None = None
+
+
+class CacheReport(Struct, frozen=True):
+    """The answer to ``GET /v1/cache``: ``l1`` in this process, ``l2`` in Redis, and what is kept of answers' parts.
+
+    ``joined`` counts requests that found the same one under way, and waited for its answer.
+    """
+
+    levels: Mapping[str, CacheLevel]
+    flights: int
+    joined: int
 
 
 class CollectionCount(Struct, frozen=True):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import blake2b
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from adapters.filter import Filter
 from orchestrator.caller import Caller
@@ -17,21 +19,25 @@ _VERSION = 1
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A place in the ranking of one request, and what has to be the same for that to be the same ranking.
 
-    ``depth`` is how much was asked of the sources, ``day`` the one (since the epoch) that ages are counted from, and
-    ``encoder`` what made the query's vector.
+    ``depth`` is how much was asked of the sources, ``day`` the one (since the epoch) that ages are counted from,
+    ``encoder`` what made the query's vector, and ``basis`` who answered and how that was put together. Anybody can
+    write one, so it may ask for nothing that a request may not.
     """
 
     version: int
     request: bytes
+    basis: bytes
     generation: int
-    offset: int
-    depth: int
-    day: int
+    offset: Annotated[int, Meta(ge=0, le=1_000_000)]
+    depth: Annotated[int, Meta(ge=1, le=1_000_000)]
+    day: Annotated[int, Meta(ge=0, le=1_000_000)]
     encoder: str
 
     @classmethod
-    def read(cls, written: str, request: bytes) -> Cursor:
+    def read(cls, written: str, request: bytes, deepest: int) -> Cursor:
         """What :meth:`__str__` wrote for the same request.
+
+        :param deepest: what a request can ask of the sources.
 
         :raises ValueError: if it is none, or one of another request.
         """
@@ -41,14 +47,16 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
             raise ValueError("no cursor of ours, give the next_cursor of an answer") from None
         if found.version != _VERSION or found.request != request:
             raise ValueError("belongs to another request: everything but limit must stay as it was")
-        if found.offset < 0 or found.depth < 1:
+        if found.depth > deepest:
             raise ValueError("no cursor of ours, give the next_cursor of an answer")
         return found
 
     @classmethod
-    def at(cls, offset: int, request: bytes, generation: int, depth: int, day: int, encoder: str) -> Cursor:
+    def at(
+        cls, offset: int, request: bytes, basis: bytes, generation: int, depth: int, day: int, encoder: str
+    ) -> Cursor:
         """A new one."""
-        return cls(_VERSION, request, generation, offset, depth, day, encoder)
+        return cls(_VERSION, request, basis, generation, offset, depth, day, encoder)
 
     def __str__(self) -> str:
         return urlsafe_b64encode(msgspec.msgpack.encode(self)).decode()
@@ -72,4 +80,9 @@ def digest(request: SearchRequest, wanted: Filter, caller: Caller) -> bytes:
         request.min_score,
         caller,
     )
-    return blake2b(msgspec.json.encode(deciding), digest_size=8).digest()
+    return fingerprint(deciding)
+
+
+def fingerprint(value: object) -> bytes:
+    """Eight bytes of anything that JSON can say."""
+    return blake2b(msgspec.json.encode(value), digest_size=8).digest()

@@ -44,6 +44,7 @@ async def examine(settings: Settings) -> list[Finding]:
             found += await _together(service)
             found.append(_table(service))
             found.append(_guard(service))
+            found += await _cache(service)
     except (AdapterError, OSError) as error:
         found.append(Finding("service", False, str(error), "mend what it says; nothing else can be looked at before"))
     return found
@@ -116,6 +117,17 @@ async def _together(service: Service) -> list[Finding]:
     held = ", ".join(f"{name}: {count}" for name, count in counts.items())
     advice = "" if agree else _INDEX_AGAIN
     return [*found, Finding("documents", agree, held, advice)]
+
+
+async def _cache(service: Service) -> list[Finding]:
+    """The cache that all processes share: this one asks it for a number, which nobody needs."""
+    if service.generations is None:
+        return [Finding("cache", True, "in each process, by itself")]
+    if await service.generations.learn(["doctor"]):
+        return [Finding("cache", True, "Redis answers")]
+    return [
+        Finding("cache", False, "Redis does not answer in time", "start it, or mend TRIVIUM_CACHE: all goes on without")
+    ]
 
 
 def _guard(service: Service) -> Finding:

@@ -12,10 +12,10 @@ import anyio
 from msgspec import UNSET, UnsetType
 
 from adapters import AdapterError, DocumentReader, Priors, Record, Scope
-from fusion import Concatenate, DocId, Facts, Fused, Ranking, boost, collapse
+from fusion import Boosted, Concatenate, DocId, Facts, Fused, Ranking, boost, collapse
 from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, Explanation, Route, SearchHit, SearchRequest, SearchResponse
-from orchestrator.cursor import Cursor
+from orchestrator.cursor import Cursor, fingerprint
 from orchestrator.explain import explain
 from orchestrator.hydrate import Hydrated, hydrate
 from orchestrator.neighbors import widen
@@ -29,6 +29,9 @@ from orchestrator.settings import Settings
 from orchestrator.timing import Stopwatch
 
 _log = logging.getLogger(__name__)
+
+_ATTEMPTS = 4
+"""Times that a page is filled up, at most: who returns nothing but what may not leave is not asked for ever."""
 
 
 class Index(Protocol):
@@ -103,18 +106,17 @@ class Engine:
         with watch.stage("boost"):
             facts = _facts(rankings)
             boosted = boost(kept, await factors(request, kept, facts, self.priors, self.settings))
+            basis = _basis(request, rankings, boosted, self.settings)
         with watch.stage("collapse"):
             collapsed = collapse(boosted.ids, facts, decided.collapse, decided.radius)
             wanted = max(decided.limit, self.reranking.top) if decided.rerank else decided.limit
-            page = fused.hits(collapsed.ids[first : first + wanted])
         with watch.stage("hydrate"):
-            records = await self._fetch([hit.id for hit in page], request)
-            hydrated = hydrate(page, boosted, records, decided.query.filter, decided.radius)
+            hydrated, end = await self._page(fused, boosted, collapsed.ids, first, wanted, request)
         hits = await self._read(hydrated, request)
         explanation: Explanation | UnsetType = UNSET
         if asked.explain:
             async with request.optional("explain"):
-                below = len(fused.ids) - len(kept.ids)
+                below = fused.ids[len(kept.ids) :]
                 explanation = await explain(request, rankings, below, collapsed, hydrated, self.documents)
         return SearchResponse(
             hits=hits,
@@ -127,9 +129,28 @@ class Engine:
             took_ms=watch.total_ms(),
             timings_ms=watch.stages,
             request_id=request_id,
-            next_cursor=_next(request, generation, first + decided.limit, len(collapsed.ids)),
+            next_cursor=_next(request, basis, generation, end, len(collapsed.ids)),
             explain=explanation,
         )
+
+    async def _page(
+        self, fused: Fused, boosted: Boosted, ids: Sequence[DocId], first: int, wanted: int, request: Request
+    ) -> tuple[Hydrated, int]:
+        """The ``wanted`` hits from the place ``first`` on, and the place after them.
+
+        What was deleted meanwhile, or may not leave, is made up for by what comes next.
+        """
+        decided = request.plan
+        done = Hydrated()
+        end = first
+        for _ in range(_ATTEMPTS):
+            part = ids[end : end + wanted - len(done.hits)]
+            if not part:
+                break
+            end += len(part)
+            records = await self._fetch(part, request)
+            done += hydrate(fused.hits(part), boosted, records, decided.query.filter, decided.radius)
+        return done, end
 
     async def _read(self, hydrated: Hydrated, request: Request) -> tuple[SearchHit, ...]:
         """The hits as the request wants them read: by whom, and with what around them."""
@@ -163,13 +184,31 @@ def _start(request: Request, generation: int) -> int:
     return cursor.offset
 
 
-def _next(request: Request, generation: int, offset: int, count: int) -> str | None:
+def _basis(request: Request, rankings: Sequence[Ranking], boosted: Boosted, settings: Settings) -> bytes:
+    """Who answered and how that was put together; what differs from the first page is told."""
+    basis = fingerprint(
+        (
+            [ranking.source for ranking in rankings],
+            request.fused_by,
+            sorted(request.plan.weights.items()),
+            sorted(boosted.factors),
+            (settings.centrality_weight, settings.relationship_weight, request.plan.radius),
+            request.expansions,
+        )
+    )
+    before = request.plan.cursor
+    if before and before.basis != basis:
+        request.degrade("cursor", "the first page was made otherwise: hits may come twice or not at all")
+    return before.basis if before else basis
+
+
+def _next(request: Request, basis: bytes, generation: int, offset: int, count: int) -> str | None:
     """Where the next page begins, if there is one. There is none of what a reranker ordered."""
     decided, before = request.plan, request.plan.cursor
     if offset >= count or decided.rerank:
         return None
     since = before.generation if before else generation
-    return str(Cursor.at(offset, decided.request, since, decided.query.depth, decided.day, request.encoder))
+    return str(Cursor.at(offset, decided.request, basis, since, decided.query.depth, decided.day, request.encoder))
 
 
 def _route(decided: Plan, asked: tuple[str, ...]) -> Route:
@@ -201,12 +240,14 @@ def _answers(outcomes: Mapping[str, Outcome], request: Request) -> list[Ranking]
 def _fuse(rankings: Sequence[Ranking], request: Request) -> Fused:
     """Fuse as planned; if that fails, put the rankings behind one another, and say so."""
     chosen = request.plan
+    request.fused_by = str(chosen.strategy)
     try:
         return chosen.strategy(rankings, chosen.weights)
     except Exception:
         _log.exception("fusion by %s failed", chosen.strategy)
         fallback = Concatenate()
         request.degrade("fusion", f"{chosen.strategy} failed, {fallback} was used")
+        request.fused_by = str(fallback)
         return fallback(rankings, chosen.weights)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adapters import DocumentReader
-from fusion import Collapsed, Ranking
+from fusion import Collapsed, DocId, Ranking
 from orchestrator.contract import ExplainedHit, Explanation, Removed
 from orchestrator.hydrate import Hydrated, lock
 from orchestrator.request import Request
@@ -14,7 +14,7 @@ from orchestrator.request import Request
 async def explain(
     request: Request,
     rankings: Sequence[Ranking],
-    below: int,
+    below: Sequence[DocId],
     collapsed: Collapsed,
     hydrated: Hydrated,
     documents: DocumentReader,
@@ -31,7 +31,7 @@ async def explain(
     may_leave = lock(query.filter)
     shown = {id_ for id_, record in records.items() if may_leave(record)}
     return Explanation(
-        fusion=str(plan.strategy),
+        fusion=request.fused_by,
         weights=plan.weights,
         boosts=plan.boosts,
         collapse=plan.collapse,
@@ -45,7 +45,7 @@ async def explain(
         },
         removed=Removed(
             filter=sum(visible.values()) - sum(passing.values()),
-            min_score=below,
+            min_score=len(shown.intersection(below)),
             collapsed={id_: to for id_, to in collapsed.into.items() if id_ in shown and to in shown},
             deleted=hydrated.deleted,
             withheld=hydrated.withheld,

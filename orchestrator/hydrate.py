@@ -23,10 +23,19 @@ _log = logging.getLogger(__name__)
 class Hydrated:
     """The hits that may leave, each with how guarded it is; and how many were deleted meanwhile, or may not leave."""
 
-    hits: tuple[SearchHit, ...]
-    sensitivities: tuple[Sensitivity, ...]
-    deleted: int
-    withheld: int
+    hits: tuple[SearchHit, ...] = ()
+    sensitivities: tuple[Sensitivity, ...] = ()
+    deleted: int = 0
+    withheld: int = 0
+
+    def __add__(self, other: Hydrated) -> Hydrated:
+        """This, then the other."""
+        return Hydrated(
+            self.hits + other.hits,
+            self.sensitivities + other.sensitivities,
+            self.deleted + other.deleted,
+            self.withheld + other.withheld,
+        )
 
 
 def hydrate(

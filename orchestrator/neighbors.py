@@ -8,15 +8,15 @@ from typing import TypeAlias
 import msgspec
 
 from adapters import DocumentReader, Record
-from adapters.filter import And, Filter, In, normal
+from adapters.filter import And, Eq, Filter, In, Or, normal
 from orchestrator.contract import SearchHit
 from orchestrator.hydrate import lock
 
 BOUNDARY = "\n[CHUNK BOUNDARY]\n"
 """Stands between two chunks."""
 
-_MOST = 10_000
-"""Documents that are read for one answer at most."""
+_CLAIMS = 4
+"""Documents that are read for one place at most, all places together: there should be one."""
 
 _Place: TypeAlias = tuple[str, str, int]
 """Collection, parent, chunk index: neighbours of a chunk lie in the collection that it lies in."""
@@ -36,11 +36,16 @@ async def widen(
     wanted = {place for hit in hits if (at := _place(hit)) for place in _around(at, count)}
     if not wanted:
         return tuple(hits)
-    places: list[Filter] = [
-        In("parent_id", tuple({parent for _, parent, _ in wanted})),
-        In("chunk_index", tuple({float(index) for *_, index in wanted})),
-    ]
-    found = await documents.find(normal(And((access, *places))), _MOST)
+    groups: dict[tuple[str, str], list[float]] = {}
+    for collection, parent, index in wanted:
+        groups.setdefault((collection, parent), []).append(float(index))
+    places = Or(
+        tuple(
+            And((Eq("collection", collection), Eq("parent_id", parent), In("chunk_index", tuple(indexes))))
+            for (collection, parent), indexes in groups.items()
+        )
+    )
+    found = await documents.find(normal(And((access, places))), _CLAIMS * len(wanted))
     may_leave = lock(access)
     chunks: dict[_Place, str] = {}
     for record in sorted(filter(may_leave, found), key=lambda record: record.document.id, reverse=True):

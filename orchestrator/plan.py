@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from adapters import Query
-from adapters.filter import And, Filter, In, Not, access, check, normal
+from adapters.filter import EVERYTHING, And, Filter, In, Not, access, check, conjunction, normal
 from fusion import Collapse, Strategy, TwoRounds, parse
 from orchestrator.caller import Caller
 from orchestrator.contract import SOURCES, Boost, SearchRequest, Source
@@ -25,6 +25,10 @@ _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]
 """Of one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
 _LONGEST_IDENTIFIER = 128
 _DAY_S = 86_400
+_MOST_HITS = 50
+"""What ``limit`` can be."""
+_SOURCES_SHARE = 0.8
+"""Of a request's time, what its sources have at most: what they found is still to be read."""
 
 
 class BadRequest(ValueError):
@@ -96,7 +100,7 @@ def plan(
     boosts = tuple(sorted(name for name, on in switched.items() if on))
     allowed, wanted, parts = filters(request, caller, settings)
     of = digest(request, wanted, caller)
-    cursor = _cursor(request, of)
+    cursor = _cursor(request, of, max(_MOST_HITS * settings.overfetch, settings.depth))
     return Plan(
         query=Query(
             fresh=request.cache != "use",
@@ -121,20 +125,20 @@ def plan(
         neighbors=request.neighbors,
         rerank=request.rerank,
         min_score=request.min_score,
-        timeout_s=min(request.timeout_ms, settings.source_timeout_ms) / 1_000,
+        timeout_s=min(request.timeout_ms * _SOURCES_SHARE, settings.source_timeout_ms) / 1_000,
         day=cursor.day if cursor else int(now // _DAY_S),
         request=of,
         cursor=cursor,
     )
 
 
-def _cursor(request: SearchRequest, of: bytes) -> Cursor | None:
+def _cursor(request: SearchRequest, of: bytes, deepest: int) -> Cursor | None:
     if request.cursor is None:
         return None
     if request.rerank:
         raise BadRequest("cursor: a reranker may order the same hits otherwise each time, so there are no pages of it")
     try:
-        return Cursor.read(request.cursor, of)
+        return Cursor.read(request.cursor, of, deepest)
     except ValueError as error:
         raise BadRequest(f"cursor: {error}") from error
 
@@ -185,9 +189,10 @@ def filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple
         except ValueError as error:
             raise BadRequest(str(error)) from error
     collections = request.collections or settings.default_collections
+    own = EVERYTHING if request.filter is None else normal(request.filter)
 
     def narrowed(within: Filter) -> Filter:
-        return within if request.filter is None else normal(And((within, request.filter)))
+        return conjunction(within, own)
 
     wanted = narrowed(_within(caller, collections))
     if len(set(collections)) < 2:

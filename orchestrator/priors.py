@@ -11,6 +11,8 @@ from orchestrator.request import Request
 from orchestrator.settings import Settings
 
 _DAY_S = 86_400
+_SHARE = 0.5
+"""Of the time that is left, what a boost may take: the documents are still to be read."""
 
 
 async def factors(
@@ -19,21 +21,21 @@ async def factors(
     """Of each boost that is asked for, what it makes of each document. One that cannot be had is left out, and told."""
     made: dict[str, dict[DocId, float]] = {}
     for boost in request.plan.boosts:
-        match boost:
-            case "importance":
-                rated = ((id_, each.importance) for id_, each in facts.items() if each.importance is not None)
-                made[boost] = {id_: importance(value) for id_, value in rated}
-            case "recency":
-                made[boost] = _recency(facts, request.plan.day)
-            case "relationship":
-                made[boost] = _relationship(fused.rankings, settings.relationship_weight)
-            case "centrality":
-                async with request.optional("boosts"):
+        async with request.optional("boosts", share=_SHARE):
+            match boost:
+                case "importance":
+                    rated = ((id_, each.importance) for id_, each in facts.items() if each.importance is not None)
+                    made[boost] = {id_: importance(value) for id_, value in rated}
+                case "recency":
+                    made[boost] = _recency(facts, request.plan.day)
+                case "relationship":
+                    made[boost] = _relationship(fused.rankings, settings.relationship_weight)
+                case "centrality":
                     values = await priors.centralities(request.plan.query.scope, fused.ids)
                     weight = settings.centrality_weight
                     made[boost] = {id_: centrality(value, weight) for id_, value in values.items()}
-            case _:
-                assert_never(boost)
+                case _:
+                    assert_never(boost)
     return made
 
 
@@ -45,10 +47,10 @@ def _recency(facts: Mapping[DocId, Facts], day: int) -> dict[DocId, float]:
 
 def _relationship(rankings: Sequence[Ranking], weight: float) -> dict[DocId, float]:
     """By the walk, as far as there was one."""
-    walk = next((each for each in rankings if each.source == "graph" and each.scores and each.scores[0] > 0), None)
-    if walk is None:
+    walk = next((each for each in rankings if each.source == "graph"), None)
+    nearest = max(walk.scores, default=0.0) if walk else 0.0
+    if walk is None or nearest <= 0:
         return {}
-    nearest = walk.scores[0]
     return {
         id_: relationship(max(score, 0.0) / nearest, weight) for id_, score in zip(walk.ids, walk.scores, strict=True)
     }

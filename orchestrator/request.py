@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
 
 import anyio
 
@@ -30,6 +31,7 @@ class Request:
     watch: Stopwatch
     encoder: str = "none"
     expansions: tuple[str, ...] = ()
+    fused_by: str = ""
     degraded: list[Degraded] = field(default_factory=list)
 
     def left_s(self) -> float:
@@ -41,10 +43,14 @@ class Request:
         self.degraded.append(Degraded(stage, reason, self.watch.total_ms()))
 
     @asynccontextmanager
-    async def optional(self, stage: str, seconds: float | None = None) -> AsyncIterator[None]:
-        """Around what the answer can do without: it has ``seconds``, or what is left; failing, it is told."""
+    async def optional(self, stage: str, share: float = 1.0, seconds: float = inf) -> AsyncIterator[None]:
+        """Around what the answer can do without; failing, it is told.
+
+        :param share: of the time that is left, what it may take: the rest is for what comes after it.
+        :param seconds: what it may take at most.
+        """
         try:
-            with anyio.fail_after(self.left_s() if seconds is None else min(seconds, self.left_s())):
+            with anyio.fail_after(min(seconds, share * self.left_s())):
                 yield
         except (TimeoutError, AdapterError) as error:
             self.degrade(stage, told(error))

@@ -11,6 +11,9 @@ from adapters import SENSITIVITIES, Reranker, Sensitivity
 from orchestrator.contract import Reranked, SearchHit
 from orchestrator.request import Request
 
+_SHARE = 0.8
+"""Of the time that is left, what a reranker may take: what comes after it is to be read, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
@@ -45,7 +48,7 @@ class Reranking:
             return ordered
         length = min(self.chars, self.budget_chars // len(places))
         passages = [_passage(hits[place], length) for place in places]
-        async with request.optional("rerank", self.timeout_s):
+        async with request.optional("rerank", share=_SHARE, seconds=self.timeout_s):
             answer = await self.reranker.rerank(request.plan.query.text, passages)
             if answer.unsound:
                 request.degrade("rerank", answer.unsound)

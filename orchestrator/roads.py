@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 from adapters import AdapterError, Expander, Priors, Query, Retriever
-from fusion import Ranking, TwoRounds, merged
+from fusion import DocId, Ranking, TwoRounds, merged
 from orchestrator.encode import Encoding
 from orchestrator.gather import Road, agree, gather
 from orchestrator.outcome import Answered, Outcome
 from orchestrator.request import Request
+
+_log = logging.getLogger(__name__)
 
 _FIRST_ROUND = 0.6
 """Of the sources' time, what the first of two rounds has at most."""
@@ -57,7 +60,7 @@ class Roads:
         answered = [outcome.ranking for outcome in found.values() if isinstance(outcome, Answered)]
         if decided.may_stop and agree(answered) and not await self._names(request, left_s() * _NAMES_SHARE):
             return found
-        query = replace(decided.query, near=rounds.start(answered, decided.weights))
+        query = replace(decided.query, near=_start(rounds, answered, request))
         road = {rounds.follows: self._road(rounds.follows, request, query, left_s())}
         found |= await gather(road, left_s())
         return {source: found[source] for source in decided.sources}
@@ -88,7 +91,7 @@ class Roads:
 
         async def expand_and_ask(expander: Expander) -> Ranking:
             with watch.stage("expand"):
-                async with request.optional("expansion", limit_s * _EXPANSION_SHARE):
+                async with request.optional("expansion", seconds=limit_s * _EXPANSION_SHARE):
                     request.expansions = await expander.expand(query.text)
             return await ask(replace(query, expansions=request.expansions))
 
@@ -99,6 +102,16 @@ class Roads:
         if source == "keyword" and (expander := self._expander):
             return lambda: expand_and_ask(expander)
         return ask
+
+
+def _start(rounds: TwoRounds, answered: Sequence[Ranking], request: Request) -> tuple[DocId, ...]:
+    """Where the second round starts; from the query's names alone, if the strategy fails."""
+    try:
+        return rounds.start(answered, request.plan.weights)
+    except Exception:
+        _log.exception("%s cannot say where to start", rounds)
+        request.degrade("fusion", f"{rounds} failed to say where to start")
+        return ()
 
 
 async def _in_parts(retriever: Retriever, queries: Sequence[Query]) -> Ranking:

@@ -21,6 +21,8 @@ FILE = "TRIVIUM_SETTINGS_FILE"
 EMBEDDED = "embedded://"
 MEMORY = "memory://"
 _SCHEMES = {"vector": VECTOR, "graph": GRAPH, "keyword": KEYWORD}
+_SECRET = {*_SCHEMES, "reranker", "cache", "qdrant_api_key", "reranker_api_key"}
+"""Settings whose value is a secret, or may hold one: it is not shown when it is refused."""
 
 
 class SettingsError(ValueError):
@@ -120,6 +122,7 @@ class Settings(BaseSettings):
     )
     expander: str = Field(
         "none://",
+        pattern=r"^(none://|synonyms://.+|python://(\w+\.)*\w+:\w+)$",
         description="other words for a query's, for the keyword source alone: `none://`, `synonyms:///path/of/file` "
         "(lines `a, b` and `a => b`), or `python://package.module:function`, from a text to a list of texts",
     )
@@ -206,6 +209,14 @@ class Settings(BaseSettings):
             raise ValueError("Qdrant knows no users, give its key as TRIVIUM_QDRANT_API_KEY")
         return value
 
+    @field_validator("qdrant_api_key", "reranker_api_key")
+    @classmethod
+    def _key(cls, value: SecretStr) -> SecretStr:
+        key = value.get_secret_value().strip()
+        if not (key.isascii() and key.isprintable() and " " not in key):
+            raise ValueError("a key is made of printable ASCII characters without spaces")
+        return SecretStr(key)
+
     @field_validator("cache")
     @classmethod
     def _cache(cls, value: str) -> str:
@@ -259,7 +270,7 @@ def read(**given: object) -> Settings:
         first = error.errors()[0]
         name = "TRIVIUM_" + "_".join(str(part) for part in first["loc"]).upper()
         # An address may hold a password, and one that cannot be read hides it where nobody would look for it.
-        told = "not allowed" if first["loc"][0] in {*_SCHEMES, "reranker", "cache"} else repr(first["input"])
+        told = "not allowed" if first["loc"][0] in _SECRET else repr(first["input"])
         raise SettingsError(f"{name} is {told}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
 
 

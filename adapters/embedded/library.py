@@ -79,14 +79,14 @@ class Library:
 
     @property
     def mismatch(self) -> str | None:
-        """How it was built and how it should have been, where these differ."""
+        """How it was built and how it should have been, where these differ. Not where it is: anybody may read it."""
         return self._mismatch(self._snapshot.manifest)
 
     def _mismatch(self, manifest: Manifest) -> str | None:
         if manifest.index_version == self._index_version:
             return None
         return (
-            f"the index in {self._folder} was built as {manifest.index_version!r}, the settings ask for "
+            f"the index was built as {manifest.index_version!r}, the settings ask for "
             f"{self._index_version!r}: use those settings, or index again into another TRIVIUM_DATA_DIR"
         )
 
@@ -191,7 +191,7 @@ class Library:
 
     def _refuse_another(self, manifest: Manifest) -> None:
         if told := self._mismatch(manifest):
-            raise VersionMismatch(told)
+            raise VersionMismatch(f"{self._folder}: {told}")
 
     def scattered(self) -> bool:
         """Whether :meth:`optimize` would make searches faster by more than it costs."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from adapters import plugin
 from adapters.document import trimmed
-from adapters.errors import AdapterError, Rejected
+from adapters.errors import AdapterError, Rejected, Unavailable
 from adapters.keyword.analysis import stems, unquoted
 from adapters.port import Expander
 
@@ -27,8 +27,8 @@ MAX_EXPANSIONS = 32
 def expander(address: str) -> Expander | None:
     """The expander at an address.
 
-    :raises ValueError: if that is none of :data:`FORMS`, or the file cannot be read; the message names the line.
-    :raises Unavailable: if a function of the user's cannot be imported.
+    :raises ValueError: if that is none of :data:`FORMS`.
+    :raises Unavailable: if the file cannot be read (the message names the line), or a function cannot be imported.
     """
     if address == NONE:
         return None
@@ -54,37 +54,39 @@ class Synonyms:
 
     @classmethod
     def read(cls, path: Path) -> Synonyms:
-        """A file in the form that Solr and Lucene read: ``car, automobile`` either for the other, ``tv => television``
-        the right for the left; a line each, ``#`` begins a comment.
+        """A file in the form that Solr reads, without its escapes: ``car, automobile`` either for the other,
+        ``tv => television`` the right for the left; a line each, comments begin with ``#``. Names are read as the
+        keyword index reads texts, so that ``c++`` is ``c``.
 
-        :raises ValueError: if it cannot be read, or a line is neither.
+        :raises Unavailable: if it cannot be read, or a line is neither.
         """
         try:
             lines = path.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} cannot be read: {error}") from error
+            raise Unavailable(f"{path} cannot be read: {error}") from error
         rules: list[tuple[str, Iterable[str]]] = []
         for number, line in enumerate(lines, start=1):
-            text = line.partition("#")[0].strip()
-            if not text:
+            text = line.strip()
+            if not text or text.startswith("#"):
                 continue
             left, arrow, right = text.partition("=>")
             names, others = trimmed(left.split(",")), trimmed(right.split(","))
-            if not names or (others == () if arrow else len(names) < 2):
-                raise ValueError(f"{path}, line {number}: {text[:80]!r} is neither `a, b` nor `a => b`")
+            if not names or "=>" in right or (not others if arrow else len(names) < 2):
+                raise Unavailable(f"{path}, line {number}: {text[:80]!r} is neither `a, b` nor `a => b`")
             rules += [(name, others or [each for each in names if each != name]) for name in names]
         return cls(rules)
 
     async def expand(self, text: str) -> tuple[str, ...]:
         """See :class:`adapters.port.Expander`. The longest name wins; what is quoted is meant as it is."""
         found: dict[str, None] = {}
-        for part in unquoted(text):
-            words = stems(part)
+        parts = [stems(part) for part in unquoted(text)]
+        said = set().union(*parts)
+        for words in parts:
             start = 0
             while start < len(words):
                 for end in range(min(len(words), start + self._longest), start, -1):
                     if others := self._known.get(words[start:end]):
-                        found.update(dict.fromkeys(others))
+                        found.update((other, None) for other in others if not said.issuperset(stems(other)))
                         start = end
                         break
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ def check(address: str) -> None:
 
     :raises ValueError: if it is none; the message says what is.
     """
-    if address != NONE and not address.startswith("python://"):
+    if address != NONE and not re.fullmatch(plugin.PATTERN, address):
         _url(address)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import httpx
 
 from adapters.errors import AdapterError, BadResponse, TimedOut, Unavailable
-from adapters.port import Reranking
+from adapters.port import Judgement
 from adapters.rerank.reply import from_json, from_text
 from adapters.server import call, of_status, short
 
@@ -42,7 +42,7 @@ class ChatReranker:
         self._model = model
         self._timeout_s = timeout_s
 
-    async def rerank(self, query: str, passages: Sequence[str]) -> Reranking:
+    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
         """See :class:`adapters.port.Reranker`."""
         asked = {"query": query, "passages": [{"id": n, "text": text} for n, text in enumerate(passages, start=1)]}
         body = {
@@ -77,7 +77,7 @@ class CrossEncoder:
         self._model = model
         self._timeout_s = timeout_s
 
-    async def rerank(self, query: str, passages: Sequence[str]) -> Reranking:
+    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
         """See :class:`adapters.port.Reranker`."""
         body = {"model": self._model, "query": query, "documents": list(passages), "top_n": len(passages)}
         return from_json(await _post(self._client, self._url, body, self._timeout_s), len(passages))
@@ -104,6 +104,8 @@ def _meant(error: Exception) -> AdapterError | None:
     match error:
         case httpx.TimeoutException():
             return TimedOut("the reranker did not answer in time")
+        case httpx.LocalProtocolError():
+            return BadResponse("the reranker cannot be asked")  # what it says may show a header, and so the key
         case httpx.TransportError():
             return Unavailable(f"the reranker cannot be reached: {short(error)}")
         case httpx.HTTPError() | httpx.InvalidURL():

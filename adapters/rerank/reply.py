@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
 from math import isfinite
 
 from adapters.errors import BadResponse
-from adapters.port import Reranking
+from adapters.port import Judgement
 
 _LISTS = ("ranking", "results", "data", "order", "ids", "passages")
 _NUMBERS = ("id", "index", "number", "passage")
 _SCORES = ("relevance_score", "score", "relevance")
 _NAMED = re.compile(r'"(?:id|index|number|passage)"\s*:\s*"?(\d{1,9})\b')
-_BARE = re.compile(r"[\s\d\[\]<>,;=]+")
+_CHAIN = re.compile(r"\[?\d+\]?(?:\s*>\s*\[?\d+\]?)+")
 """``[3] > [1] > [2]``: the form of Sun et al., "Is ChatGPT Good at Search?", EMNLP 2023."""
+_BARE = re.compile(r"\A\s*\d+(?:\s*[,;]\s*\d+)+\s*\Z")
+_STARTS = 32
+"""Brackets that are tried: a text of nothing else must not cost more than any other."""
 _DIGITS = re.compile(r"\d{1,9}")
 _START = re.compile(r"[\[{]")
 
 
-def sound(named: Iterable[tuple[object, object]], count: int, first: int = 0) -> Reranking:
+def sound(named: Iterable[tuple[object, object]], count: int, first: int = 0) -> Judgement:
     """What is sound of (number, score) pairs, best first, about ``count`` passages that are counted from ``first``.
 
     What names no passage, or one for the second time, is left out; a score that is no number counts as none.
@@ -49,10 +54,12 @@ def sound(named: Iterable[tuple[object, object]], count: int, first: int = 0) ->
         if number
     ]
     known = {number: score for number, score in scores.items() if score is not None}
-    return Reranking(tuple(scores), known, f"the reranker {', '.join(wrong)}" if wrong else "")
+    # Some answer in the order of what they were given: where all are scored, the scores are the order.
+    order = sorted(scores, key=known.__getitem__, reverse=True) if len(known) == len(scores) else scores
+    return Judgement(tuple(order), known, f"the reranker {', '.join(wrong)}" if wrong else "")
 
 
-def from_json(content: object, count: int, first: int = 0) -> Reranking:
+def from_json(content: object, count: int, first: int = 0) -> Judgement:
     """A list of numbers, or of objects with a number and a score; or an object that holds such a list.
 
     :raises BadResponse: if it is nothing of the kind.
@@ -64,20 +71,42 @@ def from_json(content: object, count: int, first: int = 0) -> Reranking:
     return sound([_pair(each) for each in content], count, first)
 
 
-def from_text(text: str, count: int, first: int = 0) -> Reranking:
+def from_text(text: str, count: int, first: int = 0) -> Judgement:
     """What a language model wrote: JSON, JSON among words, JSON that breaks off, or ``[3] > [1] > [2]``.
+
+    Of several readings the one that names most passages is taken; the last of these, for it thinks first.
 
     :raises BadResponse: if there is no order in it.
     """
-    if _BARE.fullmatch(text):
-        return sound(((number, None) for number in _DIGITS.findall(text)), count, first)
-    decoder = json.JSONDecoder()
-    for match in list(_START.finditer(text))[:8]:
+    best: Judgement | None = None
+    for read in _readings(text):
         try:
-            return from_json(decoder.raw_decode(text, match.start())[0], count, first)
-        except (ValueError, RecursionError, BadResponse):
+            judged = read(count, first)
+        except BadResponse:
             continue
-    return sound(((number, None) for number in _NAMED.findall(text)), count, first)
+        if best is None or len(judged.order) >= len(best.order):
+            best = judged
+    if best is None:
+        raise BadResponse("the reranker wrote no order")
+    return best
+
+
+def _readings(text: str) -> Iterator[Callable[[int, int], Judgement]]:
+    """Every way to read a text, the likelier later."""
+    named = [(number, None) for number in _NAMED.findall(text)]
+    yield partial(sound, named)
+    for chain in _CHAIN.findall(text) or _BARE.findall(text):
+        yield partial(sound, [(number, None) for number in _DIGITS.findall(chain)])
+    decoder = json.JSONDecoder()
+    end = 0
+    for match in islice(_START.finditer(text), _STARTS):
+        if match.start() < end:  # a part of what was read already
+            continue
+        try:
+            content, end = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        yield partial(from_json, content)
 
 
 def _pair(each: object) -> tuple[object, object]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adapters import Document
 from orchestrator import contract
-from orchestrator.api import documents, health, search
+from orchestrator.api import cache, documents, health, search
 from orchestrator.api.endpoint import Handler
 
 NDJSON = "application/x-ndjson"
@@ -38,6 +38,7 @@ OPERATIONS = (
     Operation("GET", "/v1/documents/{id}", documents.get, Document, problems=(404,)),
     Operation("DELETE", "/v1/documents/{id}", documents.delete, contract.DeleteResponse, problems=(503,)),
     Operation("GET", "/v1/collections", documents.collections, contract.CollectionsResponse),
+    Operation("GET", "/v1/cache", cache.report, contract.CacheReport),
     Operation("GET", "/livez", health.live, contract.Liveness),
     Operation("GET", "/readyz", health.ready, contract.Readiness, also=(503,)),
 )

@@ -38,6 +38,7 @@ from orchestrator.roads import Roads
 from orchestrator.settings import EMBEDDED, Settings
 from orchestrator.wiring.caching import Caching
 from orchestrator.wiring.service import Local, Service
+from orchestrator.wiring.verified import Verified
 
 _log = logging.getLogger(__name__)
 
@@ -60,13 +61,15 @@ class _Backends:
     """The store that documents are read from."""
     centrality: CentralityJob | None = None
     local: Local | None = None
-    mismatches: dict[str, str] = field(default_factory=dict)
-    """By source, what its server was built as, where that is not what the settings say."""
+    verified: dict[str, Verified] = field(default_factory=dict)
+    """The sources that have a server, as they are searched."""
 
     def mismatched(self) -> Mapping[str, str]:
-        """Of all stores, as it is now."""
-        told = self.local.library.mismatch if self.local else None
-        return self.mismatches | {"index": told} if told else self.mismatches
+        """By source, how its store was built where that is not what the settings say, as far as it is known now."""
+        told = {source: each.mismatch for source, each in self.verified.items() if each.mismatch}
+        if self.local and self.local.library.mismatch:
+            told["index"] = self.local.library.mismatch
+        return told
 
 
 @asynccontextmanager
@@ -85,9 +88,10 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
         backends = _servers(settings, model.dimension, identity)
         for server in backends.servers.values():
             stack.push_async_callback(server.close)
-        if prepare:
-            for source, server in backends.servers.items():
-                await _prepare(source, server, settings.strict_index, backends.mismatches)
+        for source, server in backends.servers.items():
+            backends.sources[source] = backends.verified[source] = Verified(server, settings.strict_index)
+            if prepare:
+                await _prepare(source, server, backends.verified[source], settings.strict_index)
         await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
         yield _service(settings, model, identity, backends, stack)
 
@@ -109,13 +113,13 @@ def _reranking(settings: Settings, stack: AsyncExitStack) -> Reranking:
     )
 
 
-async def _prepare(source: str, server: Server, strict: bool, mismatches: dict[str, str]) -> None:
+async def _prepare(source: str, server: Server, verified: Verified, strict: bool) -> None:
     try:
-        await server.prepare()
-    except VersionMismatch as error:
-        if strict:
-            raise
-        mismatches[source] = str(error)
+        await verified.look()
+        if not verified.mismatch or strict:  # then it says what is wrong
+            await server.prepare()
+    except VersionMismatch:
+        raise
     except AdapterError as error:
         _log.warning("the %s source is not there: %s", source, error)
 
@@ -150,6 +154,7 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         answers=Answers(engine, caching.answers, caching.versions, settings),
         versions=caching.versions,
         generations=caching.generations,
+        cache_report=caching.report,
         writer=IndexWriter(Announcing(writer, caching.versions), model, extractor(settings.extractor)),
         documents=backends.documents,
         reader=backends.reader,

@@ -7,9 +7,11 @@ import random
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from time import monotonic, time
+from typing import Any
 
 from adapters import Priors, Retriever, Unavailable
-from cache import Memo, Memory, Numbers, SecondLevel, Tiered, Times
+from cache import Memo, Memory, Numbers, SecondLevel, Stats, Tiered, Times
+from orchestrator.contract import CacheLevel, CacheReport
 from orchestrator.engine import Index
 from orchestrator.remember import Remembered, RememberedPriors
 from orchestrator.settings import MEMORY, Settings
@@ -29,6 +31,7 @@ class Caching:
     def __init__(self, settings: Settings, index: Index, all_served: bool, stack: AsyncExitStack) -> None:
         self._settings = settings
         self.generations: Numbers | None = None
+        self._memos: dict[str, Memo[object, Any]] = {}
         second: SecondLevel | None = None
         if settings.cache != MEMORY:
             second, self.generations = _redis(settings, stack)
@@ -40,13 +43,41 @@ class Caching:
 
     def remembered(self, sources: Mapping[str, Retriever]) -> dict[str, Retriever]:
         """The sources, each with a memo of its own."""
-        entries = self._settings.ranking_memo
-        return {name: Remembered(source, Memo(entries), self.versions.now) for name, source in sources.items()}
+        return {name: Remembered(source, self._memo(name), self.versions.now) for name, source in sources.items()}
 
     def remembered_priors(self, priors: Priors) -> Priors:
         """The priors, with a memo."""
-        memo = Memo[object, tuple[float, Mapping[str, float]]](self._settings.ranking_memo)
-        return RememberedPriors(priors, memo, self.versions.now, self._settings.cache_ttl_s, monotonic)
+        return RememberedPriors(
+            priors, self._memo("centralities"), self.versions.now, self._settings.cache_ttl_s, monotonic
+        )
+
+    def report(self) -> CacheReport:
+        """What each level did so far."""
+        first, second = self.answers.l1, self.answers.l2
+        levels = {"l1": _level(first.stats, entries=len(first), bytes=first.bytes)}
+        if second:
+            levels["l2"] = _level(second.stats, state=second.state)
+        for name, memo in self._memos.items():
+            levels[name] = CacheLevel(hits=memo.hits, misses=memo.misses, entries=len(memo))
+        return CacheReport(levels, len(self.answers.flights), self.answers.flights.joined)
+
+    def _memo(self, name: str) -> Memo[object, Any]:
+        return self._memos.setdefault(name, Memo(self._settings.ranking_memo))
+
+
+def _level(stats: Stats, **held: Any) -> CacheLevel:
+    return CacheLevel(
+        hits=stats.hits,
+        misses=stats.misses,
+        stale=stats.stale,
+        stored=stats.stored,
+        evictions=stats.evictions,
+        errors=stats.errors,
+        skipped=stats.skipped,
+        mean_age_s=stats.mean_age_s,
+        hit_rate=stats.hit_rate,
+        **held,
+    )
 
 
 def _redis(settings: Settings, stack: AsyncExitStack) -> tuple[SecondLevel, Numbers]:

@@ -18,6 +18,7 @@ from adapters.port import CentralityJob, Server
 from cache import Numbers
 from orchestrator.answers import Answers
 from orchestrator.caller import Caller
+from orchestrator.contract import CacheReport
 from orchestrator.engine import Engine, Index
 from orchestrator.guard import Guard
 from orchestrator.indexing.replicate import Replicator
@@ -53,6 +54,7 @@ class Service:
     answers: Answers
     versions: Versions
     generations: Numbers | None
+    cache_report: Callable[[], CacheReport]
     writer: IndexWriter
     documents: DocumentReader
     reader: str

@@ -25,12 +25,12 @@ from tests.conftest import entry, unit
 from tests.orchestrator.engines import CALLER, NOW, FixedVector, ask, engine, opened
 
 pytestmark = pytest.mark.anyio
-CURSOR = Cursor.at(20, b"12345678", 3, 100, 20_000, "model")
+CURSOR = Cursor.at(20, b"12345678", b"abcdefgh", 3, 100, 20_000, "model")
 
 
 def test_a_cursor_reads_back_what_it_wrote() -> None:
-    assert Cursor.read(str(CURSOR), b"12345678") == CURSOR
-    assert len(str(CURSOR)) < 64
+    assert Cursor.read(str(CURSOR), b"12345678", 100) == CURSOR
+    assert len(str(CURSOR)) < 80
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,17 @@ def test_a_cursor_reads_back_what_it_wrote() -> None:
         ("é", "no cursor of ours"),
         ("AAAA", "no cursor of ours"),
         (str(msgspec.structs.replace(CURSOR, offset=-1)), "no cursor of ours"),
+        (str(msgspec.structs.replace(CURSOR, depth=101)), "no cursor of ours"),
+        (str(msgspec.structs.replace(CURSOR, depth=0)), "no cursor of ours"),
+        (str(msgspec.structs.replace(CURSOR, offset=2**64 - 1)), "no cursor of ours"),
+        (str(msgspec.structs.replace(CURSOR, day=10**9)), "no cursor of ours"),
         (str(msgspec.structs.replace(CURSOR, version=9)), "belongs to another request"),
         (str(msgspec.structs.replace(CURSOR, request=b"another.")), "belongs to another request"),
     ],
 )
 def test_what_is_no_cursor_of_this_request_is_refused(written: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        Cursor.read(written, b"12345678")
+        Cursor.read(written, b"12345678", 100)
 
 
 def test_whatever_decides_a_ranking_is_in_the_digest() -> None:
@@ -156,7 +160,7 @@ async def test_ages_are_counted_from_the_day_of_the_first_page(library: Library)
     first = await ask(made, limit=3)
     made.now = lambda: 4_000_000_000.0
     second = await ask(made, limit=3, cursor=first.next_cursor)
-    days = [msgspec.msgpack.decode(urlsafe_b64decode(page.next_cursor or ""))[5] for page in (first, second)]
+    days = [msgspec.msgpack.decode(urlsafe_b64decode(page.next_cursor or ""))[6] for page in (first, second)]
     assert days == [int(NOW // 86_400)] * 2
 
 

@@ -72,7 +72,7 @@ def test_depth_grows_with_the_limit_and_never_falls_below_the_setting() -> None:
 
 
 def test_the_shorter_of_two_deadlines_counts() -> None:
-    assert planned(timeout_ms=40).timeout_s == 0.04
+    assert planned(timeout_ms=40).timeout_s == 0.8 * 0.04
     assert planned(timeout_ms=5_000).timeout_s == 0.12
 
 

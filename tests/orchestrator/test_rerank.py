@@ -11,7 +11,7 @@ from time import perf_counter
 import pytest
 from msgspec import UNSET
 
-from adapters import Reranking
+from adapters import Judgement
 from adapters.embedded import Library
 from adapters.rerank import reranker
 from orchestrator.contract import Reranked, SearchResponse
@@ -121,7 +121,7 @@ async def test_without_a_reranker_the_answer_says_so(library: Library, fused: li
 
 
 class Raising:
-    async def rerank(self, query: str, passages: Sequence[str]) -> Reranking:
+    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
         raise ZeroDivisionError
 
 
@@ -135,9 +135,9 @@ class Reversing:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    async def rerank(self, query: str, passages: Sequence[str]) -> Reranking:
+    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
         self.read += passages
-        return Reranking(tuple(reversed(range(len(passages)))))
+        return Judgement(tuple(reversed(range(len(passages)))))
 
 
 async def test_what_is_too_guarded_is_not_sent_and_keeps_its_place(library: Library, fused: list[str]) -> None:

@@ -11,7 +11,8 @@ pytestmark = pytest.mark.anyio
 FILE = """
 # how our users talk
 car, automobile, motor vehicle
-tv => television, telly   # and not the other way round
+# and not the other way round
+tv => television, telly
 machine learning => ml
 """
 
@@ -37,6 +38,7 @@ def synonyms(tmp_path: Path) -> Synonyms:
         ("learning machine", ()),
         ('a "red car"', ()),
         ('"tv" in a car', ("automobile", "motor vehicle")),
+        ("a car, an automobile", ("motor vehicle",)),
         ("", ()),
     ],
 )
@@ -53,15 +55,15 @@ async def test_there_is_a_bound() -> None:
     assert len(await Synonyms([("a word", map(str, range(99)))]).expand("a word")) == MAX_EXPANSIONS
 
 
-@pytest.mark.parametrize("line", ["alone", "=> b", "a =>", ", ,"])
+@pytest.mark.parametrize("line", ["alone", "=> b", "a =>", ", ,", "a => b => c"])
 def test_a_line_that_is_neither_form_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "s.txt").write_text(f"a, b\n{line}\n")
-    with pytest.raises(ValueError, match=r"line 2: .* is neither `a, b` nor `a => b`"):
+    with pytest.raises(Unavailable, match=r"line 2: .* is neither `a, b` nor `a => b`"):
         expander(f"synonyms://{tmp_path / 's.txt'}")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"nowhere\.txt cannot be read"):
+    with pytest.raises(Unavailable, match=r"nowhere\.txt cannot be read"):
         expander(f"synonyms://{tmp_path / 'nowhere.txt'}")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import BadResponse, Reranking
+from adapters import BadResponse, Judgement
 from adapters.rerank.reply import from_json, from_text, sound
 
 
@@ -18,6 +18,11 @@ from adapters.rerank.reply import from_json, from_text, sound
         ('["3", "[1]", 2.0]', (2, 0, 1)),
         ("[3] > [1] > [2]", (2, 0, 1)),
         ("3, 1, 2", (2, 0, 1)),
+        ('{"ranking": "3 > 1 > 2"}', (2, 0, 1)),
+        ("Ranking: [3] > [1] > [2].", (2, 0, 1)),
+        ('Passage [2] is close.\n{"ranking": [3, 1, 2]}', (2, 0, 1)),
+        ("<think>maybe [1, 2, 3]? no</think>[3, 1, 2]", (2, 0, 1)),
+        ('[{"id": 1, "score": 0.5}, {"id": 2, "score": 0.1}, {"id": 3, "score": 0.9}]', (2, 0, 1)),
         ('```json\n{"ranking": [3, 1, 2]}\n```', (2, 0, 1)),
         (
             'Sure! By relevance [as asked]: {"results": [{"index": 3}, {"index": 1}, {"index": 2}]} Anything else?',
@@ -45,6 +50,7 @@ def test_scores_are_kept_where_they_are_numbers() -> None:
     ("written", "order", "unsound"),
     [
         ("[2]", (1,), "named 1 of 4 passages"),
+        ('{"ranking": [{"id": 3, "reasons": [1]}, {"id": 2', (2, 1), "named 2 of 4 passages"),
         ("[2, 2, 9, 0, 4]", (1, 3), "named 2 of 4 passages, 2 that are not there, 1 twice"),
         (
             '{"ranking": [{"id": 2}, {"id": "none"}, {}, 7, null, [1], true]}',
@@ -62,7 +68,7 @@ def test_what_is_sound_of_it_is_taken_and_the_rest_is_told(written: str, order: 
 
 @pytest.mark.parametrize(
     "written",
-    ["", "I cannot do that.", "{}", "[]", '{"ranking": "3 > 1"}', "[9, 8]", "null", "[" * 10_000, "passage 3 is 0.9"],
+    ["", "I cannot do that.", "{}", "[]", "[9, 8]", "null", "[" * 10_000, "passage 3 is 0.9"],
 )
 def test_what_holds_no_order_is_none(written: str) -> None:
     with pytest.raises(BadResponse):
@@ -81,4 +87,4 @@ def test_whatever_is_written_is_an_order_or_an_error_of_ours(written: str) -> No
 
 
 def test_nothing_is_lost_of_what_is_whole() -> None:
-    assert sound([(1, 0.5), (0, None)], 2) == Reranking((1, 0), {1: 0.5})
+    assert sound([(1, 0.5), (0, None)], 2) == Judgement((1, 0), {1: 0.5})
