@@ -27,6 +27,13 @@ def test_what_is_equal_stays_in_order() -> None:
     assert boost(fused(0.5, 0.5, 0.5), {"importance": {"3": 1.0}}).ids == ("1", "2", "3")
 
 
+def test_what_a_boost_makes_equal_goes_by_keyword_rank_then_id() -> None:
+    rankings = (Ranking("keyword", ("a", "k"), (2.0, 1.0)),)
+    scores = (0.8, 0.5, 0.4, 0.25)
+    hits = Fused(("a", "x", "v", "k"), scores, scores, rankings, {}, {})
+    assert boost(hits, {"b": {"a": 0.5 / 0.8, "v": 0.5 / 0.4, "k": 0.5 / 0.25}}).ids == ("a", "k", "v", "x")
+
+
 def test_the_factors_are_those_of_the_rules() -> None:
     assert [importance(value) for value in (0, 5, 10, 99)] == [1.0, 1 + 5 / 20, 1.5, 1.5]
     assert [recency(days) for days in (0, 30, -3)] == [1.0, 0.7 + 0.3 * exp(-0.023 * 30), 1.0]

@@ -30,6 +30,11 @@ def test_a_window_is_the_chunks_within_the_radius_of_a_better_one() -> None:
     assert collapse(("q0", "q?"), CHUNKS, "window", 9).ids == ("q0", "q?")
 
 
+def test_of_two_windows_that_a_chunk_lies_in_the_better_takes_it() -> None:
+    assert collapse(("p4", "p2", "p3"), CHUNKS, "window", 1).into == {"p3": "p4"}
+    assert collapse(("p2", "p4", "p3"), CHUNKS, "window", 1).into == {"p3": "p2"}
+
+
 def test_none_leaves_everything() -> None:
     assert collapse(("p3", "p1", "p"), CHUNKS, "none").ids == ("p3", "p1", "p")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from orchestrator.cursor import Cursor, digest
 from orchestrator.encode import Encoding
 from orchestrator.engine import Engine
 from orchestrator.plan import BadRequest
+from orchestrator.settings import Settings
 from tests.conftest import entry, unit
-from tests.orchestrator.engines import CALLER, NOW, FixedVector, ask, engine, opened
+from tests.orchestrator.engines import CALLER, NOW, Broken, FixedVector, ask, engine, opened
 
 pytestmark = pytest.mark.anyio
 CURSOR = Cursor.at(20, b"12345678", b"abcdefgh", 3, 100, 20_000, "model")
@@ -127,6 +128,32 @@ async def test_a_write_between_two_pages_is_told(library: Library) -> None:
     assert [(each.source, each.reason[:29]) for each in second.degraded] == [("cursor", told)]
     third = await ask(made, limit=3, cursor=second.next_cursor)
     assert [each.source for each in third.degraded] == ["cursor"]
+
+
+async def test_a_page_that_is_made_otherwise_than_the_first_is_told(library: Library) -> None:
+    first = await ask(engine(library, vector=Broken()), limit=3, mode="hybrid")
+    assert [each.source for each in first.degraded] == ["vector"]
+    second = await ask(engine(library), limit=3, mode="hybrid", cursor=first.next_cursor)
+    assert [each.source for each in second.degraded] == ["cursor"]
+    assert "the first page was made otherwise" in second.degraded[0].reason
+    again = await ask(engine(library, vector=Broken()), limit=3, mode="hybrid", cursor=first.next_cursor)
+    assert [each.source for each in again.degraded] == ["vector"]
+    other = Settings(source_timeout_ms=5_000, fusion="rrf(k=60)")
+    plain = await ask(engine(library), limit=3)
+    third = await ask(engine(library, settings=other), limit=3, cursor=plain.next_cursor)
+    assert [each.source for each in third.degraded] == ["cursor"]
+
+
+async def test_a_cursor_asks_for_nothing_that_a_request_may_not(library: Library) -> None:
+    made = engine(library)
+    first = await ask(made, limit=3, mode="keyword")
+    held = msgspec.msgpack.decode(urlsafe_b64decode(first.next_cursor or ""), type=Cursor)
+    for forged in ({"depth": 10**6}, {"depth": 151}, {"offset": 2**63}, {"day": -1}):
+        written = urlsafe_b64encode(msgspec.msgpack.encode(msgspec.structs.replace(held, **forged))).decode()
+        with pytest.raises(BadRequest, match="cursor: no cursor of ours"):
+            await ask(made, limit=3, mode="keyword", cursor=written)
+    beyond = str(msgspec.structs.replace(held, offset=999))
+    assert (await ask(made, limit=3, mode="keyword", cursor=beyond)).hits == ()
 
 
 async def test_the_next_page_has_the_vector_of_the_first_whatever_the_load(library: Library) -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import anyio
 import msgspec
 import pytest
 
-from adapters import Unavailable
+from adapters import Query, Record, Scope, Unavailable
 from adapters.embedded import Library
+from fusion import JointWalk
 from orchestrator import engine as engine_
 from orchestrator.contract import SearchResponse
 from orchestrator.encode import Encoding
@@ -231,3 +233,64 @@ async def test_the_same_request_many_times_at_once_gives_the_same_bytes(library:
             group.start_soon(one)
     assert {answer.explain.encoder for answer in answers if answer.explain} == {"model"}
     assert len({msgspec.json.encode(answer.hits) for answer in answers}) == 1
+
+
+class Slow:
+    """A reader and priors that take their time, as those on a server do."""
+
+    def __init__(self, library: Library, seconds: float) -> None:
+        self._library, self._seconds = library, seconds
+
+    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        await anyio.sleep(self._seconds)
+        return await self._library.fetch(scope, ids)
+
+    async def names(self, query: Query) -> bool:
+        return True
+
+    async def centralities(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, float]:
+        await anyio.sleep_forever()
+        return {}
+
+
+async def test_what_the_answer_can_do_without_leaves_time_for_the_documents(library: Library) -> None:
+    """A stalled source and stalled centralities, each as long as they may: the documents still come."""
+    slow = Slow(library, 0.01)
+    made = engine(library, documents=slow, priors=slow, graph=Stalled())  # type: ignore[arg-type]
+    answer = await ask(made, timeout_ms=400, boosts={"centrality": True})
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    assert [(each.source, each.reason) for each in answer.degraded] == [("graph", "timed out"), ("boosts", "timed out")]
+
+
+async def test_a_page_is_filled_up_past_what_may_not_leave(library: Library) -> None:
+    made = engine(library, keyword=Forgetful("s", "m", "a", "gone", "b"))
+    answer = await ask(made, mode="keyword", limit=1, explain=True)
+    assert [hit.id for hit in answer.hits] == ["a"]
+    rest = await ask(made, mode="keyword", limit=5, cursor=answer.next_cursor, explain=True)
+    assert [hit.id for hit in rest.hits] == ["b"]
+    assert rest.explain
+    assert (rest.explain.removed.deleted, rest.explain.removed.withheld) == (1, 0)
+
+
+async def test_a_strategy_that_cannot_say_where_to_start_costs_no_answer(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(JointWalk, "start", fails)
+    answer = await ask(engine(library), mode="hybrid")
+    assert [hit.id for hit in answer.hits] == ["a", "b"]
+    assert [each.source for each in answer.degraded] == ["fusion"]
+
+
+async def test_explain_says_which_strategy_was_used_in_the_end(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(JointWalk, "__call__", fails)
+    answer = await ask(engine(library), mode="hybrid", explain=True)
+    assert answer.explain
+    assert answer.explain.fusion == "concatenate()"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -113,15 +114,25 @@ async def test_without_the_neighbours_the_hits_stand_and_the_answer_says_so(
 async def test_windows_of_one_parent_are_hits_of_their_own(library: Library) -> None:
     query = "wood planks nails xylophone paint sold"
     answer = await ask(engine(library), query, mode="keyword", collapse="window", collections=("artifact_chunks",))
-    indexes = [hit.chunk_index for hit in answer.hits]
+    indexes = sorted(hit.chunk_index for hit in answer.hits if hit.chunk_index is not None)
     assert len(indexes) > 1
-    assert all(
-        abs(one - other) > 1
-        for one in indexes
-        for other in indexes
-        if one != other and one is not None and other is not None
-    )
+    assert all(other - one > 1 for one, other in pairwise(indexes))
     wide = await ask(
         engine(library), query, mode="keyword", collapse="window", neighbors=10, collections=("artifact_chunks",)
     )
     assert len(wide.hits) == 1
+
+
+async def test_many_parents_with_many_chunks_lose_no_neighbour(tmp_path: Path) -> None:
+    """Hits far apart in each parent: what is read is what is wanted, not every parent's every place."""
+    made = opened(tmp_path)
+    chunks = [
+        entry(f"{p}-{n}", f"needle{p} text" if n == 7 * p + 10 else "hay", seed=n, parent_id=f"p{p}", chunk_index=n)
+        for p in range(20)
+        for n in range(160)
+    ]
+    await made.write(chunks, ())
+    query = " ".join(f"needle{p}" for p in range(20))
+    answer = await ask(engine(made), query, mode="keyword", limit=20, neighbors=10)
+    assert len(answer.hits) == 20
+    assert {hit.text.count("[CHUNK BOUNDARY]") for hit in answer.hits} == {20}

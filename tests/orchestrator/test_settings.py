@@ -55,3 +55,28 @@ def test_the_readme_s_table_is_the_settings() -> None:
     from docs.settings_table import table
 
     assert table(Settings) in README.read_text()
+
+
+@pytest.mark.parametrize("name", ["qdrant_api_key", "reranker_api_key"])
+@pytest.mark.parametrize("key", ["a key", "cl\u00e9-secret", "secret\nsecret"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(name: str, key: str) -> None:
+    with pytest.raises(SettingsError, match=f"TRIVIUM_{name.upper()} is not allowed") as caught:
+        read(**{name: key})
+    assert "secret" not in str(caught.value)
+    assert read(**{name: "secret\n"}).model_dump()[name].get_secret_value() == "secret"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("expander", "bogus"), ("expander", "python://nope"), ("reranker", "python://nope"), ("reranker", "chat+x://h")],
+)
+def test_an_address_that_is_none_is_refused_at_the_start(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"TRIVIUM_{name.upper()} is "):
+        read(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["redis://", "http://host", "memory", "redis://:pa$$word@:x"])
+def test_a_cache_that_is_none_is_refused_and_not_shown(value: str) -> None:
+    with pytest.raises(SettingsError, match=r"TRIVIUM_CACHE is not allowed: .*memory:// and redis://") as caught:
+        read(cache=value)
+    assert "pa$$word" not in str(caught.value)

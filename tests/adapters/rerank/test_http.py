@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from time import perf_counter
 
+import anyio
 import pytest
 
 from adapters import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
@@ -122,6 +124,17 @@ async def test_whatever_it_does_is_an_error_of_ours_in_time(kind: str, how: str)
     assert SECRET not in str(caught.value)
 
 
+async def test_a_key_that_no_header_can_hold_is_not_shown() -> None:
+    async with stub(_nothing) as port:
+        made, close = reranker(f"chat+http://127.0.0.1:{port}/v1", "m", f"{SECRET}\n", TIMEOUT_S)
+        assert made
+        assert close
+        with pytest.raises(AdapterError) as caught:
+            await made.rerank("q", ["a"])
+        await close()
+    assert SECRET not in str(caught.value)
+
+
 async def test_where_nobody_listens_it_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="cannot be reached"):
         await asked(f"chat+http://127.0.0.1:{free_port()}/v1")
@@ -137,6 +150,14 @@ def too_few(query: str, passages: list[str]) -> list[float]:
 
 def no_numbers(query: str, passages: list[str]) -> list[float]:
     return [float("nan")] * len(passages)
+
+
+_GO_ON = threading.Event()
+
+
+def slowly(query: str, passages: list[str]) -> list[float]:
+    _GO_ON.wait(30)
+    return [0.0] * len(passages)
 
 
 HERE = "python://tests.adapters.rerank.test_http"
@@ -170,6 +191,20 @@ def test_what_is_no_address_is_refused_without_being_shown(address: str) -> None
     with pytest.raises(ValueError, match="no address of a reranker, allowed are none://") as caught:
         check(address)
     assert "key" not in str(caught.value)
+
+
+async def test_calls_that_nobody_waits_for_any_more_are_bounded() -> None:
+    made, _ = reranker(f"{HERE}:slowly", "", "", TIMEOUT_S)
+    assert made
+    refused = 0
+    for _ in range(20):
+        try:
+            with anyio.move_on_after(0.01):
+                await made.rerank("q", ["a"])
+        except Unavailable:
+            refused += 1
+    assert refused == 20 - 8
+    _GO_ON.set()
 
 
 def test_none_is_none() -> None:

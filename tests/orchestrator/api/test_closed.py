@@ -22,6 +22,7 @@ from adapters import SENSITIVITIES, Document, Link, Query, Scope, Sensitivity
 from adapters.document import facts
 from adapters.filter import In
 from fusion import Ranking
+from orchestrator.answers import Answers
 from orchestrator.api.app import create
 from orchestrator.caller import Caller
 from orchestrator.roads import Roads
@@ -221,7 +222,7 @@ async def test_no_document_is_replaced_by_who_may_not_see_it(world: World) -> No
 
 
 class _Forgetful:
-    """A source that finds everything of a scope, whatever it was told to leave out."""
+    """A source that finds everything there is, whatever it was told to leave out."""
 
     def __init__(self, source: str, world: World) -> None:
         self._source = source
@@ -230,8 +231,8 @@ class _Forgetful:
     async def search(self, query: Query) -> Ranking:
         held = await self._world.service.documents.fetch(query.scope, self._world.ids)
         dice = random.Random(query.text)
-        ids = tuple(dice.sample(sorted(held), len(held)))
-        known = {id_: told for id_ in ids if (told := facts(held[id_].document))}
+        ids = tuple(dice.sample(self._world.ids, len(self._world.ids)))  # those of other scopes, too
+        known = {id_: told for id_ in ids if id_ in held and (told := facts(held[id_].document))}
         return Ranking(self._source, ids, tuple(1.0 / (n + 1) for n in range(len(ids))), facts=known)
 
 
@@ -240,11 +241,13 @@ async def test_a_source_that_forgets_its_filter_is_caught_by_the_second_lock(wor
     broken = {source: _Forgetful(source, world) for source in ("vector", "graph", "keyword")}
     engine = world.service.engine
     roads = Roads(broken, engine.priors, engine.roads.encoding, None)
-    forgetful = World(replace(world.service, engine=replace(engine, roads=roads)), world.owners, world.ids)
+    broken_engine = replace(engine, roads=roads)
+    answers = Answers(broken_engine, world.service.answers.kept, world.service.versions, world.service.settings)
+    forgetful = World(replace(world.service, engine=broken_engine, answers=answers), world.owners, world.ids)
     withheld = 0
     for _ in range(FORGETFUL):
         caller = Caller(dice.choice(SCOPES), dice.choice(SENSITIVITIES[:-1]))
-        asked = _search(dice, world) | {"explain": True}
+        asked = _search(dice, world) | {"explain": True, "cache": "bypass"}
         response = await forgetful.api(caller).post("/v1/search", json=asked)
         assert response.status_code == 200
         assert world.leaked(response.text, str(asked), caller) == []
