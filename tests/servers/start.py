@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -37,15 +38,22 @@ def bolt() -> Iterator[str]:
 @contextmanager
 def redis() -> Iterator[str]:
     """A real Redis; its address."""
+    with redis_on(free_port()) as (url, _):
+        yield url
+
+
+@contextmanager
+def redis_on(port: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A real Redis at a port; its address and its process."""
     program = _needed("redis-server", "Debian's package redis-server has it")
     with tempfile.TemporaryDirectory() as folder:
-        port = free_port()
         command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             _wait(process, lambda: _listens(port))
-            yield f"redis://127.0.0.1:{port}"
+            yield f"redis://127.0.0.1:{port}", process
         finally:
+            process.send_signal(signal.SIGCONT)  # if somebody stopped it
             process.terminate()
             process.wait(30)
 
