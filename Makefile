@@ -7,7 +7,7 @@ DATA ?= ../shared/data/musique_train100
 SETS ?= $(wildcard ../shared/data/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-crash clean
+.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-crash bench-cache clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,7 +34,7 @@ lint: setup  ## Style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-load bench-overhead bench-parity bench-crash  ## Every benchmark
+bench: bench-quality bench-load bench-overhead bench-parity bench-crash bench-cache  ## Every benchmark
 
 bench-quality: setup  ## What hybrid search is worth on judged data sets, against every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -47,6 +47,9 @@ bench-overhead: setup  ## What our adapters add to the bare drivers, on real ser
 
 bench-parity: setup  ## The same documents and queries in embedded and in server mode: how far they agree
 	$(BIN)/python -m benchmarks.parity $(DATA)
+
+bench-cache: setup  ## What the cache promises: staleness, flights, a stopped Redis, the cost of a hit, its bound
+	$(BIN)/python -m benchmarks.cache
 
 bench-crash: setup  ## kill -9 the service and its stores at 30 random moments of a bulk write: what was lost
 	$(BIN)/python -m benchmarks.crash

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from adapters import Query
-from adapters.filter import EVERYTHING, And, Filter, In, Not, access, check, conjunction, normal
+from adapters.filter import And, Filter, In, Not, access, check, conjunction, normal
 from fusion import Collapse, Strategy, TwoRounds, parse
 from orchestrator.caller import Caller
 from orchestrator.contract import SOURCES, Boost, SearchRequest, Source
@@ -189,10 +189,10 @@ def filters(request: SearchRequest, caller: Caller, settings: Settings) -> tuple
         except ValueError as error:
             raise BadRequest(str(error)) from error
     collections = request.collections or settings.default_collections
-    own = EVERYTHING if request.filter is None else normal(request.filter)
+    own = None if request.filter is None else normal(request.filter)
 
     def narrowed(within: Filter) -> Filter:
-        return conjunction(within, own)
+        return within if own is None else conjunction(within, own)
 
     wanted = narrowed(_within(caller, collections))
     if len(set(collections)) < 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from adapters import Scope
@@ -45,7 +46,10 @@ class Versions:
 
     async def learn(self, scope: Scope) -> bool:
         """Make sure that there is something to know; whether others mean the same by :meth:`now`."""
-        return self._generations is None or await self._generations.learn((_name(scope), _ALL))
+        generations = self._generations
+        if generations is None or (generations.known(_ALL) and generations.known(_name(scope))):
+            return True
+        return await generations.learn((_name(scope), _ALL))
 
     async def written(self, scopes: Iterable[Scope]) -> None:
         """Documents of these scopes were written: nothing older is served by this process from here on."""
@@ -58,5 +62,6 @@ class Versions:
             await self._generations.bump([_ALL])
 
 
+@lru_cache(maxsize=10_000)
 def _name(scope: Scope) -> str:
     return fingerprint(scope.tenant, scope.environment)
