@@ -31,7 +31,7 @@ from orchestrator.settings import read
 
 _console = Console(width=180)
 _SHOWN = (MAIN, "R@5", "R@10", "R@100")
-_OTHERS = ("vector+keyword", "hybrid/rrf", "hybrid/centrality", "hybrid/ten", "auto")
+_OTHERS = ("vector+keyword", "hybrid/rrf", "hybrid/centrality", "hybrid/relationship", "hybrid/ten", "auto")
 _LEAST = -0.01
 """How far our run may be under the best single source, relatively."""
 
