@@ -22,6 +22,7 @@ _DAY_S = 86_400
 
 NOT_IN_ANSWERS = frozenset(
     {
+        "breaker_failures", "breaker_pause_ms",
         "data_dir", "model_dir", "log_level", "cache", "cache_bytes", "cache_ttl_s", "cache_stale_s",
         "cache_timeout_ms", "cache_poll_ms", "ranking_memo", "query_memo", "follow_ms", "replay_ms", "tenant",
         "environment", "open_clearance", "max_body_bytes", "max_document_bytes", "journal_max_bytes",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from adapters import AdapterError
+from adapters import AdapterError, Rejected
 from fusion import Ranking
 from orchestrator.outcome import Answered, Failed, Outcome
 
@@ -30,7 +30,8 @@ async def gather(roads: Mapping[str, Road], timeout_s: float) -> dict[str, Outco
     began = perf_counter()
     tasks = {source: asyncio.create_task(_ask(source, road)) for source, road in roads.items()}
     try:
-        await asyncio.wait(tasks.values(), timeout=timeout_s)
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=timeout_s)
         late_ms = (perf_counter() - began) * 1_000
         return {
             source: task.result() if task.done() else Failed(source, "timed out", late_ms)
@@ -52,7 +53,7 @@ async def _ask(source: str, road: Road) -> Outcome:
     try:
         ranking = await road()
     except AdapterError as error:
-        return Failed(source, str(error), (perf_counter() - began) * 1_000)
+        return Failed(source, str(error), (perf_counter() - began) * 1_000, ours=isinstance(error, Rejected))
     except Exception:
         # A defect in one adapter must not take the other sources' answers with it; the log has the trace.
         _log.exception("the %s source raised what it may not raise", source)

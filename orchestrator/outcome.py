@@ -22,6 +22,8 @@ class Failed:
     source: str
     reason: str
     after_ms: float
+    ours: bool = False
+    """The request asked for what the source refuses: that says nothing of how the source is."""
 
 
 Outcome: TypeAlias = Answered | Failed

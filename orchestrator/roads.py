@@ -11,6 +11,7 @@ from typing import Any
 
 from adapters import AdapterError, Expander, Priors, Query, Retriever
 from fusion import DocId, Ranking, TwoRounds, merged
+from orchestrator.breakers import Breakers
 from orchestrator.encode import Encoding
 from orchestrator.gather import Road, agree, gather
 from orchestrator.outcome import Answered, Outcome
@@ -30,9 +31,15 @@ class Roads:
     """The sources, and what is needed to ask them."""
 
     def __init__(
-        self, sources: Mapping[str, Retriever], priors: Priors, encoding: Encoding, expander: Expander | None
+        self,
+        sources: Mapping[str, Retriever],
+        priors: Priors,
+        encoding: Encoding,
+        expander: Expander | None,
+        breakers: Breakers,
     ) -> None:
         self.encoding = encoding
+        self._breakers = breakers
         self._sources = sources
         self._priors = priors
         self._expander = expander
@@ -42,10 +49,22 @@ class Roads:
         decided, rounds = request.plan, request.plan.rounds
         limit_s = min(decided.timeout_s, request.left_s())
         if rounds is None:
-            return await gather(
-                {each: self._road(each, request, decided.query, limit_s) for each in decided.sources}, limit_s
-            )
+            return await self._gather(decided.sources, request, decided.query, limit_s)
         return await self._in_two_rounds(request, rounds, limit_s)
+
+    async def _gather(
+        self, sources: Sequence[str], request: Request, query: Query, limit_s: float
+    ) -> dict[str, Outcome]:
+        """Ask those that are not left alone; what became of all, in the order of ``sources``."""
+        asked, found = self._breakers.split(sources)
+        try:
+            answered = await gather({each: self._road(each, request, query, limit_s) for each in asked}, limit_s)
+        except BaseException:
+            self._breakers.abandon(asked)
+            raise
+        self._breakers.note(answered)
+        found |= answered
+        return {source: found[source] for source in sources}
 
     async def _in_two_rounds(self, request: Request, rounds: TwoRounds, limit_s: float) -> dict[str, Outcome]:
         ends = perf_counter() + limit_s
@@ -55,14 +74,13 @@ class Roads:
             return ends - perf_counter()
 
         first_s = limit_s * _FIRST_ROUND
-        first = (each for each in decided.sources if each != rounds.follows)
-        found = await gather({each: self._road(each, request, decided.query, first_s) for each in first}, first_s)
+        first = [each for each in decided.sources if each != rounds.follows]
+        found = await self._gather(first, request, decided.query, first_s)
         answered = [outcome.ranking for outcome in found.values() if isinstance(outcome, Answered)]
         if decided.may_stop and agree(answered) and not await self._names(request, left_s() * _NAMES_SHARE):
             return found
         query = replace(decided.query, near=_start(rounds, answered, request))
-        road = {rounds.follows: self._road(rounds.follows, request, query, left_s())}
-        found |= await gather(road, left_s())
+        found |= await self._gather([rounds.follows], request, query, left_s())
         return {source: found[source] for source in decided.sources}
 
     async def _names(self, request: Request, timeout_s: float) -> bool:

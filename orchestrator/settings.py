@@ -158,6 +158,12 @@ class Settings(BaseSettings):
     source_timeout_ms: int = Field(
         120, ge=1, le=60_000, description="milliseconds that one source has at most; a request may give less"
     )
+    breaker_failures: int = Field(
+        5, ge=1, le=1_000_000, description="failures in a row after which a source is left alone for a while"
+    )
+    breaker_pause_ms: int = Field(
+        1_000, ge=1, le=600_000, description="milliseconds until one request tries a source again that is left alone"
+    )
     cache: str = Field(
         MEMORY,
         repr=False,

@@ -26,6 +26,7 @@ from adapters.rerank import reranker
 from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
 from adapters.vector.embedded import EmbeddedVector, VectorPart
 from orchestrator.answers import Answers
+from orchestrator.breakers import Breakers
 from orchestrator.encode import Encoding
 from orchestrator.engine import Engine, Index
 from orchestrator.guard import TRUST, Guard
@@ -136,11 +137,14 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
     else:
         journal = Journal(settings.data_dir / "journal", settings.journal_max_bytes)
         writer = index = replicator = Replicator(journal, backends.stores, identity, settings.write_timeout_ms / 1_000)
+    breakers = Breakers(
+        settings.breaker_failures, settings.breaker_pause_ms / 1_000, settings.source_timeout_ms / 1_000
+    )
     caching = Caching(settings, index, backends.local is None, stack)
     priors = caching.remembered_priors(backends.priors)
     engine = Engine(
         settings=settings,
-        roads=Roads(caching.remembered(backends.sources), priors, encoding, expander(settings.expander)),
+        roads=Roads(caching.remembered(backends.sources), priors, encoding, expander(settings.expander), breakers),
         documents=backends.documents,
         priors=priors,
         index=index,

@@ -15,6 +15,7 @@ from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
 from adapters.vector.embedded import EmbeddedVector, VectorPart
 from fusion import Ranking
+from orchestrator.breakers import Breakers
 from orchestrator.caller import Caller
 from orchestrator.contract import SearchRequest, SearchResponse
 from orchestrator.encode import Encoding
@@ -94,6 +95,7 @@ def engine(
     settings: Settings | None = None,
     expander: Expander | None = None,
     reranker: Reranker | None = None,
+    breakers: Breakers | None = None,
     **sources: Retriever,
 ) -> Engine:
     real: dict[str, Retriever] = {
@@ -105,7 +107,7 @@ def engine(
     known = priors or GivenPriors()
     return Engine(
         settings=settings or Settings(source_timeout_ms=5_000),
-        roads=Roads(real | sources, known, encoding, expander),
+        roads=Roads(real | sources, known, encoding, expander, breakers or Breakers(1_000_000, 1.0, 5.0)),
         documents=documents or library,
         priors=known,
         index=library,

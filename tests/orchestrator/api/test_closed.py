@@ -24,6 +24,7 @@ from adapters.filter import In
 from fusion import Ranking
 from orchestrator.answers import Answers
 from orchestrator.api.app import create
+from orchestrator.breakers import Breakers
 from orchestrator.caller import Caller
 from orchestrator.roads import Roads
 from orchestrator.settings import Settings
@@ -240,7 +241,7 @@ async def test_a_source_that_forgets_its_filter_is_caught_by_the_second_lock(wor
     dice = random.Random(2)
     broken = {source: _Forgetful(source, world) for source in ("vector", "graph", "keyword")}
     engine = world.service.engine
-    roads = Roads(broken, engine.priors, engine.roads.encoding, None)
+    roads = Roads(broken, engine.priors, engine.roads.encoding, None, Breakers(5, 1.0, 20.0))
     broken_engine = replace(engine, roads=roads)
     answers = Answers(broken_engine, world.service.answers.kept, world.service.versions, world.service.settings)
     forgetful = World(replace(world.service, engine=broken_engine, answers=answers), world.owners, world.ids)
