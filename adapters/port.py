@@ -36,7 +36,7 @@ class Query:
     what the caller may not see. Both are in normal form. ``depth`` is how many hits at most. ``vector`` is what
     only the vector source needs. ``near`` is what only the graph source takes: documents that are known to be near
     the query, the best first, to walk from beside the names in its text. ``expansions`` is what only the keyword source
-    takes: words and phrases that may stand for something in the text. ``fresh``: nothing remembered will do.
+    takes: words and phrases that may stand for something in the text. ``remembered``: what a memory may do.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Query:
     vector: Vector | None = None
     near: tuple[DocId, ...] = ()
     expansions: tuple[str, ...] = ()
-    fresh: bool = False
+    remembered: Literal["use", "refresh", "bypass"] = "use"
 
 
 class Retriever(Protocol):

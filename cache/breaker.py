@@ -44,7 +44,9 @@ class Breaker:
                 return False
 
     def succeeded(self) -> None:
-        """A call went well."""
+        """A call went well. One that began before the breaker opened says nothing of how it is now."""
+        if self._opened is not None and not self._probing:
+            return
         self._failed = 0
         self._opened = None
         self._probing = False

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -52,8 +55,8 @@ class Flights(Generic[T]):
     def _forget(self, key: Hashable, flight: _Flight[T]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
-        if flight.task.done() and not flight.task.cancelled():
-            flight.task.exception()  # looked at, so that nobody complains that nobody did: who waits is told
+        if flight.task.done() and not flight.task.cancelled() and (error := flight.task.exception()) and flight.alone:
+            _log.warning("what is kept could not be made anew: %s", str(error) or type(error).__name__)
 
 
 class _Flight(Generic[T]):

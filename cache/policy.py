@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+_SKEW_S = 5.0
+
 Freshness: TypeAlias = Literal["fresh", "stale", "expired"]
 
 
@@ -22,8 +24,10 @@ class Entry:
     stale_s: float
 
     def freshness(self, now: float) -> Freshness:
-        """At ``now``. What seems to come from the future is as fresh as can be: clocks differ a little."""
+        """At ``now``. Clocks differ a little; what comes from further in the future has no age that means anything."""
         age = now - self.born
+        if age < -_SKEW_S:
+            return "expired"
         if age < self.fresh_s:
             return "fresh"
         return "stale" if age < self.fresh_s + self.stale_s else "expired"

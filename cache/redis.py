@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 _FAILURES, _PAUSE_S = 3, 1.0
 _MAX_BYTES = 1_048_576
 """A larger entry costs more to fetch than to make."""
+_AT_ONCE = 16
+"""Calls under way: one event loop gets no more done with more of them, and each has a connection."""
 _MAX_WRITES = 64
 """Under way at once; more are dropped."""
 
@@ -29,7 +31,7 @@ _MAX_WRITES = 64
 def connect(url: str, timeout_s: float) -> Redis:
     """A client for a URL ``redis://[:password@]host:port/db``; call it on the event loop that will use it."""
     client: Redis = Redis.from_url(
-        url, socket_timeout=10 * timeout_s, socket_connect_timeout=10 * timeout_s, max_connections=64
+        url, socket_timeout=10 * timeout_s, socket_connect_timeout=10 * timeout_s, max_connections=4 * _AT_ONCE
     )
     return client
 
@@ -41,13 +43,14 @@ class Failed(Exception):
 class Guarded:
     """A Redis behind a deadline and a breaker.
 
-    :param deadline_s: for every call, the connecting included.
+    :param deadline_s: for every call, the wait for its turn and the connecting included.
     """
 
     def __init__(self, client: Redis, deadline_s: float, clock: Callable[[], float] = monotonic) -> None:
         self.client = client
         self.breaker = Breaker(_FAILURES, _PAUSE_S, clock)
         self._deadline_s = deadline_s
+        self._turns = asyncio.Semaphore(_AT_ONCE)
 
     @asynccontextmanager
     async def call(self) -> AsyncIterator[Redis]:
@@ -57,18 +60,23 @@ class Guarded:
         """
         if not self.breaker.allows():
             raise Failed("left alone for a moment")
+        ours = False  # until it is our turn, being late is our own doing
         try:
-            async with asyncio.timeout(self._deadline_s):
+            async with asyncio.timeout(self._deadline_s), self._turns:
+                ours = True
                 yield self.client
         except (RedisError, OSError, TimeoutError, ValueError) as error:
-            self._opened_by(error)
+            if ours:
+                self._failed(error)
+            else:
+                self.breaker.abandoned()
             raise Failed(str(error) or "timed out") from error
         except BaseException:
             self.breaker.abandoned()
             raise
         self.breaker.succeeded()
 
-    def _opened_by(self, error: Exception) -> None:
+    def _failed(self, error: Exception) -> None:
         was = self.breaker.state
         self.breaker.failed()
         if was == "closed" and self.breaker.state == "open":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -23,7 +23,8 @@ class Made:
     lasting: bool
 
 
-Load: TypeAlias = Callable[[], Coroutine[Any, Any, Made]]
+Load: TypeAlias = Callable[[bool], Coroutine[Any, Any, Made]]
+"""Makes the bytes; told whether nothing that was kept anywhere may go into them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +60,32 @@ class Tiered:
         self._draw = draw
 
     async def get(
-        self, key: bytes, load: Load, use: Use = "use", flight: Hashable = None, shared: bool = True
+        self, key: bytes, load: Load, use: Use = "use", flight: bytes = b"", shared: bool = True
     ) -> tuple[bytes, Level]:
         """The bytes of ``key`` and where they came from.
 
         ``use`` takes what is there; ``refresh`` makes them anew, and keeps them; ``bypass`` keeps nothing.
 
         :param shared: whether the key means the same to others, so that the second level may be asked.
-        :param flight: who may share a load beside having the same key: whoever gives the same.
+        :param flight: what a load hangs on beside the key: who gives the same shares it, and what is made for a moment.
         :raises Exception: what ``load`` raises.
         """
         if use == "bypass":
-            return (await load()).content, "miss"
-        if use == "use" and (entry := self.l1.get(key, now := self._clock())) is not None:
+            return (await load(True)).content, "miss"
+        if use == "use" and (entry := self._nearest(key, flight, now := self._clock())) is not None:
             if entry.freshness(now) == "fresh":
                 return entry.content, "l1"
             self._renew(key, load, shared)
             return entry.content, "stale"
         if use == "refresh":
-            return await self._make(key, load, shared)
-        return await self.flights.load((key, flight), lambda: self._fetch(key, load, shared))
+            return await self._make(key, load, flight, shared, anew=True)
+        return await self.flights.load((key, flight), lambda: self._fetch(key, load, flight, shared))
 
-    async def _fetch(self, key: bytes, load: Load, shared: bool) -> tuple[bytes, Level]:
+    def _nearest(self, key: bytes, flight: bytes, now: float) -> Entry | None:
+        """What is kept for all, or for a moment for who asks just like this."""
+        return self.l1.get(key, now) or (self.l1.get(key + flight, now) if flight else None)
+
+    async def _fetch(self, key: bytes, load: Load, flight: bytes, shared: bool) -> tuple[bytes, Level]:
         now = self._clock()
         if self.l2 and shared and (entry := await self.l2.get(key, now)) is not None:
             self.l1.put(key, entry)
@@ -88,21 +93,21 @@ class Tiered:
                 return entry.content, "l2"
             self._renew(key, load, shared)
             return entry.content, "stale"
-        return await self._make(key, load, shared)
+        return await self._make(key, load, flight, shared, anew=False)
 
     def _renew(self, key: bytes, load: Load, shared: bool) -> None:
         """Make it anew for who asks next, while this one has what there is."""
-        self.flights.begin((key, "anew"), lambda: self._make(key, load, shared))
+        self.flights.begin((key, "anew"), lambda: self._make(key, load, b"anew", shared, anew=True))
 
-    async def _make(self, key: bytes, load: Load, shared: bool) -> tuple[bytes, Level]:
-        made = await load()
+    async def _make(self, key: bytes, load: Load, flight: bytes, shared: bool, anew: bool) -> tuple[bytes, Level]:
+        made = await load(anew)
         now = self._clock()
         times = self._times
         if made.lasting:
             entry = Entry(made.content, now, jittered(times.fresh_s, self._draw()), times.stale_s)
             if self.l2 and shared:
                 self.l2.put(key, entry, now)
-        else:
-            entry = Entry(made.content, now, times.moment_s, 0.0)
-        self.l1.put(key, entry)
+            self.l1.put(key, entry)
+        else:  # beside what is kept for all: it may be better
+            self.l1.put(key + flight, Entry(made.content, now, times.moment_s, 0.0))
         return made.content, "miss"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter, time
 
 import msgspec
@@ -11,7 +13,7 @@ import msgspec
 from cache import Level, Made, Tiered, key
 from orchestrator.caller import Caller
 from orchestrator.contract import Answer, Delivery, SearchRequest, SearchResponse
-from orchestrator.cursor import digest
+from orchestrator.cursor import deciding
 from orchestrator.engine import Engine
 from orchestrator.plan import filters
 from orchestrator.settings import Settings
@@ -60,7 +62,12 @@ class Answers:
         self._versions = versions
         self._settings = settings
         self._clock = clock
-        self._same = key(settings.model_dump(mode="json", exclude=set(NOT_IN_ANSWERS)))
+        self._same = key(
+            version("trivium"),
+            msgspec.json.schema(Answer),
+            settings.model_dump(mode="json", exclude=set(NOT_IN_ANSWERS)),
+            _content(settings.expander),
+        )
 
     async def respond(self, asked: SearchRequest, caller: Caller, request_id: str) -> Delivered:
         """The answer, encoded.
@@ -71,17 +78,22 @@ class Answers:
         began = perf_counter()
         computed: SearchResponse | None = None
 
-        async def compute() -> Made:
+        async def compute(anew: bool) -> Made:
             nonlocal computed
-            spent_ms = (perf_counter() - began) * 1_000  # on looking whether Redis has it
-            left = msgspec.structs.replace(asked, timeout_ms=max(1, int(asked.timeout_ms - spent_ms)))
+            # A renewal is nobody's request, and has the time of a whole one; else some is spent on asking Redis.
+            spent_ms = 0.0 if anew else (perf_counter() - began) * 1_000
+            left = msgspec.structs.replace(
+                asked,
+                timeout_ms=max(1, int(asked.timeout_ms - spent_ms)),
+                cache="refresh" if anew and asked.cache == "use" else asked.cache,
+            )
             computed = await self._engine.search(left, caller, request_id)
             # What was partly missing is right for a moment at most: the source may be back.
             return Made(_encode(_answer(computed)), lasting=not computed.degraded)
 
         shared = await self._versions.learn(caller.scope)
         known = self.key(asked, caller)
-        content, level = await self.kept.get(known, compute, asked.cache, asked.timeout_ms, shared)
+        content, level = await self.kept.get(known, compute, asked.cache, b"%d" % asked.timeout_ms, shared)
         delivery = Delivery(
             cache=level,
             took_ms=(perf_counter() - began) * 1_000,
@@ -98,7 +110,7 @@ class Answers:
         """
         _, wanted, _ = filters(asked, caller, self._settings)
         return key(
-            digest(asked, wanted, caller).hex(),
+            deciding(asked, wanted, caller),
             (asked.limit, asked.cursor, asked.explain, asked.rerank),
             self._versions.now(caller.scope),
             self._engine.index.index_version,
@@ -106,6 +118,12 @@ class Answers:
             self._same.hex(),
             int(self._clock() // _DAY_S),  # ages are counted in days
         )
+
+
+def _content(expander: str) -> bytes:
+    """Of the file of synonyms, if there is one: its name says nothing of what is in it."""
+    path = expander.removeprefix("synonyms://")
+    return Path(path).read_bytes() if path != expander else b""
 
 
 def _answer(response: SearchResponse) -> Answer:

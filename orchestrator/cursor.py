@@ -67,7 +67,15 @@ def digest(request: SearchRequest, wanted: Filter, caller: Caller) -> bytes:
 
     :param wanted: the request's filter in normal form, within what the caller may see.
     """
-    deciding = (
+    return fingerprint(deciding(request, wanted, caller))
+
+
+def deciding(request: SearchRequest, wanted: Filter, caller: Caller) -> tuple[object, ...]:
+    """All that decides a ranking, in canonical form.
+
+    :param wanted: as for :func:`digest`.
+    """
+    return (
         request.query,
         request.vector,
         request.mode,
@@ -80,7 +88,6 @@ def digest(request: SearchRequest, wanted: Filter, caller: Caller) -> bytes:
         request.min_score,
         caller,
     )
-    return fingerprint(deciding)
 
 
 def fingerprint(value: object) -> bytes:

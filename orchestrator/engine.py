@@ -46,10 +46,6 @@ class Index(Protocol):
         """Grows with every acknowledged write."""
         ...
 
-    def stamp(self) -> int:
-        """Another number whenever searches of this process may find something else."""
-        ...
-
 
 @dataclass
 class Engine:

@@ -103,7 +103,7 @@ def plan(
     cursor = _cursor(request, of, max(_MOST_HITS * settings.overfetch, settings.depth))
     return Plan(
         query=Query(
-            fresh=request.cache != "use",
+            remembered=request.cache,
             text=request.query,
             depth=cursor.depth if cursor else max(request.limit * settings.overfetch, settings.depth),
             scope=caller.scope,

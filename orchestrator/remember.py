@@ -5,41 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from adapters import Priors, Query, Retriever, Scope
-from cache import Memo
+from cache import Memo, key
 from fusion import DocId, Ranking
 from orchestrator.versions import State
-
-_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A source whose rankings are kept in ``memo`` for as long as ``state`` of their scope stays as it is."""
+    """A source whose rankings are kept in ``memo`` while ``state`` of their scope stays as it is, for ``seconds`` at
+    most: where nobody tells of a write, that bounds how long it is not seen.
+    """
 
     source: Retriever
-    memo: Memo[object, Ranking]
+    memo: Memo[bytes, tuple[float, Ranking]]
     state: Callable[[Scope], State]
+    seconds: float
+    clock: Callable[[], float]
 
     async def search(self, query: Query) -> Ranking:
         """See :class:`adapters.port.Retriever`."""
-        key = (
+        if query.remembered == "bypass":
+            return await self.source.search(query)
+        asked = key(
             self.state(query.scope),
             query.scope,
             query.text,
             query.depth,
-            # As text, not as they are: in Python 1.0 == True.
-            _encode((query.access, query.filter)),
+            query.access,
+            query.filter,
             None if query.vector is None else query.vector.tobytes(),
             query.near,
             query.expansions,
         )
-        if not query.fresh and (kept := self.memo.get(key)) is not None:
-            return kept
+        if query.remembered == "use" and (kept := self.memo.get(asked)) and self.clock() - kept[0] < self.seconds:
+            return kept[1]
         ranking = await self.source.search(query)
-        self.memo.put(key, ranking)
+        self.memo.put(asked, (self.clock(), ranking))
         return ranking
 
 
@@ -48,7 +50,7 @@ class RememberedPriors:
     """Priors whose centralities are kept likewise, for ``seconds`` at most: they are computed anew without a write."""
 
     priors: Priors
-    memo: Memo[object, tuple[float, Mapping[DocId, float]]]
+    memo: Memo[bytes, tuple[float, Mapping[DocId, float]]]
     state: Callable[[Scope], State]
     seconds: float
     clock: Callable[[], float]
@@ -59,10 +61,10 @@ class RememberedPriors:
 
     async def centralities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, float]:
         """See :class:`adapters.port.Priors`."""
-        key = (self.state(scope), scope, tuple(ids))
-        kept = self.memo.get(key)
+        asked = key(self.state(scope), scope, tuple(ids))
+        kept = self.memo.get(asked)
         if kept is not None and self.clock() - kept[0] < self.seconds:
             return kept[1]
         values = await self.priors.centralities(scope, ids)
-        self.memo.put(key, (self.clock(), values))
+        self.memo.put(asked, (self.clock(), values))
         return values

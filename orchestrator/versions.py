@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
@@ -27,39 +27,34 @@ class Stamped(Protocol):
 class Versions:
     """The state of each scope.
 
-    :param index: what this process sees of its own files; ``None`` where all data is on servers, and Redis tells.
+    :param seen: what this process sees of its own files; empty where all data is on servers, and Redis tells.
     :param place: where those files are: what others see of theirs is something else.
     :param generations: the numbers in Redis, if there is one.
     """
 
-    def __init__(self, index: Stamped | None, place: str, generations: Numbers | None) -> None:
-        self._index = index
+    def __init__(self, seen: Sequence[Stamped], place: str, generations: Numbers | None) -> None:
+        self._seen = seen
         self._place = place
         self._generations = generations
 
     def now(self, scope: Scope) -> State:
         """As far as this process knows."""
-        stamp = self._index.stamp() if self._index else 0
+        state: State = (self._place, *(each.stamp() for each in self._seen))
         if self._generations is None:
-            return self._place, stamp
-        return self._place, stamp, self._generations.known(_name(scope)), self._generations.known(_ALL)
+            return state
+        return *state, self._generations.known(_name(scope)), self._generations.known(_ALL)
 
     async def learn(self, scope: Scope) -> bool:
         """Make sure that there is something to know; whether others mean the same by :meth:`now`."""
-        generations = self._generations
-        if generations is None or (generations.known(_ALL) and generations.known(_name(scope))):
-            return True
-        return await generations.learn((_name(scope), _ALL))
+        return self._generations is None or await self._generations.learn((_name(scope), _ALL))
 
-    async def written(self, scopes: Iterable[Scope]) -> None:
-        """Documents of these scopes were written: nothing older is served by this process from here on."""
-        if self._generations:
-            await self._generations.bump(map(_name, scopes))
+    async def written(self, scopes: Iterable[Scope], others: bool = False) -> None:
+        """Documents of these scopes were written: nothing older is served by this process from here on.
 
-    async def delivered(self) -> None:
-        """A store took what it lacked, of whatever scope."""
+        :param others: whether those of others may have been, too: what a store had not taken before.
+        """
         if self._generations:
-            await self._generations.bump([_ALL])
+            await self._generations.bump([*map(_name, scopes), *([_ALL] if others else [])])
 
 
 @lru_cache(maxsize=10_000)

@@ -7,6 +7,7 @@ newer. A writer waits for a store that hangs no longer than its patience; other 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 
 import anyio
 import anyio.to_thread
@@ -34,6 +35,7 @@ class Replicator:
         self._deliveries = [Delivery(journal, name, store, patience_s) for name, store in stores.items()]
         self._generation = journal.generation()
         self._stamp = journal.delivered()
+        self._looking = Lock()
 
     def generation(self) -> int:
         """The newest version that any store shows, as far as this process has looked."""
@@ -45,8 +47,13 @@ class Replicator:
 
     def refresh(self) -> None:
         """Look what other processes have written. Blocks."""
-        self._generation = max(self._generation, self._journal.generation())
-        self._stamp = self._journal.delivered()
+        with self._looking:  # threads look, too: what one has read before another must not be put down after it
+            self._generation = max(self._generation, self._journal.generation())
+            self._stamp = max(self._stamp, self._journal.delivered())
+
+    def holds_anything(self) -> bool:
+        """Whether some store may lack a write."""
+        return self._journal.holds_anything()
 
     def behind(self, store: str) -> int:
         """How many writes a store lacks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
@@ -37,6 +37,7 @@ from orchestrator.indexing.writer import IndexWriter
 from orchestrator.rerank import Reranking
 from orchestrator.roads import Roads
 from orchestrator.settings import EMBEDDED, Settings
+from orchestrator.versions import Stamped
 from orchestrator.wiring.caching import Caching
 from orchestrator.wiring.service import Local, Service
 from orchestrator.wiring.verified import Verified
@@ -140,7 +141,9 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
     breakers = Breakers(
         settings.breaker_failures, settings.breaker_pause_ms / 1_000, settings.source_timeout_ms / 1_000
     )
-    caching = Caching(settings, index, backends.local is None, stack)
+    seen: list[Stamped] = [*([backends.local.library] if backends.local else []), *([replicator] if replicator else [])]
+    caching = Caching(settings, seen, backends.local is None, stack)
+    waiting: Callable[[], bool] = replicator.holds_anything if replicator else lambda: False
     priors = caching.remembered_priors(backends.priors)
     engine = Engine(
         settings=settings,
@@ -159,7 +162,7 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         versions=caching.versions,
         generations=caching.generations,
         cache_report=caching.report,
-        writer=IndexWriter(Announcing(writer, caching.versions), model, extractor(settings.extractor)),
+        writer=IndexWriter(Announcing(writer, caching.versions, waiting), model, extractor(settings.extractor)),
         documents=backends.documents,
         reader=backends.reader,
         index=index,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import platform
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from time import monotonic, time
 from typing import Any
+from uuid import uuid4
 
 from adapters import Priors, Retriever, Unavailable
 from cache import Memo, Memory, Numbers, SecondLevel, Stats, Tiered, Times
 from orchestrator.contract import CacheLevel, CacheReport
-from orchestrator.engine import Index
 from orchestrator.remember import Remembered, RememberedPriors
 from orchestrator.settings import MEMORY, Settings
-from orchestrator.versions import Versions
+from orchestrator.versions import Stamped, Versions
 
 _MOMENT_S = 1.0
 """Seconds that an answer is kept which was partly missing."""
@@ -24,26 +25,29 @@ _MOMENT_S = 1.0
 class Caching:
     """The cache that the settings name.
 
-    :param index: of what is read in this process; ``all_served`` says that it is nothing, everything being on servers.
+    :param seen: what is read in this process of its own files; ``all_served`` says that every source is on a server.
     :param stack: closes what is opened here.
     """
 
-    def __init__(self, settings: Settings, index: Index, all_served: bool, stack: AsyncExitStack) -> None:
+    def __init__(self, settings: Settings, seen: Sequence[Stamped], all_served: bool, stack: AsyncExitStack) -> None:
         self._settings = settings
         self.generations: Numbers | None = None
-        self._memos: dict[str, Memo[object, Any]] = {}
+        self._memos: dict[str, Memo[bytes, Any]] = {}
         second: SecondLevel | None = None
         if settings.cache != MEMORY:
             second, self.generations = _redis(settings, stack)
-        here = None if all_served and self.generations else index
-        place = f"{platform.node()}:{settings.data_dir}" if here else ""
-        self.versions = Versions(here, place, self.generations)
+        here = () if all_served and self.generations else seen
+        self.versions = Versions(here, _place(settings.data_dir) if here else "", self.generations)
         times = Times(settings.cache_ttl_s, settings.cache_stale_s, min(_MOMENT_S, settings.cache_ttl_s))
         self.answers = Tiered(Memory(settings.cache_bytes), second, times, time, random.random)
 
     def remembered(self, sources: Mapping[str, Retriever]) -> dict[str, Retriever]:
         """The sources, each with a memo of its own."""
-        return {name: Remembered(source, self._memo(name), self.versions.now) for name, source in sources.items()}
+        seconds = self._settings.cache_ttl_s
+        return {
+            name: Remembered(source, self._memo(name), self.versions.now, seconds, monotonic)
+            for name, source in sources.items()
+        }
 
     def remembered_priors(self, priors: Priors) -> Priors:
         """The priors, with a memo."""
@@ -61,7 +65,7 @@ class Caching:
             levels[name] = CacheLevel(hits=memo.hits, misses=memo.misses, entries=len(memo))
         return CacheReport(levels, len(self.answers.flights), self.answers.flights.joined)
 
-    def _memo(self, name: str) -> Memo[object, Any]:
+    def _memo(self, name: str) -> Memo[bytes, Any]:
         return self._memos.setdefault(name, Memo(self._settings.ranking_memo))
 
 
@@ -86,10 +90,25 @@ def _redis(settings: Settings, stack: AsyncExitStack) -> tuple[SecondLevel, Numb
     except ImportError as error:
         raise Unavailable(f"{error.name} is not installed: pip install 'trivium[redis]'") from error
     deadline_s = settings.cache_timeout_ms / 1_000
-    client = redis.connect(settings.cache, deadline_s)
-    stack.push_async_callback(client.aclose)
+    # Two clients, so that answers do not keep the numbers from their connections.
+    clients = [redis.connect(settings.cache, deadline_s) for _ in range(2)]
+    for client in clients:
+        stack.push_async_callback(client.aclose)
     prefix = f"trivium:{settings.index_name}"
-    # Two guards, so that a slow answer does not keep writes from being told.
-    level = redis.RedisLevel(redis.Guarded(client, deadline_s), f"{prefix}:answer:".encode())
-    numbers = redis.Guarded(client, 10 * deadline_s)
-    return level, generations.Generations(numbers, f"{prefix}:written", settings.cache_poll_ms / 1_000)
+    reads = redis.Guarded(clients[0], deadline_s)
+    level = redis.RedisLevel(reads, f"{prefix}:answer:".encode())
+    writes = redis.Guarded(clients[1], 10 * deadline_s)
+    numbers = generations.Generations(reads, writes, f"{prefix}:written", settings.cache_poll_ms / 1_000)
+    stack.push_async_callback(numbers.flush)  # ends before the clients do
+    return level, numbers
+
+
+def _place(data_dir: Path) -> str:
+    """A name for the files in a folder that no other folder has, on whatever machine."""
+    file = data_dir / "place"
+    try:
+        with file.open("x") as new:
+            new.write(uuid4().hex)
+    except FileExistsError:
+        pass
+    return f"{platform.node()} {data_dir} {file.read_text()}"

@@ -97,10 +97,10 @@ class Service:
         """Give every store what it could not take before."""
         if self.replicator is None:
             return
-        before = self.index.stamp()
+        before = self.replicator.stamp()
         await self.replicator.replay()
-        if self.index.stamp() != before:
-            await self.versions.delivered()
+        if self.replicator.stamp() != before:
+            await self.versions.written((), others=True)
 
     async def health(self) -> dict[str, str]:
         """By source: ``ok``, or what is wrong with it."""

@@ -131,7 +131,7 @@ async def test_a_redis_that_stands_still_costs_no_more_than_its_deadline_and_the
 
 
 def generations(client: Redis, prefix: str, poll_s: float = 0.1) -> Generations:
-    return Generations(Guarded(client, 1.0), prefix, poll_s)
+    return Generations(Guarded(client, 1.0), Guarded(client, 1.0), prefix, poll_s)
 
 
 async def test_a_number_grows_with_every_write_and_is_known_at_once(client: Redis, prefix: str) -> None:
@@ -213,3 +213,49 @@ async def test_what_could_not_be_told_is_told_when_redis_is_back(prefix: str) ->
     await ended(*tasks)
     await client.aclose()
     await other.aclose()
+
+
+async def test_what_else_stands_on_the_channel_is_nothing(client: Redis, prefix: str) -> None:
+    here, there = generations(client, prefix), generations(client, prefix, poll_s=60.0)
+    await there.learn(["a"])
+    listening = asyncio.create_task(there.run())
+
+    async def listens() -> bool:
+        return bool((await client.pubsub_numsub(prefix))[0][1])
+
+    await until(listens, 10)
+    for message in (b"hello", b"a minus", b"\xff 1", b"a 99999999999999999999999", b""):
+        await client.publish(prefix, message)
+    await here.bump(["a"])
+    await until(lambda: there.known("a") == here.known("a"), 5)
+    await ended(listening)
+
+
+async def test_a_number_that_others_do_not_know_is_shared_with_nobody(prefix: str) -> None:
+    client = connect("redis://127.0.0.1:1", DEADLINE_S)
+    alone = generations(client, prefix)
+    alone._known["a"] = 7
+    assert await alone.learn(["a"])
+    await alone.bump(["a"])
+    assert not await alone.learn(["a"])
+    await alone.flush(0.2)
+    await client.aclose()
+
+
+async def test_a_write_while_another_is_being_told_is_told_too(client: Redis, prefix: str) -> None:
+    here = generations(client, prefix)
+    await asyncio.gather(*(here.bump(["a"]) for _ in range(20)))
+    assert here._unsent == {}
+    last = here.known("a")
+    late = generations(client, prefix)
+    assert await late.learn(["a"])
+    assert late.known("a") == last
+
+
+async def test_many_at_once_do_not_open_the_breaker_of_a_redis_that_is_well(client: Redis, prefix: str) -> None:
+    level = RedisLevel(Guarded(client, DEADLINE_S), prefix.encode())
+    await stored(level, b"k", entry())
+    found = await asyncio.gather(*(level.get(b"k", time()) for _ in range(1_000)))
+    assert level.state == "closed"
+    assert any(found)
+    assert await level.get(b"k", time()) is not None

@@ -40,7 +40,7 @@ class Load:
         self.calls = 0
         self.lasting = lasting
 
-    async def __call__(self) -> Made:
+    async def __call__(self, anew: bool) -> Made:
         self.calls += 1
         await asyncio.sleep(0)
         return Made(b"%d" % self.calls, self.lasting)
@@ -117,8 +117,34 @@ async def test_a_key_that_others_do_not_share_goes_nowhere_else(clock: Clock, sh
     assert await kept.get(b"k", load, shared=False) == (b"1", "l1")
 
 
+async def test_what_is_not_lasting_never_takes_the_place_of_what_is(clock: Clock) -> None:
+    whole, partly, kept = Load(), Load(lasting=False), tiered(clock)
+    assert await kept.get(b"k", whole, flight=b"long") == (b"1", "miss")
+    assert await kept.get(b"k", partly, "refresh", flight=b"short") == (b"1", "miss")
+    assert await kept.get(b"k", Load(), flight=b"long") == (b"1", "l1")
+    other = tiered(clock)
+    assert await other.get(b"k", partly, flight=b"short") == (b"2", "miss")
+    assert await other.get(b"k", whole, flight=b"long") == (b"2", "miss")
+
+
+async def test_a_renewal_is_made_of_nothing_that_was_kept(clock: Clock) -> None:
+    told: list[bool] = []
+
+    async def load(anew: bool) -> Made:
+        told.append(anew)
+        return Made(b"x", lasting=True)
+
+    kept = tiered(clock)
+    await kept.get(b"k", load)
+    clock.now += 11.0
+    await kept.get(b"k", load)
+    await asyncio.sleep(0.01)
+    await kept.get(b"k", load, "refresh")
+    assert told == [False, True, True]
+
+
 async def test_a_failure_is_not_kept(clock: Clock) -> None:
-    async def fails() -> Made:
+    async def fails(anew: bool) -> Made:
         raise ZeroDivisionError
 
     kept = tiered(clock)
@@ -129,5 +155,5 @@ async def test_a_failure_is_not_kept(clock: Clock) -> None:
 
 async def test_who_may_not_share_a_load_does_not(clock: Clock) -> None:
     load, kept = Load(), tiered(clock)
-    await asyncio.gather(*(kept.get(b"k", load, flight=timeout) for timeout in (100, 100, 200)))
+    await asyncio.gather(*(kept.get(b"k", load, flight=timeout) for timeout in (b"100", b"100", b"200")))
     assert (load.calls, kept.flights.joined) == (2, 1)

@@ -55,7 +55,7 @@ async def library(tmp_path: Path) -> Library:
 
 def answers(made: Engine, clock: Callable[[], float], settings: Settings | None = None) -> Answers:
     kept = Tiered(Memory(1_000_000), None, Times(10.0, 5.0, 1.0), clock, lambda: 0.0)
-    return Answers(made, kept, Versions(made.index, "", None), settings or made.settings, clock)
+    return Answers(made, kept, Versions([made.index], "", None), settings or made.settings, clock)
 
 
 async def ask(kept: Answers, caller: Caller = CALLER, id_: str = "r", **asked: object) -> SearchResponse:
@@ -83,7 +83,7 @@ async def test_what_was_written_is_found_at_once(library: Library, clock: Clock)
 
 async def test_refresh_and_bypass_are_computed_anew(library: Library, clock: Clock) -> None:
     graph = Recorder(library)
-    made = engine(library, graph=Remembered(graph, Memo(10), lambda _: ()))
+    made = engine(library, graph=Remembered(graph, Memo(10), lambda _: (), 60.0, clock))
     kept = answers(made, clock)
     for cache, computed in (("use", 1), ("use", 1), ("refresh", 2), ("use", 2), ("bypass", 3), ("use", 3)):
         await ask(kept, mode="graph", cache=cache)
@@ -201,7 +201,7 @@ async def test_settings_that_change_answers_change_keys(library: Library, clock:
         {"weight_graph": 2},
         {"depth": 50},
         {"boosts": ""},
-        {"expander": "synonyms://x"},
+        {"rerank_top": 3},
     ):
         assert answers(made, clock, Settings(source_timeout_ms=5_000, **changed)).key(request, CALLER) != plain
     assert set(Settings.model_fields) >= NOT_IN_ANSWERS
@@ -224,10 +224,10 @@ async def test_a_thousand_who_ask_the_same_at_once_cost_one_search_of_each_sourc
     assert len({msgspec.json.encode(answer.hits) for answer in found}) == 1
 
 
-async def test_a_ranking_is_remembered_while_the_data_stays_as_it_is(library: Library) -> None:
+async def test_a_ranking_is_remembered_while_the_data_stays_as_it_is(library: Library, clock: Clock) -> None:
     graph = Recorder(library)
-    versions = Versions(library, "", None)
-    made = engine(library, graph=Remembered(graph, Memo(100), versions.now))
+    versions = Versions([library], "", None)
+    made = engine(library, graph=Remembered(graph, Memo(100), versions.now, 60.0, clock))
     request = SearchRequest(query="alpha centauri", mode="graph", timeout_ms=5_000)
     for asked in ({}, {"limit": 3}, {"explain": True}, {"boosts": {"centrality": True}}, {"collapse": "none"}):
         await made.search(msgspec.structs.replace(request, **asked), CALLER, "r")
@@ -239,6 +239,9 @@ async def test_a_ranking_is_remembered_while_the_data_stays_as_it_is(library: Li
     await library.write([entry("b", "Alpha Centauri")], ())
     assert [hit.id for hit in (await made.search(request, CALLER, "r")).hits] == ["a", "b"]
     assert len(graph.asked) == 5
+    clock.now += 61.0  # nobody tells of a write that another machine took while Redis was away
+    await made.search(request, CALLER, "r")
+    assert len(graph.asked) == 6
 
 
 async def test_centralities_are_remembered_for_a_while(clock: Clock) -> None:
@@ -270,10 +273,34 @@ class Failing:
 
 
 async def test_what_fails_is_not_remembered(library: Library) -> None:
-    memo = Memo[object, Ranking](10)
-    remembered = Remembered(Failing(), memo, lambda _: ())
+    memo = Memo[bytes, tuple[float, Ranking]](10)
+    remembered = Remembered(Failing(), memo, lambda _: (), 60.0, lambda: 0.0)
     answer = await engine(library, graph=remembered).search(
         SearchRequest(query="alpha", mode="hybrid", timeout_ms=5_000), CALLER, "r"
     )
     assert [each.source for each in answer.degraded] == ["graph"]
     assert len(memo) == 0
+
+
+async def test_what_was_left_out_for_want_of_time_is_not_given_to_who_has_it(library: Library, clock: Clock) -> None:
+    class Slow(Recorder):
+        async def search(self, query: Query) -> Ranking:
+            await asyncio.sleep(0.2)
+            return await super().search(query)
+
+    kept = answers(engine(library, graph=Slow(library)), clock)
+    whole = await ask(kept, mode="hybrid")
+    hasty = await ask(kept, mode="hybrid", timeout_ms=100, cache="refresh")
+    assert ([each.source for each in hasty.degraded], whole.degraded) == (["graph"], ())
+    again = await ask(kept, mode="hybrid")
+    assert (again.cache, again.degraded) == ("l1", ())
+
+
+async def test_another_synonym_is_another_key(library: Library, clock: Clock, tmp_path: Path) -> None:
+    file = tmp_path / "synonyms.txt"
+    keys = set()
+    for text in ("a, b", "a, c"):
+        file.write_text(text)
+        settings = Settings(source_timeout_ms=5_000, expander=f"synonyms://{file}")
+        keys.add(answers(engine(library), clock, settings).key(SearchRequest(query="a"), CALLER))
+    assert len(keys) == 2

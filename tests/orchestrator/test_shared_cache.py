@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 
 import anyio
 import msgspec
@@ -15,6 +18,7 @@ from adapters import Document, Scope
 from orchestrator.contract import SearchRequest, SearchResponse
 from orchestrator.settings import Settings, read
 from orchestrator.wiring import Service, opened
+from tests.servers.start import free_port, redis_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
@@ -77,14 +81,14 @@ async def test_a_write_leaves_what_is_kept_for_other_scopes(settings: Settings) 
     async with opened(settings) as service:
         mine, theirs = service.caller.scope, Scope("other", "other")
         versions = service.versions
-        versions._index = None
+        versions._seen = ()
         await versions.learn(mine)
         await versions.learn(theirs)
         before = versions.now(mine), versions.now(theirs)
         await service.writer.index([Document(id="a", text="alpha")], theirs)
         assert versions.now(mine) == before[0]
         assert versions.now(theirs) != before[1]
-        await versions.delivered()
+        await versions.written((), others=True)
         assert versions.now(mine) != before[0]
 
 
@@ -96,3 +100,21 @@ async def test_without_redis_everything_goes_on(settings: Settings) -> None:
         await service.writer.index([Document(id="b", text="alpha")], service.caller.scope)
         assert {hit.id for hit in (await ask(service)).hits} == {"a", "b"}
         assert (await ask(service)).degraded == ()
+
+
+async def test_a_pod_that_begins_while_redis_stands_still_waits_for_it_no_longer_than_it_may(
+    settings: Settings,
+) -> None:
+    with redis_on(free_port()) as (url, process):
+        stopped = settings.model_copy(update={"cache": url, "cache_timeout_ms": 50})
+        async with opened(stopped) as service:
+            await service.writer.index([Document(id="a", text="alpha")], service.caller.scope)
+            os.kill(process.pid, signal.SIGSTOP)
+            service.answers._versions._generations._known.clear()  # type: ignore[union-attr]
+            took = []
+            for number in range(5):
+                began = perf_counter()
+                assert (await ask(service, f"alpha {number}")).degraded == ()
+                took.append(perf_counter() - began)
+            assert max(took) < 0.05 * 2 + 0.3
+            os.kill(process.pid, signal.SIGCONT)
