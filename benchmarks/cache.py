@@ -238,7 +238,7 @@ def _service(folder: Path, port: int, redis: str) -> Iterator[None]:
         "TRIVIUM_CACHE_POLL_MS": str(_POLL_MS),
         "TRIVIUM_CACHE_TIMEOUT_MS": str(_L2_MS),
         "TRIVIUM_FOLLOW_MS": str(_FOLLOW_MS),
-        "TRIVIUM_SOURCE_TIMEOUT_MS": "2000",  # a thousand connections at once are work, too: it is not that which is measured
+        "TRIVIUM_SOURCE_TIMEOUT_MS": "2000",  # a thousand connections at once are work, too
     }
     command = [sys.executable, "-m", "orchestrator", "serve", "--port", str(port)]
     with (folder / f"{port}.log").open("wb") as log, _running(command, port, "/readyz", settings, log):
