@@ -24,15 +24,22 @@ Factors = Mapping[str, Mapping[DocId, float]]
 
 @dataclass(frozen=True, slots=True)
 class Boosted:
-    """Documents by their final score, best first: the fused score times the product of its factors."""
+    """Documents by their final score, best first: the fused score times the product of its factors.
+
+    :param products: of the documents that any boost says something of.
+    """
 
     ids: tuple[DocId, ...]
-    scores: tuple[float, ...]
     factors: Factors
+    products: Mapping[DocId, float]
 
     def of(self, id_: DocId) -> dict[str, float]:
         """The factor of each boost for one document."""
         return {name: by_document.get(id_, 1.0) for name, by_document in self.factors.items()}
+
+    def score(self, id_: DocId, fusion_score: float) -> float:
+        """The final score of one document."""
+        return fusion_score * self.products.get(id_, 1.0)
 
 
 def centrality(value: float, weight: float) -> float:
@@ -63,15 +70,14 @@ def recency(age_days: float) -> float:
 
 def boost(fused: Fused, factors: Factors) -> Boosted:
     """Multiply and sort again; ties as in :func:`fusion.total.by_sum`."""
-    product: dict[DocId, float] = {}
+    products: dict[DocId, float] = {}
     for name in sorted(factors):
         for id_, factor in factors[name].items():
-            product[id_] = product.get(id_, 1.0) * factor
-    if not product:
-        return Boosted(fused.ids, fused.scores, factors)
-    scores = {id_: score * product.get(id_, 1.0) for id_, score in zip(fused.ids, fused.scores, strict=True)}
-    ids = by_sum(scores, fused.rankings)
-    return Boosted(tuple(ids), tuple([scores[id_] for id_ in ids]), factors)
+            products[id_] = products.get(id_, 1.0) * factor
+    if not products:
+        return Boosted(fused.ids, factors, products)
+    scores = {id_: score * products.get(id_, 1.0) for id_, score in zip(fused.ids, fused.scores, strict=True)}
+    return Boosted(tuple(by_sum(scores, fused.rankings)), factors, products)
 
 
 def _share(name: str, value: float) -> float:

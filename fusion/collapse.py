@@ -28,7 +28,7 @@ def collapse(ids: Sequence[DocId], facts: Mapping[DocId, Facts], by: Collapse, r
 
     :param ids: best first.
     """
-    if by == "none":
+    if by == "none" or not facts:
         return Collapsed(tuple(ids))
     chunks = {id_: held for id_ in ids if (held := facts.get(id_)) is not None and held.parent is not None}
     if not chunks:

@@ -47,9 +47,8 @@ def hydrate(
     passing = [(hit, record) for hit, record in there if may_leave(record)]
     if withheld := len(there) - len(passing):
         _log.error("a source returned %d documents that the request's filter forbids", withheld)
-    scores = dict(zip(boosted.ids, boosted.scores, strict=True))
     return Hydrated(
-        hits=tuple([_hit(hit, scores[hit.id], boosted.of(hit.id), record, radius) for hit, record in passing]),
+        hits=tuple([_hit(hit, boosted, record, radius) for hit, record in passing]),
         sensitivities=tuple([record.document.sensitivity for _, record in passing]),
         deleted=len(page) - len(there),
         withheld=withheld,
@@ -62,7 +61,7 @@ def lock(wanted: Filter) -> Callable[[Record], bool]:
     return lambda record: passes(fields(record))
 
 
-def _hit(hit: FusedHit, score: float, factors: Mapping[str, float], record: Record, radius: int) -> SearchHit:
+def _hit(hit: FusedHit, boosted: Boosted, record: Record, radius: int) -> SearchHit:
     document = record.document
     return SearchHit(
         id=document.id,
@@ -72,11 +71,11 @@ def _hit(hit: FusedHit, score: float, factors: Mapping[str, float], record: Reco
         text=document.text,
         url=document.url,
         metadata=document.metadata,
-        score=score,
+        score=boosted.score(hit.id, hit.fusion_score),
         fusion_score=hit.fusion_score,
         sources=hit.sources,
-        boosts=factors,
+        boosts=boosted.of(hit.id),
         chunk_index=document.chunk_index,
-        window_id=window(facts(document), radius),
+        window_id=window(facts(document), radius) if document.parent_id else None,
         span=(0, len(document.text)),
     )

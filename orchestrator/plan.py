@@ -93,7 +93,7 @@ def plan(
     if weightless := [source for source in routed if not weights[source]]:
         reason += f"; {' and '.join(weightless)} would weigh nothing"
     try:
-        strategy = _strategy(request.fusion or settings.fusion)
+        strategy, rounds = _strategy(request.fusion or settings.fusion)
     except ValueError as error:
         raise BadRequest(f"fusion: {error}") from error
     switched: dict[Boost, bool] = dict.fromkeys(settings.boosts, True) | request.boosts
@@ -113,7 +113,7 @@ def plan(
         ),
         parts=parts,
         sources=sources,
-        rounds=_rounds(strategy, sources),
+        rounds=_rounds(rounds, sources),
         may_stop=request.mode == "auto",
         reason=reason,
         strategy=strategy,
@@ -143,9 +143,9 @@ def _cursor(request: SearchRequest, of: bytes, deepest: int) -> Cursor | None:
         raise BadRequest(f"cursor: {error}") from error
 
 
-def _rounds(strategy: Strategy, sources: Sequence[Source]) -> TwoRounds | None:
+def _rounds(rounds: TwoRounds | None, sources: Sequence[Source]) -> TwoRounds | None:
     """The strategy, if it has a source wait for the others, and both that source and others are asked."""
-    return strategy if isinstance(strategy, TwoRounds) and strategy.follows in sources and len(sources) > 1 else None
+    return rounds if rounds and rounds.follows in sources and len(sources) > 1 else None
 
 
 def _route(
@@ -214,8 +214,10 @@ def _within(caller: Caller, collections: tuple[str, ...]) -> Filter:
 
 
 @lru_cache(maxsize=256)
-def _strategy(written: str) -> Strategy:
-    return parse(written)
+def _strategy(written: str) -> tuple[Strategy, TwoRounds | None]:
+    """The strategy, and again if it goes in two rounds: to ask a protocol for that costs more than planning does."""
+    strategy = parse(written)
+    return strategy, strategy if isinstance(strategy, TwoRounds) else None
 
 
 def _vector(request: SearchRequest, dimension: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:

@@ -19,14 +19,14 @@ def held(id_: str, tenant: str = "t", **fields: object) -> Record:
 def ranked(*ids: str) -> tuple[list[FusedHit], Boosted]:
     share = Contribution(1, 2.5, 1.0, 1 / 61)
     fused = [FusedHit(id_, 1 / 61, 0.5, {"keyword": share, "vector": None}) for id_ in ids]
-    return fused, Boosted(ids, (0.55,) * len(ids), {"centrality": dict.fromkeys(ids, 1.1), "recency": {}})
+    return fused, Boosted(ids, {"centrality": dict.fromkeys(ids, 1.1), "recency": {}}, dict.fromkeys(ids, 1.1))
 
 
 def test_hits_carry_their_document_and_their_provenance() -> None:
     record = held("a", parent_id="p", chunk_index=3, url="u")
     done = hydrate(*ranked("a"), {"a": record}, WANTED, radius=2)
     (hit,) = done.hits
-    assert (hit.id, hit.text, hit.score, hit.fusion_score) == ("a", "text a", 0.55, 0.5)
+    assert (hit.id, hit.text, hit.score, hit.fusion_score) == ("a", "text a", 0.5 * 1.1, 0.5)
     assert hit.boosts == {"centrality": 1.1, "recency": 1.0}
     assert hit.sources == {"keyword": Contribution(1, 2.5, 1.0, 1 / 61), "vector": None}
     assert (hit.url, hit.parent_id, hit.chunk_index, hit.window_id, hit.span) == ("u", "p", 3, "p:1-5", (0, 6))
