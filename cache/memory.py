@@ -35,17 +35,12 @@ class Memory:
         if entry is None:
             self.stats.misses += 1
             return None
-        freshness = entry.freshness(now)
-        if freshness == "expired":
+        if entry.freshness(now) == "expired":
             self.delete(key)
             self.stats.misses += 1
             return None
         self._entries.move_to_end(key)
-        self.stats.age_s += max(0.0, now - entry.born)
-        if freshness == "fresh":
-            self.stats.hits += 1
-        else:
-            self.stats.stale += 1
+        self.stats.found(entry, now)
         return entry
 
     def put(self, key: bytes, entry: Entry) -> None:

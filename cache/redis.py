@@ -109,16 +109,11 @@ class RedisLevel:
             self.stats.errors += 1
             return None
         entry = codec.decode(written) if isinstance(written, bytes) else None
-        freshness = entry.freshness(now) if entry else "expired"
-        if entry is None or freshness == "expired":
+        if entry is None or entry.freshness(now) == "expired":
             self.stats.errors += written is not None and entry is None  # garbage under our key
             self.stats.misses += 1
             return None
-        self.stats.age_s += max(0.0, now - entry.born)
-        if freshness == "fresh":
-            self.stats.hits += 1
-        else:
-            self.stats.stale += 1
+        self.stats.found(entry, now)
         return entry
 
     def put(self, key: bytes, entry: Entry, now: float) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cache.policy import Entry
+
 
 @dataclass(slots=True)
 class Stats:
@@ -17,6 +19,14 @@ class Stats:
     errors: int = 0
     skipped: int = 0
     age_s: float = 0.0
+
+    def found(self, entry: Entry, now: float) -> None:
+        """Count an entry that was there, and not expired."""
+        self.age_s += max(0.0, now - entry.born)
+        if entry.freshness(now) == "fresh":
+            self.hits += 1
+        else:
+            self.stale += 1
 
     @property
     def hit_rate(self) -> float:

@@ -165,15 +165,20 @@ async def until(condition: Callable[[], bool | Awaitable[bool]], seconds: float)
             await asyncio.sleep(0.002)
 
 
+async def listened(client: Redis, channel: str) -> None:
+    """Until somebody listens there."""
+
+    async def listens() -> bool:
+        return bool((await client.pubsub_numsub(channel))[0][1])
+
+    await until(listens, 10)
+
+
 async def test_others_are_told_by_a_message(client: Redis, prefix: str) -> None:
     here, there = generations(client, prefix), generations(client, prefix, poll_s=60.0)
     await there.learn(["a"])
     listening = asyncio.create_task(there.run())
-
-    async def listens() -> bool:
-        return bool((await client.pubsub_numsub(prefix))[0][1])
-
-    await until(listens, 10)
+    await listened(client, prefix)
     for _ in range(20):
         await here.bump(["a"])
         assert await until(lambda: there.known("a") == here.known("a"), 5) < 1.0
@@ -219,11 +224,7 @@ async def test_what_else_stands_on_the_channel_is_nothing(client: Redis, prefix:
     here, there = generations(client, prefix), generations(client, prefix, poll_s=60.0)
     await there.learn(["a"])
     listening = asyncio.create_task(there.run())
-
-    async def listens() -> bool:
-        return bool((await client.pubsub_numsub(prefix))[0][1])
-
-    await until(listens, 10)
+    await listened(client, prefix)
     for message in (b"hello", b"a minus", b"\xff 1", b"a 99999999999999999999999", b""):
         await client.publish(prefix, message)
     await here.bump(["a"])
