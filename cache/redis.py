@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any
 
 from redis.asyncio import Redis
@@ -60,16 +60,17 @@ class Guarded:
         """
         if not self.breaker.allows():
             raise Failed("left alone for a moment")
-        ours = False  # until it is our turn, being late is our own doing
+        turn_came: float | None = None
         try:
             async with asyncio.timeout(self._deadline_s), self._turns:
-                ours = True
+                turn_came = perf_counter()
                 yield self.client
         except (RedisError, OSError, TimeoutError, ValueError) as error:
-            if ours:
-                self._failed(error)
+            own_s = perf_counter() - turn_came if turn_came else 0.0
+            if isinstance(error, TimeoutError) and own_s < self._deadline_s / 2:
+                self.breaker.abandoned()  # it waited for its turn most of the time: that is our own doing
             else:
-                self.breaker.abandoned()
+                self._failed(error)
             raise Failed(str(error) or "timed out") from error
         except BaseException:
             self.breaker.abandoned()

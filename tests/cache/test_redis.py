@@ -253,10 +253,9 @@ async def test_a_write_while_another_is_being_told_is_told_too(client: Redis, pr
     assert late.known("a") == last
 
 
-async def test_many_at_once_do_not_open_the_breaker_of_a_redis_that_is_well(client: Redis, prefix: str) -> None:
-    level = RedisLevel(Guarded(client, DEADLINE_S), prefix.encode())
-    await stored(level, b"k", entry())
-    found = await asyncio.gather(*(level.get(b"k", time()) for _ in range(1_000)))
-    assert level.state == "closed"
-    assert any(found)
-    assert await level.get(b"k", time()) is not None
+async def test_many_at_once_have_their_turns_and_are_no_fault_of_redis(client: Redis, prefix: str) -> None:
+    """A thousand at once are more than there are connections; patient here, for the machine may be at something else."""
+    level = RedisLevel(Guarded(client, 10.0), prefix.encode())
+    await stored(level, b"k", kept := entry())
+    assert await asyncio.gather(*(level.get(b"k", time()) for _ in range(1_000))) == [kept] * 1_000
+    assert (level.state, level.stats.errors) == ("closed", 0)
