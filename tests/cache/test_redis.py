@@ -254,7 +254,7 @@ async def test_a_write_while_another_is_being_told_is_told_too(client: Redis, pr
 
 
 async def test_many_at_once_have_their_turns_and_are_no_fault_of_redis(client: Redis, prefix: str) -> None:
-    """A thousand at once are more than there are connections; patient here, for the machine may be at something else."""
+    """A thousand at once are more than there are connections; patient here: the machine may be at something else."""
     level = RedisLevel(Guarded(client, 10.0), prefix.encode())
     await stored(level, b"k", kept := entry())
     assert await asyncio.gather(*(level.get(b"k", time()) for _ in range(1_000))) == [kept] * 1_000
