@@ -17,10 +17,10 @@ from orchestrator.cursor import deciding
 from orchestrator.engine import Engine
 from orchestrator.plan import filters
 from orchestrator.settings import Settings
+from orchestrator.timing import day
 from orchestrator.versions import Versions
 
 _encode = msgspec.json.Encoder().encode
-_DAY_S = 86_400
 
 NOT_IN_ANSWERS = frozenset(
     {
@@ -116,7 +116,7 @@ class Answers:
             self._engine.index.index_version,
             self._engine.guard(caller.scope),
             self._same.hex(),
-            int(self._clock() // _DAY_S),  # ages are counted in days
+            day(self._clock()),
         )
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from hashlib import blake2b
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from adapters.filter import Filter
+from cache import key
 from orchestrator.caller import Caller
 from orchestrator.contract import SearchRequest
 
 _VERSION = 1
+BYTES = 8
+"""Of a digest: enough for a mistake to be noticed."""
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -63,11 +65,11 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 def digest(request: SearchRequest, wanted: Filter, caller: Caller) -> bytes:
-    """Of all that decides a ranking; in eight bytes, for a mistake is to be noticed, and nothing is opened by it.
+    """Of all that decides a ranking; nothing is opened by it.
 
     :param wanted: the request's filter in normal form, within what the caller may see.
     """
-    return fingerprint(deciding(request, wanted, caller))
+    return key(*deciding(request, wanted, caller))[:BYTES]
 
 
 def deciding(request: SearchRequest, wanted: Filter, caller: Caller) -> tuple[object, ...]:
@@ -88,8 +90,3 @@ def deciding(request: SearchRequest, wanted: Filter, caller: Caller) -> tuple[ob
         request.min_score,
         caller,
     )
-
-
-def fingerprint(value: object) -> bytes:
-    """Eight bytes of anything that JSON can say."""
-    return blake2b(msgspec.json.encode(value), digest_size=8).digest()

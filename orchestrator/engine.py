@@ -12,10 +12,11 @@ import anyio
 from msgspec import UNSET, UnsetType
 
 from adapters import AdapterError, DocumentReader, Priors, Record, Scope
+from cache import key
 from fusion import Boosted, Concatenate, DocId, Facts, Fused, Ranking, boost, collapse
 from orchestrator.caller import Caller
 from orchestrator.contract import Degraded, Explanation, Route, SearchHit, SearchRequest, SearchResponse
-from orchestrator.cursor import Cursor, fingerprint
+from orchestrator.cursor import BYTES, Cursor
 from orchestrator.explain import explain
 from orchestrator.hydrate import Hydrated, hydrate
 from orchestrator.neighbors import widen
@@ -182,16 +183,14 @@ def _start(request: Request, generation: int) -> int:
 
 def _basis(request: Request, rankings: Sequence[Ranking], boosted: Boosted, settings: Settings) -> bytes:
     """Who answered and how that was put together; what differs from the first page is told."""
-    basis = fingerprint(
-        (
-            [ranking.source for ranking in rankings],
-            request.fused_by,
-            sorted(request.plan.weights.items()),
-            sorted(boosted.factors),
-            (settings.centrality_weight, settings.relationship_weight, request.plan.radius),
-            request.expansions,
-        )
-    )
+    basis = key(
+        [ranking.source for ranking in rankings],
+        request.fused_by,
+        sorted(request.plan.weights.items()),
+        sorted(boosted.factors),
+        (settings.centrality_weight, settings.relationship_weight, request.plan.radius),
+        request.expansions,
+    )[:BYTES]
     before = request.plan.cursor
     if before and before.basis != basis:
         request.degrade("cursor", "the first page was made otherwise: hits may come twice or not at all")

@@ -16,6 +16,7 @@ from orchestrator.caller import Caller
 from orchestrator.contract import SOURCES, Boost, SearchRequest, Source
 from orchestrator.cursor import Cursor, digest
 from orchestrator.settings import Settings
+from orchestrator.timing import day
 
 ASKED_FOR_BY_NAME = ("memory", "history")
 """Collections that a search leaves out unless it names them."""
@@ -24,7 +25,6 @@ _QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
 _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
 """Of one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
 _LONGEST_IDENTIFIER = 128
-_DAY_S = 86_400
 _MOST_HITS = 50
 """What ``limit`` can be."""
 _SOURCES_SHARE = 0.8
@@ -126,7 +126,7 @@ def plan(
         rerank=request.rerank,
         min_score=request.min_score,
         timeout_s=min(request.timeout_ms * _SOURCES_SHARE, settings.source_timeout_ms) / 1_000,
-        day=cursor.day if cursor else int(now // _DAY_S),
+        day=cursor.day if cursor else day(now),
         request=of,
         cursor=cursor,
     )

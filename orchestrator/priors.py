@@ -9,8 +9,9 @@ from adapters import Priors
 from fusion import DocId, Facts, Fused, Ranking, centrality, importance, recency, relationship
 from orchestrator.request import Request
 from orchestrator.settings import Settings
+from orchestrator.timing import DAY_S
 
-_DAY_S = 86_400
+_BY_FACTS = ("importance", "recency")
 _SHARE = 0.5
 """Of the time that is left, what a boost may take: the documents are still to be read."""
 
@@ -21,6 +22,9 @@ async def factors(
     """Of each boost that is asked for, what it makes of each document. One that cannot be had is left out, and told."""
     made: dict[str, dict[DocId, float]] = {}
     for boost in request.plan.boosts:
+        if not facts and boost in _BY_FACTS:  # most corpora have none, and a time limit costs more than a boost does
+            made[boost] = {}
+            continue
         async with request.optional("boosts", share=_SHARE):
             match boost:
                 case "importance":
@@ -42,7 +46,7 @@ async def factors(
 def _recency(facts: Mapping[DocId, Facts], day: int) -> dict[DocId, float]:
     """By the age in days, counted from when ``day`` began: the same for all of that day."""
     dated = ((id_, each.created_at) for id_, each in facts.items() if each.created_at is not None)
-    return {id_: recency((day * _DAY_S - created) / _DAY_S) for id_, created in dated}
+    return {id_: recency((day * DAY_S - created) / DAY_S) for id_, created in dated}
 
 
 def _relationship(rankings: Sequence[Ranking], weight: float) -> dict[DocId, float]:

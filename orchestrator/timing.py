@@ -6,6 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
+DAY_S = 86_400
+
+
+def day(now: float) -> int:
+    """The day, since the epoch, of a time in seconds since then: what ages are counted in."""
+    return int(now // DAY_S)
+
 
 class Stopwatch:
     """Milliseconds by stage, since it was made."""
