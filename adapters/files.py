@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` in one step that survives a power cut (write, sync, rename, sync the folder)."""
+def replace(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Put ``content`` at ``path`` in one step that survives a power cut (write, sync, rename, sync the folder).
+
+    :param mode: who may read and write the file, as far as the process' mask lets it.
+    """
     draft = path.with_name(f"{path.name}.draft")
-    with draft.open("wb") as file:
+    with open(draft, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

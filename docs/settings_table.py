@@ -30,7 +30,7 @@ def _allowed(field: FieldInfo) -> str:
     most = next((each.le for each in field.metadata if isinstance(each, Le)), None)
     if least is not None:
         return f"{least} to {most}"
-    named = {Path: "a folder", str: "text", tuple[str, ...]: "names, with commas"}
+    named = {Path: "a folder", Path | None: "a file", str: "text", tuple[str, ...]: "names, with commas"}
     return named.get(field.annotation, "text")  # type: ignore[call-overload, no-any-return]
 
 

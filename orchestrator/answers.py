@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, time
+from typing import Any
 
 import msgspec
 
 from cache import Level, Made, Tiered, key
+from orchestrator.admission import Admission
 from orchestrator.caller import Caller
 from orchestrator.contract import Answer, Delivery, SearchRequest, SearchResponse
 from orchestrator.cursor import deciding
@@ -24,7 +26,8 @@ _encode = msgspec.json.Encoder().encode
 
 NOT_IN_ANSWERS = frozenset(
     {
-        "breaker_failures", "breaker_pause_ms",
+        "breaker_failures", "breaker_pause_ms", "retry_share", "hedge_ms", "max_in_flight", "max_waiting", "keys_file",
+        "max_header_bytes", "receive_timeout_ms", "drain_ms", "grace_ms",
         "data_dir", "model_dir", "log_level", "cache", "cache_bytes", "cache_ttl_s", "cache_stale_s",
         "cache_timeout_ms", "cache_poll_ms", "ranking_memo", "query_memo", "follow_ms", "replay_ms", "tenant",
         "environment", "open_clearance", "max_body_bytes", "max_document_bytes", "journal_max_bytes",
@@ -44,7 +47,7 @@ class Delivered:
 
 
 class Answers:
-    """The engine behind two levels of cache.
+    """The engine behind two levels of cache. What they have is given at once; the engine has to be admitted to.
 
     :param clock: seconds since the epoch.
     """
@@ -55,9 +58,11 @@ class Answers:
         kept: Tiered,
         versions: Versions,
         settings: Settings,
+        admission: Admission,
         clock: Callable[[], float] = time,
     ) -> None:
         self.kept = kept
+        self._admission = admission
         self._engine = engine
         self._versions = versions
         self._settings = settings
@@ -74,6 +79,7 @@ class Answers:
 
         :raises BadRequest: as :meth:`Engine.search`.
         :raises AllSourcesFailed: likewise.
+        :raises Overloaded: if it cannot be computed in time, for there is too much to do.
         """
         began = perf_counter()
         computed: SearchResponse | None = None
@@ -81,13 +87,20 @@ class Answers:
         async def compute(anew: bool) -> Made:
             nonlocal computed
             # A renewal is nobody's request, and has the time of a whole one; else some is spent on asking Redis.
-            spent_ms = 0.0 if anew else (perf_counter() - began) * 1_000
-            left = msgspec.structs.replace(
-                asked,
-                timeout_ms=max(1, int(asked.timeout_ms - spent_ms)),
-                cache="refresh" if anew and asked.cache == "use" else asked.cache,
-            )
-            computed = await self._engine.search(left, caller, request_id)
+            since = perf_counter() if anew else began
+
+            def left_ms() -> float:
+                return asked.timeout_ms - (perf_counter() - since) * 1_000
+
+            def search() -> Coroutine[Any, Any, SearchResponse]:
+                left = msgspec.structs.replace(
+                    asked,
+                    timeout_ms=max(1, int(left_ms())),
+                    cache="refresh" if anew and asked.cache == "use" else asked.cache,
+                )
+                return self._engine.search(left, caller, request_id)
+
+            computed = await self._admission.run(caller.scope.tenant, left_ms() / 1_000, search)
             # What was partly missing is right for a moment at most: the source may be back.
             return Made(_encode(_answer(computed)), lasting=not computed.degraded)
 

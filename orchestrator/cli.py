@@ -15,6 +15,7 @@ import typer
 from rich.markup import escape
 
 from adapters import AdapterError, Document
+from orchestrator import key_commands, keys
 from orchestrator import settings as settings_
 from orchestrator.contract import SearchRequest, SearchResponse
 from orchestrator.doctor import examine
@@ -89,7 +90,7 @@ def demo(
 
 @main.command()
 def serve(
-    host: Annotated[str, typer.Option(help="a loopback address")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="a loopback address, unless there are keys")] = "127.0.0.1",
     port: Port = 8080,
     workers: Annotated[int, typer.Option(min=1, max=256, help="processes")] = 1,
     settings: Annotated[
@@ -100,7 +101,9 @@ def serve(
     if settings:
         os.environ[settings_.FILE] = str(settings)  # for the workers, too
     with told():
-        settings_.read()  # says what is wrong here, and not once in every worker
+        chosen = settings_.read()  # says what is wrong here, and not once in every worker
+        if chosen.keys_file:
+            keys.read(chosen.keys_file)
         serve_http(host, port, workers)
 
 
@@ -211,6 +214,7 @@ def doctor() -> None:
 
 main.command()(commands.evaluate)
 main.command()(commands.tune)
+main.add_typer(key_commands.main, name="keys")
 
 
 class _Refusals:

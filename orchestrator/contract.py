@@ -273,11 +273,12 @@ class CollectionsResponse(Struct, frozen=True):
     collections: tuple[CollectionCount, ...]
 
 
-class Readiness(Struct, frozen=True):
-    """The answer to ``GET /readyz``: ready while one source can answer."""
+class Readiness(Struct, frozen=True, omit_defaults=True):
+    """The answer to ``GET /readyz``: ready while one source can answer; not when it is ``draining``, about to end."""
 
     ready: bool
     sources: Mapping[str, str]
+    draining: bool = False
 
 
 class Liveness(Struct, frozen=True):

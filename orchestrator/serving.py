@@ -7,7 +7,7 @@ import socket
 
 import uvicorn
 
-_GRACE_S = 10
+from orchestrator.settings import read
 
 
 class NotLoopback(ValueError):
@@ -17,13 +17,14 @@ class NotLoopback(ValueError):
 def serve_http(host: str, port: int, workers: int) -> None:
     """Serve until told to stop.
 
-    :raises NotLoopback: if ``host`` is not a loopback address.
+    :raises NotLoopback: if ``host`` is not a loopback address, and there are no keys.
     :raises OSError: if the port is taken.
     """
-    if not _is_loopback(host):
+    settings = read()
+    if not settings.keys_file and not _is_loopback(host):
         raise NotLoopback(
             f"--host is {host!r}: without API keys the service listens on loopback only, "
-            "allowed are 127.0.0.1, ::1 and localhost"
+            "allowed are 127.0.0.1, ::1 and localhost; TRIVIUM_KEYS_FILE and `trivium keys add` make keys"
         )
     ensure_free(host, port)
     uvicorn.run(
@@ -32,11 +33,13 @@ def serve_http(host: str, port: int, workers: int) -> None:
         host=host,
         port=port,
         workers=workers,
+        http="orchestrator.api.protocol:Bounded",
+        ws="none",
         access_log=False,  # ours has the decisions and the timings
         log_config=None,
         server_header=False,
-        # Who has sent half a request may never send the rest: a shutdown waits this long for it, in seconds.
-        timeout_graceful_shutdown=_GRACE_S,
+        proxy_headers=False,  # nothing asks where a request came from, and the application is not wrapped
+        timeout_graceful_shutdown=settings.grace_ms / 1_000,  # type: ignore[arg-type]  # asyncio takes parts of seconds
     )
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from adapters import AdapterError
 from orchestrator.complaint import complaint
+from orchestrator.keys import KeysError
 from orchestrator.outcome import AllSourcesFailed
 from orchestrator.plan import BadRequest
 from orchestrator.serving import NotLoopback
@@ -20,7 +21,7 @@ from orchestrator.settings import SettingsError
 
 _Kinds: TypeAlias = tuple[type[Exception], ...]
 
-_WRONG_USE: _Kinds = (SettingsError, BadRequest, NotLoopback)
+_WRONG_USE: _Kinds = (SettingsError, KeysError, BadRequest, NotLoopback)
 _NOT_WELL: _Kinds = (AdapterError, AllSourcesFailed, OSError)
 
 out = Console()

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from orchestrator import settings as settings_
 from orchestrator.api import openapi
+from orchestrator.api.drain import drained
 from orchestrator.api.endpoint import endpoint, request_id
 from orchestrator.api.problems import STATUSES, respond
 from orchestrator.api.routes import OPERATIONS, Operation
@@ -37,6 +38,9 @@ def create(settings: Settings | None = None) -> FastAPI:
     chosen = settings or settings_.read()
     configure(chosen.log_level)
 
+    def drain() -> None:
+        app.state.draining = True
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opened(chosen) as service:
@@ -46,7 +50,7 @@ def create(settings: Settings | None = None) -> FastAPI:
             gc.freeze()
             app.state.service = service
             # One query, one thread: what works in parallel here is queries, and BLAS would spin beside them.
-            with threadpool_limits(1, user_api="blas"):
+            with threadpool_limits(1, user_api="blas"), drained(drain, chosen.drain_ms / 1_000):
                 async with anyio.create_task_group() as group:
                     group.start_soon(_follow, service)
                     group.start_soon(_replay, service)
@@ -62,9 +66,10 @@ def create(settings: Settings | None = None) -> FastAPI:
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)
     for path, operations in by_path.items():
-        serve = endpoint(path, {each.method: each.handler for each in operations})
+        serve = endpoint(path, {each.method: (each.handler, each.needs) for each in operations})
         app.router.routes.append(Route(_starlette(path), serve, methods=[each.method for each in operations]))
         app.direct |= {(each.method, path): serve for each in operations if each.method == "POST"}
+    app.state.draining, app.state.settings = False, chosen
     app.openapi = lambda: openapi.document(app.title, app.version)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_route)
     return app

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from typing import Any
 
 import anyio.to_thread
 from starlette.responses import Response
 
 from adapters import Record, Scope, Unavailable
 from adapters.filter import Filter, access, normal
+from orchestrator.admission import Admission
 from orchestrator.api.endpoint import Context, json
 from orchestrator.api.problems import HttpError
 from orchestrator.contract import (
@@ -31,7 +33,12 @@ from orchestrator.indexing.writer import Progress
 
 async def put(context: Context) -> Response:
     """Index NDJSON: every good line is stored, every bad one is answered with what is wrong in it."""
-    service = context.service
+    # Before the body is read: what waits must not lie in memory.
+    return await _in_turn(context, context.service.writes, lambda: _put(context))
+
+
+async def _put(context: Context) -> Response:
+    service, scope = context.service, context.identity.caller.scope
     body = await context.body(service.settings.max_body_bytes)
     read = await anyio.to_thread.run_sync(_read, body, service.settings.max_document_bytes)
     if not read:
@@ -40,8 +47,8 @@ async def put(context: Context) -> Response:
     may_leave = lock(_allowed(context))
     read = [_refused(line, held, may_leave) for line in read]
     documents = [line.document for line in read if isinstance(line, lines.Good)]
-    progress = await service.writer.index(documents, service.caller.scope)
-    outcomes = tuple(_outcome(line, progress, service.caller.scope) for line in read)
+    progress = await service.writer.index(documents, scope)
+    outcomes = tuple(_outcome(line, progress, scope) for line in read)
     counts = Counter(outcome.status for outcome in outcomes)
     context.notes |= {**{str(status): count for status, count in counts.items()}, "missing": progress.missing}
     generation = progress.generation or service.index.generation()
@@ -50,6 +57,10 @@ async def put(context: Context) -> Response:
 
 async def get(context: Context) -> Response:
     """One document, as it was written."""
+    return await _in_turn(context, context.service.searches, lambda: _get(context))
+
+
+async def _get(context: Context) -> Response:
     id_ = context.request.path_params["id"]
     record = (await _held(context, [id_])).get(id_)
     if record is None or not lock(_allowed(context))(record):
@@ -59,19 +70,34 @@ async def get(context: Context) -> Response:
 
 async def delete(context: Context) -> Response:
     """Delete one document; deleting what is not there is no error, so that it may be tried again."""
+    return await _in_turn(context, context.service.writes, lambda: _delete(context))
+
+
+async def _delete(context: Context) -> Response:
     service = context.service
     id_ = context.request.path_params["id"]
     record = (await _held(context, [id_])).get(id_)
     if record is None or not lock(_allowed(context))(record):
         return json(DeleteResponse(id_, False, service.index.generation()))
-    done = await service.writer.delete(service.caller.scope, [id_])
+    done = await service.writer.delete(context.identity.caller.scope, [id_])
     return json(DeleteResponse(id_, True, done.generation, done.missing))
 
 
 async def collections(context: Context) -> Response:
     """Every collection that the caller may see something of."""
+    return await _in_turn(context, context.service.searches, lambda: _collections(context))
+
+
+async def _collections(context: Context) -> Response:
     counts = await context.service.documents.counts("collection", normal(_allowed(context)))
     return json(CollectionsResponse(tuple(CollectionCount(name, count) for name, count in sorted(counts.items()))))
+
+
+def _in_turn(
+    context: Context, turns: Admission, work: Callable[[], Coroutine[Any, Any, Response]]
+) -> Coroutine[Any, Any, Response]:
+    seconds = context.service.settings.write_timeout_ms / 1_000
+    return turns.run(context.identity.caller.scope.tenant, seconds, work)
 
 
 def _outcome(line: lines.Good | lines.Bad, progress: Progress, scope: Scope) -> LineOutcome:
@@ -83,14 +109,14 @@ def _outcome(line: lines.Good | lines.Bad, progress: Progress, scope: Scope) -> 
 
 
 def _allowed(context: Context) -> Filter:
-    caller = context.service.caller
+    caller = context.identity.caller
     return access(caller.scope, caller.clearance)
 
 
 async def _held(context: Context, ids: Collection[str]) -> Mapping[str, Record]:
     if not await anyio.to_thread.run_sync(context.service.caught_up):
         raise Unavailable("the store of documents has not taken all writes yet: try again in a moment")
-    return await context.service.documents.fetch(context.service.caller.scope, list(ids))
+    return await context.service.documents.fetch(context.identity.caller.scope, list(ids))
 
 
 def _read(body: bytes, max_bytes: int) -> list[lines.Good | lines.Bad]:

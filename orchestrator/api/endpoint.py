@@ -1,11 +1,15 @@
-"""What every request has around it: an id, a body within bounds, one log line, and no exception that escapes."""
+"""What every request has around it: an id, who asks, a body within bounds and in time, one log line, and no exception
+that escapes.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from random import getrandbits
 from time import perf_counter
 from typing import TypeAlias
@@ -14,7 +18,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from orchestrator.api.authorize import NOBODY, Need, allow, identify
 from orchestrator.api.problems import HttpError, problem
+from orchestrator.keys import Identity
 from orchestrator.wiring import Service
 
 access_log = logging.getLogger("trivium.access")
@@ -29,13 +35,22 @@ class Context:
     request: Request
     request_id: str
     service: Service
+    identity: Identity = NOBODY
     notes: dict[str, object] = field(default_factory=dict)
 
     async def body(self, limit: int) -> bytes:
         """The whole body.
 
-        :raises HttpError: 413 as soon as it is known to be larger than ``limit`` bytes.
+        :raises HttpError: 413 as soon as it is known to be larger than ``limit`` bytes; 408 if it does not come.
         """
+        timeout_s = self.service.settings.receive_timeout_ms / 1_000
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._body(limit)
+        except TimeoutError:
+            raise HttpError(408, f"the body did not come within {timeout_s:g} s") from None
+
+    async def _body(self, limit: int) -> bytes:
         declared = self.request.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > limit:
             raise HttpError(413, f"the body has {declared} bytes, allowed are {limit}")
@@ -51,24 +66,36 @@ class Context:
 Handler: TypeAlias = Callable[[Context], Awaitable[Response]]
 
 
-def endpoint(path: str, handlers: Mapping[str, Handler]) -> Callable[[Request], Awaitable[Response]]:
-    """The Starlette endpoint of a path's handlers, by method; ``path`` is what the log calls it, ids left out."""
+def endpoint(path: str, handlers: Mapping[str, tuple[Handler, Need]]) -> Callable[[Request], Awaitable[Response]]:
+    """The Starlette endpoint of a path's handlers, by method, each with what it needs.
+
+    ``path`` is what the log calls it, ids left out.
+    """
 
     async def serve(request: Request) -> Response:
         began = perf_counter()
         context = Context(request, request_id(request), request.app.state.service)
         try:
-            response = await handlers["GET" if request.method == "HEAD" else request.method](context)
+            handler, need = handlers["GET" if request.method == "HEAD" else request.method]
+            context.identity = identify(context.service, request.headers, need)
+            allow(context.identity, need)
+            response = await handler(context)
         except Exception as error:
             response = problem(error, context.request_id)
         response.headers["X-Request-ID"] = context.request_id
+        if request.app.state.draining:
+            response.headers["Connection"] = "close"  # who asks again finds somebody who stays
         if access_log.isEnabledFor(logging.INFO):
             line = {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "request_id": context.request_id,
                 "method": request.method,
                 "path": path,
                 "status": response.status_code,
                 "ms": round((perf_counter() - began) * 1_000, 3),
+                "key": context.identity.name,
+                "tenant": context.identity.caller.scope.tenant,
+                "environment": context.identity.caller.scope.environment,
                 **context.notes,
             }
             access_log.info(msgspec.json.encode(line).decode())

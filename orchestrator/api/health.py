@@ -15,7 +15,10 @@ async def live(context: Context) -> Response:
 
 
 async def ready(context: Context) -> Response:
-    """What is wrong with each source; ready while one can answer."""
-    told = await context.service.health()
-    well = "ok" in told.values()
-    return json(Readiness(well, told), 200 if well else 503)
+    """What is wrong with each source; ready while one can answer, and the process is not about to end."""
+    service, draining = context.service, context.request.app.state.draining
+    told = await service.health()
+    if service.keys:  # anybody may ask: what is wrong is for the doctor to tell
+        told = {source: word if word == "ok" else "not well" for source, word in told.items()}
+    well = "ok" in told.values() and not draining
+    return json(Readiness(well, told, draining), 200 if well else 503)

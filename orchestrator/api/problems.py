@@ -10,8 +10,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from adapters import AdapterError
+from orchestrator.admission import Overloaded
+from orchestrator.api.authorize import NotAllowed
 from orchestrator.complaint import complaint
 from orchestrator.contract import Problem
+from orchestrator.keys import KeyUnknown
 from orchestrator.outcome import AllSourcesFailed
 from orchestrator.plan import BadRequest
 
@@ -24,14 +27,24 @@ CLIENT_GONE = 499
 """For our log alone: nobody is left to be told."""
 
 STATUSES: Mapping[int, str] = {
+    400: "not HTTP",
+    401: "no key",
+    403: "not allowed",
     404: "not found",
     405: "method not allowed",
+    408: "request too slow",
     413: "body too large",
     422: "request not understood",
+    429: "too many requests",
+    431: "headers too large",
     500: "internal error",
     503: "service unavailable",
 }
 """Every status of an error that this service gives, with its title."""
+
+
+_RETRY = {"Retry-After": str(RETRY_AFTER_S)}
+_HEADERS = {503: _RETRY, 429: _RETRY, 401: {"WWW-Authenticate": "Bearer"}}
 
 
 class HttpError(Exception):
@@ -47,6 +60,12 @@ def problem(error: Exception, request_id: str) -> Response:
     match error:
         case HttpError():
             return respond(error.status, str(error), request_id)
+        case KeyUnknown():
+            return respond(401, "send one of this service's keys as `Authorization: Bearer <key>`", request_id)
+        case NotAllowed():
+            return respond(403, str(error), request_id)
+        case Overloaded():
+            return respond(429 if error.theirs else 503, f"{error}: try again in a moment", request_id)
         case BadRequest():
             return respond(422, str(error), request_id)
         case msgspec.ValidationError():
@@ -70,5 +89,4 @@ def problem(error: Exception, request_id: str) -> Response:
 def respond(status: int, detail: str, request_id: str, errors: tuple[str, ...] = ()) -> Response:
     """A problem on the wire."""
     body = Problem(STATUSES[status], status, detail, request_id=request_id, errors=errors)
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else None
-    return Response(msgspec.json.encode(body), status, headers, media_type="application/problem+json")
+    return Response(msgspec.json.encode(body), status, _HEADERS.get(status), media_type="application/problem+json")

@@ -15,8 +15,14 @@ _MAX_BYTES = 1_048_576
 async def search(context: Context) -> Response:
     """Search, and say how it went."""
     request = _decode(await context.body(_MAX_BYTES))
-    delivered = await context.service.answers.respond(request, context.service.caller, context.request_id)
-    context.notes.update(mode=request.mode, cache=delivered.cache)
+    delivered = await context.service.answers.respond(request, context.identity.caller, context.request_id)
+    context.notes.update(
+        mode=request.mode,
+        fusion=request.fusion,
+        limit=request.limit,
+        timeout_ms=request.timeout_ms,
+        cache=delivered.cache,
+    )
     if answer := delivered.computed:
         context.notes.update(
             sources=answer.route.sources,

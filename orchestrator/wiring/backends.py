@@ -22,9 +22,11 @@ from adapters.graph.part import GraphPart
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordPart
 from adapters.keyword.expand import expander
 from adapters.port import CentralityJob, Server, Store
-from adapters.rerank import reranker
+from adapters.rerank import NONE, reranker
 from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
 from adapters.vector.embedded import EmbeddedVector, VectorPart
+from orchestrator.admission import Admission
+from orchestrator.again import Again, Budget
 from orchestrator.answers import Answers
 from orchestrator.breakers import Breakers
 from orchestrator.encode import Encoding
@@ -34,6 +36,7 @@ from orchestrator.indexing.announce import Announcing
 from orchestrator.indexing.journal import Journal
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
+from orchestrator.keys import Keys
 from orchestrator.rerank import Reranking
 from orchestrator.roads import Roads
 from orchestrator.settings import EMBEDDED, Settings
@@ -44,6 +47,10 @@ from orchestrator.wiring.verified import Verified
 
 _log = logging.getLogger(__name__)
 
+_COMPUTING_AT_ONCE, _WAITING_AT_ONCE = 4, 64
+"""Searches in one process where they only compute, one step of one of them at a time; where they wait for others."""
+_WRITES_AT_ONCE, _WRITES_WAITING = 2, 16
+"""Bodies of writes in memory, and who waits to send one: one is written while the next is read."""
 _SERVER_RECIPE = 3
 """Changes whenever the adapters of servers would write something else for the same document."""
 
@@ -82,6 +89,7 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
     missing from answers until it is back.
 
     :param prepare: whether servers are asked for anything at all yet.
+    :raises KeysError: if the file of keys cannot be read.
     :raises AdapterError: if the embedded engine cannot be opened, or ``strict_index`` refuses what a store holds.
     """
     model = await anyio.to_thread.run_sync(MiniLM, settings.model_dir)
@@ -91,7 +99,10 @@ async def opened(settings: Settings, prepare: bool = True) -> AsyncIterator[Serv
         for server in backends.servers.values():
             stack.push_async_callback(server.close)
         for source, server in backends.servers.items():
-            backends.sources[source] = backends.verified[source] = Verified(server, settings.strict_index)
+            backends.verified[source] = Verified(server, settings.strict_index)
+            backends.sources[source] = Again(
+                backends.verified[source], Budget(settings.retry_share), settings.hedge_ms / 1_000
+            )
             if prepare:
                 await _prepare(source, server, backends.verified[source], settings.strict_index)
         await anyio.to_thread.run_sync(_add_embedded, backends, settings, model.identity)
@@ -145,6 +156,7 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
     caching = Caching(settings, seen, backends.local is None, stack)
     waiting: Callable[[], bool] = replicator.holds_anything if replicator else lambda: False
     priors = caching.remembered_priors(backends.priors)
+    searches = Admission(_at_once(settings, backends), settings.max_waiting)
     engine = Engine(
         settings=settings,
         roads=Roads(caching.remembered(backends.sources), priors, encoding, expander(settings.expander), breakers),
@@ -157,8 +169,11 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
     )
     return Service(
         settings=settings,
+        keys=Keys(settings.keys_file) if settings.keys_file else None,
+        searches=searches,
+        writes=Admission(_WRITES_AT_ONCE, _WRITES_WAITING),
         engine=engine,
-        answers=Answers(engine, caching.answers, caching.versions, settings),
+        answers=Answers(engine, caching.answers, caching.versions, settings, searches),
         versions=caching.versions,
         generations=caching.generations,
         cache_report=caching.report,
@@ -175,6 +190,12 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         centrality=backends.centrality,
         replicator=replicator,
     )
+
+
+def _at_once(settings: Settings, backends: _Backends) -> int:
+    """Searches that one process works on at once: as many as it can hurry, or wait for."""
+    waits = backends.servers or settings.reranker != NONE or settings.expander.startswith("python://")
+    return settings.max_in_flight or (_WAITING_AT_ONCE if waits else _COMPUTING_AT_ONCE)
 
 
 def _recipes(settings: Settings) -> Iterator[str]:

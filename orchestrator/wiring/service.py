@@ -16,6 +16,7 @@ from adapters.graph.centrality import CentralityFile
 from adapters.graph.part import GraphPart
 from adapters.port import CentralityJob, Server
 from cache import Numbers
+from orchestrator.admission import Admission
 from orchestrator.answers import Answers
 from orchestrator.caller import Caller
 from orchestrator.contract import CacheReport
@@ -23,6 +24,7 @@ from orchestrator.engine import Engine, Index
 from orchestrator.guard import Guard
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
+from orchestrator.keys import Identity, Keys
 from orchestrator.settings import Settings
 from orchestrator.versions import Versions
 
@@ -45,11 +47,16 @@ class Service:
 
     :param reader: the store that ``documents`` are read from.
     :param servers: by source, those that have one.
+    :param keys: of whom it answers, if not of everybody.
+    :param searches: who may search now; ``writes``, who may send what is to be written.
     :param replicator: where there are several stores to write to.
     :param generations: to be run, where there is a Redis.
     """
 
     settings: Settings
+    keys: Keys | None
+    searches: Admission
+    writes: Admission
     engine: Engine
     answers: Answers
     versions: Versions
@@ -73,6 +80,13 @@ class Service:
         """Who asks without a key."""
         return Caller(Scope(self.settings.tenant, self.settings.environment), self.settings.open_clearance)
 
+    def identify(self, authorization: str | None) -> Identity:
+        """Who sends this ``Authorization`` header; without a file of keys anybody, who may do everything.
+
+        :raises KeyUnknown: if there is such a file, and it is no key of it.
+        """
+        return self.keys.identify(authorization) if self.keys else Identity("open", self.caller, admin=True)
+
     async def count(self) -> int:
         """Documents of all scopes, by the store that they are read from."""
         if self.local:
@@ -81,6 +95,8 @@ class Service:
 
     def refresh(self) -> None:
         """Open what another process has written since. Blocks; may run in a thread while searches go on."""
+        if self.keys:
+            self.keys.refresh()
         self.table.refresh()
         self.guard.refresh()
         if self.local:

@@ -18,6 +18,7 @@ from adapters.embedded import Library
 from adapters.filter import Eq, In, Not
 from cache import Memo, Memory, Tiered, Times
 from fusion import Ranking
+from orchestrator.admission import Admission
 from orchestrator.answers import NOT_IN_ANSWERS, Answers
 from orchestrator.caller import Caller
 from orchestrator.contract import SearchRequest, SearchResponse
@@ -55,7 +56,7 @@ async def library(tmp_path: Path) -> Library:
 
 def answers(made: Engine, clock: Callable[[], float], settings: Settings | None = None) -> Answers:
     kept = Tiered(Memory(1_000_000), None, Times(10.0, 5.0, 1.0), clock, lambda: 0.0)
-    return Answers(made, kept, Versions([made.index], "", None), settings or made.settings, clock)
+    return Answers(made, kept, Versions([made.index], "", None), settings or made.settings, Admission(100, 100), clock)
 
 
 async def ask(kept: Answers, caller: Caller = CALLER, id_: str = "r", **asked: object) -> SearchResponse:

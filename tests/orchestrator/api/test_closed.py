@@ -22,6 +22,7 @@ from adapters import SENSITIVITIES, Document, Link, Query, Scope, Sensitivity
 from adapters.document import facts
 from adapters.filter import In
 from fusion import Ranking
+from orchestrator.admission import Admission
 from orchestrator.answers import Answers
 from orchestrator.api.app import create
 from orchestrator.breakers import Breakers
@@ -243,7 +244,9 @@ async def test_a_source_that_forgets_its_filter_is_caught_by_the_second_lock(wor
     engine = world.service.engine
     roads = Roads(broken, engine.priors, engine.roads.encoding, None, Breakers(5, 1.0, 20.0))
     broken_engine = replace(engine, roads=roads)
-    answers = Answers(broken_engine, world.service.answers.kept, world.service.versions, world.service.settings)
+    answers = Answers(
+        broken_engine, world.service.answers.kept, world.service.versions, world.service.settings, Admission(4, 100)
+    )
     forgetful = World(replace(world.service, engine=broken_engine, answers=answers), world.owners, world.ids)
     withheld = 0
     for _ in range(FORGETFUL):

@@ -1,14 +1,12 @@
-"""Every knob, read once from the environment. The README's table is made from this class."""
+"""Every knob: its name, type, unit, default and meaning. The README's table is made from this class."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from adapters import Sensitivity, rerank
@@ -16,17 +14,11 @@ from adapters.server import GRAPH, KEYWORD, VECTOR, Address
 from fusion import JointWalk, parse
 from orchestrator.contract import Boost
 
-FILE = "TRIVIUM_SETTINGS_FILE"
-"""Names a file of settings, one ``TRIVIUM_NAME=value`` a line; what the environment says itself comes first."""
 EMBEDDED = "embedded://"
 MEMORY = "memory://"
 _SCHEMES = {"vector": VECTOR, "graph": GRAPH, "keyword": KEYWORD}
-_SECRET = {*_SCHEMES, "reranker", "cache", "qdrant_api_key", "reranker_api_key"}
+SECRET = {*_SCHEMES, "reranker", "cache", "qdrant_api_key", "reranker_api_key"}
 """Settings whose value is a secret, or may hold one: it is not shown when it is refused."""
-
-
-class SettingsError(ValueError):
-    """A setting has a value that is not allowed; the message names it and what is."""
 
 
 class Settings(BaseSettings):
@@ -164,6 +156,30 @@ class Settings(BaseSettings):
     breaker_pause_ms: int = Field(
         1_000, ge=1, le=600_000, description="milliseconds until one request tries a source again that is left alone"
     )
+    retry_share: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="second attempts at a search of a server, per first one: after a lost connection, or beside a slow "
+        "attempt; 0: none",
+    )
+    hedge_ms: int = Field(
+        0,
+        ge=0,
+        le=60_000,
+        description="milliseconds without an answer after which a server is asked a second time, beside the first; "
+        "0: never",
+    )
+    max_in_flight: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        description="searches that each process works on at once, what the cache answers not counted; by default 4 "
+        "where nothing is asked over a network (they take turns on one processor anyway), else 64",
+    )
+    max_waiting: int = Field(
+        256, ge=0, le=1_000_000, description="searches that may wait for their turn in each process; more are refused"
+    )
     cache: str = Field(
         MEMORY,
         repr=False,
@@ -186,6 +202,11 @@ class Settings(BaseSettings):
     ranking_memo: int = Field(
         1_000, ge=1, le=10_000_000, description="rankings, and sets of centralities, that each process keeps"
     )
+    keys_file: Path | None = Field(
+        None,
+        description="file of API keys, as `trivium keys` writes it, read again when it changes; without one everybody "
+        "may do everything, from this machine alone",
+    )
     default_collections: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="collections searched where a request names none; empty: all but `memory` and `history`"
     )
@@ -197,6 +218,22 @@ class Settings(BaseSettings):
     max_query_chars: int = Field(4_096, ge=1, le=1_000_000, description="characters of a query")
     max_document_bytes: int = Field(1_048_576, ge=1_024, le=67_108_864, description="bytes of one document's line")
     max_body_bytes: int = Field(67_108_864, ge=1_024, le=1_073_741_824, description="bytes of a request's body")
+    max_header_bytes: int = Field(32_768, ge=1_024, le=1_048_576, description="bytes of a request's headers")
+    receive_timeout_ms: int = Field(
+        30_000,
+        ge=100,
+        le=3_600_000,
+        description="milliseconds that a caller has to send a request's headers, and its body",
+    )
+    drain_ms: int = Field(
+        1_000,
+        ge=0,
+        le=600_000,
+        description="milliseconds after SIGTERM in which requests are still taken, while `/readyz` says no",
+    )
+    grace_ms: int = Field(
+        10_000, ge=0, le=600_000, description="milliseconds after that for what is under way, before it is cut off"
+    )
     follow_ms: int = Field(
         100, ge=10, le=60_000, description="milliseconds between two looks for what another process has written"
     )
@@ -251,11 +288,11 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
-    @field_validator("data_dir", "model_dir", mode="before")
+    @field_validator("data_dir", "model_dir", "keys_file", mode="before")
     @classmethod
     def _named(cls, value: object) -> object:
         if value == "":
-            raise ValueError("a folder must be named")
+            raise ValueError("it must be named")
         return value
 
     @field_validator("data_dir", "model_dir")
@@ -263,36 +300,8 @@ class Settings(BaseSettings):
     def _expand(cls, value: Path) -> Path:
         return value.expanduser().resolve()
 
-
-def read(**given: object) -> Settings:
-    """Settings from the environment, with ``given`` over them; and from the file that ``TRIVIUM_SETTINGS_FILE`` names,
-    with the environment over that.
-
-    :raises SettingsError: if a value is not allowed, or the file cannot be read.
-    """
-    try:
-        return Settings(_env_file=_file(), **given)  # type: ignore[arg-type, call-arg]  # pydantic checks them, that is its work
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "TRIVIUM_" + "_".join(str(part) for part in first["loc"]).upper()
-        # An address may hold a password, and one that cannot be read hides it where nobody would look for it.
-        told = "not allowed" if first["loc"][0] in _SECRET else repr(first["input"])
-        raise SettingsError(f"{name} is {told}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
-
-
-def _file() -> str | None:
-    """The settings file, checked for settings that there are not."""
-    named = os.environ.get(FILE)
-    if not named:
-        return None
-    try:
-        Path(named).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{FILE} is {named!r}, which cannot be read: {error}") from error
-    known = {f"TRIVIUM_{name.upper()}" for name in Settings.model_fields}
-    for name in dotenv_values(named):
-        if name.upper() not in known:
-            # A line whose name was forgotten is a value, and may be a password.
-            shown = repr(name[:80]) if name.isidentifier() else "by one of the names in it"
-            raise SettingsError(f"{named}: there is no setting {shown}")
-    return named
+    @field_validator("keys_file")
+    @classmethod
+    def _expand_link(cls, value: Path | None) -> Path | None:
+        # Its links stay: where secrets are mounted, a file is changed by turning a link elsewhere.
+        return value and value.expanduser().absolute()

@@ -1,0 +1,148 @@
+"""Who is worked for now, who waits, and who is told at once that there is too much: what is admitted stays fast.
+
+A request waits in the queue of its tenant, and the queues are served in turn, so that one tenant's flood is that
+tenant's alone (fair queueing, dropping from the longest queue: McKenney, "Stochastic Fairness Queueing", 1990). Who
+would wait for too long by the pace of the last requests (Little, 1961) is refused at once: it can go elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+_Turn: TypeAlias = "asyncio.Future[None]"
+
+_SHARE = 0.5
+"""Of the time that a request has, what it may spend on waiting for its turn: the rest is for its work."""
+_WEIGHT = 0.1
+"""Of the newest pace in the mean of paces."""
+
+
+class Overloaded(Exception):
+    """There is more to do than can be done in time.
+
+    :param theirs: whether the tenant has more waiting than its share, while others wait: it is asked to slow down.
+    """
+
+    def __init__(self, theirs: bool) -> None:
+        super().__init__(
+            "you have more requests waiting than your share"
+            if theirs
+            else "there is more to do than can be done in time"
+        )
+        self.theirs = theirs
+
+    def __reduce__(self) -> tuple[type[Overloaded], tuple[bool]]:
+        """As it was made: it may come from another task."""
+        return type(self), (self.theirs,)
+
+
+class Admission:
+    """Turns to work. One event loop owns it.
+
+    :param at_once: requests worked on at the same time.
+    :param waiting: requests that may wait, of all tenants together.
+    :param clock: seconds, from anywhere, never going back.
+    """
+
+    def __init__(self, at_once: int, waiting: int, clock: Callable[[], float] = perf_counter) -> None:
+        self.working = 0
+        self.waiting = 0
+        self.refused = 0
+        self._at_once = at_once
+        self._most = waiting
+        self._clock = clock
+        self._queues: OrderedDict[str, deque[_Turn]] = OrderedDict()
+        """Of tenants that wait; the first is served next."""
+        self._pace_s = 0.0
+        """Between two requests that end, while others wait."""
+        self._left_at: float | None = None
+        """When the last one ended, if somebody waited then."""
+
+    async def run(self, tenant: str, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What ``work`` returns, once it is its turn.
+
+        :param seconds: that the request has, waiting included.
+        :raises Overloaded: if it would wait for too long, or has.
+        """
+        await self._enter(tenant, seconds * _SHARE)
+        try:
+            return await work()
+        finally:
+            self._leave()
+
+    async def _enter(self, tenant: str, patience_s: float) -> None:
+        if self.working < self._at_once:
+            self.working += 1
+            return
+        self._make_room(tenant, patience_s)
+        turn: _Turn = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(tenant, deque()).append(turn)
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(patience_s):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._leave()  # it came, and nobody is left to take it
+            else:
+                self._forget(tenant, turn)
+            if isinstance(error, TimeoutError):
+                raise self._refusal(tenant) from None
+            raise
+
+    def _leave(self) -> None:
+        now = self._clock()
+        if self._left_at is not None:
+            self._pace_s += _WEIGHT * (now - self._left_at - self._pace_s)
+        self._left_at = now if self.waiting else None
+        while self._queues:
+            tenant, queue = next(iter(self._queues.items()))
+            turn = queue.popleft()
+            self.waiting -= 1
+            if queue:
+                self._queues.move_to_end(tenant)
+            else:
+                del self._queues[tenant]
+            if not turn.done():
+                turn.set_result(None)  # the place is handed on
+                return
+        self.working -= 1
+
+    def _make_room(self, tenant: str, patience_s: float) -> None:
+        """A place in the queue, if waiting in it is not in vain.
+
+        :raises Overloaded: else.
+        """
+        own = len(self._queues.get(tenant, ()))
+        ahead = sum(min(len(queue), own + 1) for queue in self._queues.values())
+        if (ahead + 1) * self._pace_s > patience_s:
+            raise self._refusal(tenant)
+        if self.waiting < self._most:
+            return
+        longest = max(self._queues, key=lambda each: len(self._queues[each]))
+        if len(self._queues[longest]) <= own + 1:
+            raise self._refusal(tenant)
+        refused = self._queues[longest][-1]
+        self._forget(longest, refused)
+        if not refused.done():
+            self.refused += 1
+            refused.set_exception(Overloaded(theirs=True))
+
+    def _forget(self, tenant: str, turn: _Turn) -> None:
+        queue = self._queues.get(tenant)
+        if queue and turn in queue:
+            queue.remove(turn)
+            self.waiting -= 1
+            if not queue:
+                del self._queues[tenant]
+
+    def _refusal(self, tenant: str) -> Overloaded:
+        self.refused += 1
+        own, others = len(self._queues.get(tenant, ())), len(self._queues) > 1
+        return Overloaded(theirs=others and own > self.waiting / len(self._queues))

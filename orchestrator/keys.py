@@ -1,0 +1,189 @@
+"""API keys: who asks, known by a secret of which only a hash is kept.
+
+A key is ``trivium_<id>_<secret>``. The id is public, and finds the line of the file; the secret has 256 random bits,
+so its SHA-256 cannot be searched, and a slow hash would only slow us down (RFC 6750 has how a key is sent).
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from adapters import Scope, Sensitivity, files
+from orchestrator.caller import Caller
+
+_log = logging.getLogger(__name__)
+
+_BEARER = re.compile(r"bearer +trivium_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.IGNORECASE)
+_NOBODY = sha256(b"nobody").digest()
+"""What the secret of an unknown id is compared with, so that it takes as long as that of a known one."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=512)]
+
+
+class KeysError(ValueError):
+    """The file of keys cannot be read, or says what is not allowed; the message names the line."""
+
+
+class KeyUnknown(Exception):
+    """The request brings no key, or none that is known."""
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One line of the file: a key, as far as it is kept, and what it may. ``sha256`` is of the secret, in hex."""
+
+    name: Name
+    id: Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+    tenant: Name
+    environment: Name = "default"
+    clearance: Sensitivity = "normal"
+    admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a key stands for: what it is called in the log, what it may see, and whether it may write."""
+
+    name: str
+    caller: Caller
+    admin: bool
+
+
+class Keys:
+    """The keys in ``path``, followed as the file is written anew: a key is given out or taken back without a restart.
+
+    :raises KeysError: if the file cannot be read at first. Later, what was read last goes on to hold, and the log
+        says so: nobody is locked out, and nobody let in, by half a file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known: Mapping[str, tuple[bytes, Identity]] = {}
+        self._stamp: tuple[int, int] | None = None
+        self._refused: tuple[int, int] | None = None
+        self._take(files.stamp(path))
+
+    def identify(self, authorization: str | None) -> Identity:
+        """Who sends this ``Authorization`` header.
+
+        :raises KeyUnknown: if it is no key, or none of ours. The comparison takes the same time however near it is.
+        """
+        found = _BEARER.fullmatch(authorization or "")
+        if found is None:
+            raise KeyUnknown
+        digest, identity = self._known.get(found[1].lower(), (_NOBODY, None))
+        same = hmac.compare_digest(sha256(found[2].encode()).digest(), digest)
+        if identity is None or not same:
+            raise KeyUnknown
+        return identity
+
+    def refresh(self) -> None:
+        """Read the file if it is another one than the last time."""
+        stamp = files.stamp(self.path)
+        if stamp in (self._stamp, self._refused):
+            return
+        try:
+            self._take(stamp)
+        except KeysError as error:
+            self._refused = stamp
+            _log.error("the keys that were read before go on to hold: %s", error)
+
+    def _take(self, stamp: tuple[int, int] | None) -> None:
+        self._known = {
+            line.id: (
+                bytes.fromhex(line.sha256),
+                Identity(line.name, Caller(Scope(line.tenant, line.environment), line.clearance), line.admin),
+            )
+            for line in read(self.path)
+        }
+        self._stamp, self._refused = stamp, None
+
+
+def read(path: Path) -> list[Line]:
+    """The lines of a file of keys; empty lines count as none.
+
+    :raises KeysError: if it cannot be read, a line is not as it should be, or a name or an id stands twice.
+    """
+    try:
+        written = path.read_bytes()
+    except OSError as error:
+        raise KeysError(f"{path} cannot be read: {error.strerror}") from error
+    lines: dict[str, Line] = {}
+    names = set()
+    for number, text in enumerate(written.splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            line = msgspec.json.decode(text, type=Line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise KeysError(f"{path}, line {number}: {error}") from error
+        if line.id in lines or line.name in names:
+            raise KeysError(f"{path}, line {number}: the name {line.name!r}, or its id, stands there twice")
+        lines[line.id] = line
+        names.add(line.name)
+    return list(lines.values())
+
+
+def add(path: Path, name: str, scope: Scope, clearance: Sensitivity, admin: bool) -> str:
+    """Make a key and write its line; the key itself, which cannot be had again.
+
+    :raises KeysError: if the file cannot be read or written, or has the name already.
+    """
+    id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+    line = Line(
+        name=name,
+        id=id_,
+        sha256=sha256(secret.encode()).hexdigest(),
+        tenant=scope.tenant,
+        environment=scope.environment,
+        clearance=clearance,
+        admin=admin,
+    )
+    with _alone(path):
+        held = read(path) if path.exists() else []
+        if any(each.name == name for each in held):
+            raise KeysError(f"{path} has a key of the name {name!r} already: remove it first, or choose another")
+        _write(path, [*held, line])
+    return f"trivium_{id_}_{secret}"
+
+
+def remove(path: Path, name: str) -> None:
+    """Take a key back.
+
+    :raises KeysError: if the file cannot be read or written, or has no such name.
+    """
+    with _alone(path):
+        held = read(path)
+        kept = [each for each in held if each.name != name]
+        if len(kept) == len(held):
+            raise KeysError(f"{path} has no key of the name {name!r}")
+        _write(path, kept)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """With nobody else who changes the file.
+
+    :raises KeysError: if it cannot be changed.
+    """
+    try:
+        with files.exclusive(path.with_name(f"{path.name}.lock")):
+            yield
+    except OSError as error:
+        raise KeysError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _write(path: Path, lines: list[Line]) -> None:
+    files.replace(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mode=0o600)

@@ -1,0 +1,105 @@
+"""Second attempts at a source: only where the first was lost or is late, and only as far as the budget goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from adapters import AdapterError, BadResponse, Query, Rejected, TimedOut, Unavailable
+from adapters.filter import And
+from fusion import Ranking
+from orchestrator.again import Again, Budget
+from tests.conftest import SCOPE
+
+pytestmark = pytest.mark.anyio
+
+QUERY = Query("alpha", 10, SCOPE, And(()), And(()))
+LATE = "late"
+
+
+class Flaky:
+    """A source that does one after the other of what it is told: answer, fail, or never come back."""
+
+    def __init__(self, *steps: Ranking | Exception | str) -> None:
+        self._steps = list(steps)
+        self.asked = self.cancelled = 0
+
+    async def search(self, query: Query) -> Ranking:
+        self.asked += 1
+        match self._steps.pop(0):
+            case Ranking() as ranking:
+                return ranking
+            case Exception() as error:
+                raise error
+            case _:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    self.cancelled += 1
+        raise AssertionError
+
+
+def good(id_: str) -> Ranking:
+    return Ranking("keyword", (id_,), (1.0,))
+
+
+@pytest.mark.parametrize("error", [Unavailable("connection reset"), BadResponse("half an answer")])
+async def test_what_was_lost_is_asked_for_again(error: AdapterError) -> None:
+    source = Flaky(error, good("a"))
+    assert (await Again(source, Budget(0.1), 0).search(QUERY)).ids == ("a",)
+
+
+@pytest.mark.parametrize("error", [Rejected("no"), TimedOut("too late"), ZeroDivisionError()])
+async def test_what_would_come_again_is_not(error: Exception) -> None:
+    source = Flaky(error, good("a"))
+    with pytest.raises(type(error)):
+        await Again(source, Budget(1.0), 0).search(QUERY)
+    assert source.asked == 1
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.0, 100), (0.1, 112), (1.0, 200)])
+async def test_a_source_that_is_gone_is_not_asked_to_death(share: float, most: int) -> None:
+    source = Flaky(*[Unavailable("gone")] * 300)
+    again = Again(source, Budget(share), 0)
+    for _ in range(100):
+        with pytest.raises(Unavailable):
+            await again.search(QUERY)
+    assert most - 12 <= source.asked <= most
+
+
+async def test_attempts_are_not_saved_up_without_end() -> None:
+    budget = Budget(1.0)
+    for _ in range(1_000):
+        budget.earn()
+    assert [budget.spend() for _ in range(12)].count(True) == 10
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        ([good("quick")], "quick"),
+        ([LATE, good("second")], "second"),
+        ([Unavailable("reset"), good("again")], "again"),
+        ([LATE, Unavailable("reset")], None),
+    ],
+)
+async def test_a_slow_attempt_is_overtaken(steps: Sequence[Ranking | Exception | str], found: str | None) -> None:
+    source = Flaky(*steps)
+    again = Again(source, Budget(1.0), after_s=0.01)
+    if found:
+        assert (await again.search(QUERY)).ids == (found,)
+    else:  # both are waited for, as long as somebody waits
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(again.search(QUERY), 0.1)
+    await asyncio.sleep(0)
+    assert source.asked == len(steps)
+    assert source.cancelled == steps.count(LATE)
+
+
+async def test_without_a_budget_nothing_is_overtaken() -> None:
+    source = Flaky(LATE, good("second"))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(Again(source, Budget(0.0), after_s=0.001).search(QUERY), 0.05)
+    assert (source.asked, source.cancelled) == (1, 1)
