@@ -20,11 +20,20 @@ from adapters.keyword.embedded import KeywordPart
 from adapters.vector.embedded import VectorPart
 from orchestrator import settings as settings_
 from orchestrator.settings import Settings
+from tests.secrets import record_everything
 from tests.servers import start
 from tests.servers.start import NotHere
 
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 settings.load_profile("ours")
+
+record_everything()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks at all that was logged comes last."""
+    items.sort(key=lambda item: item.path.name == "test_logs.py")
+
 
 SCOPE = Scope()
 DIMENSION = 16

@@ -133,7 +133,7 @@ async def test_who_goes_away_takes_no_turn(in_the_same_moment: bool) -> None:
     await settle()
     if in_the_same_moment:  # the turn is given, and nobody has woken to take it
         stage.works["a0"].end.set()
-        while stage.admission.waiting == 2:
+        while stage.admission.waiting == 2:  # noqa: ASYNC110
             await asyncio.sleep(0)
     gone.cancel()
     stage.works["a0"].end.set()

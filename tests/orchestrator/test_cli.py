@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli import main
+from tests.orchestrator.served import serving
 
 LINES = (
     '{"id":"nolan","title":"Christopher Nolan","text":"A film director."}\n'
@@ -197,28 +195,6 @@ def test_doctor_asks_for_a_query_table_where_one_is_due(env: dict[str, str], mon
     assert "query table: none -> run `trivium tidy`" in out
     assert run("tidy")[0] == 0
     assert (Path(env["TRIVIUM_DATA_DIR"]) / "query-table.bin").exists()
-
-
-@contextmanager
-def serving(env: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    port = str(20_000 + os.getpid() % 20_000)
-    command = [sys.executable, "-m", "orchestrator", "serve", "--port", port, *arguments]
-    with subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as process:
-        address = f"http://127.0.0.1:{port}"
-        try:
-            deadline = time.monotonic() + 60
-            while True:
-                assert process.poll() is None
-                assert time.monotonic() < deadline, "not ready after a minute"
-                try:
-                    urllib.request.urlopen(f"{address}/readyz", timeout=5).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            yield process, address
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) in {0, -signal.SIGTERM}
 
 
 def ask(address: str, query: str) -> list[str]:

@@ -12,7 +12,7 @@ from orchestrator import keys
 from orchestrator.caller import Caller
 from orchestrator.keys import Identity, Keys, KeysError, KeyUnknown
 
-LINE = '{"name":"n","id":"%s","sha256":"%s","tenant":"t"}' % ("a" * 16, "b" * 64)
+LINE = f'{{"name":"n","id":"{"a" * 16}","sha256":"{"b" * 64}","tenant":"t"}}'
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def add(path: Path, name: str = "reader", admin: bool = False) -> str:
 def test_a_key_says_who_has_it_and_the_file_does_not_have_it(path: Path) -> None:
     key = add(path, admin=True)
     assert Keys(path).identify(f"Bearer {key}") == Identity("reader", Caller(Scope("acme", "live"), "sensitive"), True)
-    secret = key.rsplit("_", 1)[-1]
+    secret = key.split("_", 2)[2]
     assert secret not in path.read_text()
     assert len(secret) >= 43
     assert path.stat().st_mode & 0o077 == 0
@@ -43,7 +43,7 @@ def test_nothing_else_is_a_key(path: Path) -> None:
     key = add(path)
     other = add(path, "other")
     known = Keys(path)
-    swapped = key[: key.rindex("_")] + other[other.rindex("_") :]
+    swapped = key[:25] + other[25:]
     wrong = [
         None,
         "",

@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.settings import Settings, SettingsError, read
+from tests.secrets import keep_out
 
 README = Path(__file__).parents[2] / "README.md"
+
+
+keep_out("s3cr3t-w0rd")
 
 
 def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -28,10 +32,10 @@ def test_folders_are_absolute_and_of_the_user() -> None:
     [
         ("TRIVIUM_DEPTH", "3", "TRIVIUM_DEPTH is '3': input should be greater than or equal to 10"),
         ("TRIVIUM_VECTOR", "chroma://x", r"must be one of qdrant\+grpc://.*embedded://"),
-        ("TRIVIUM_VECTOR", "qdrant+grpc://u:s3cret@h", "give its key as TRIVIUM_QDRANT_API_KEY"),
-        ("TRIVIUM_GRAPH", "bolt://u:s3cret@h:x", "not an address: write scheme://host:port"),
+        ("TRIVIUM_VECTOR", "qdrant+grpc://u:s3cr3t-w0rd@h", "give its key as TRIVIUM_QDRANT_API_KEY"),
+        ("TRIVIUM_GRAPH", "bolt://u:s3cr3t-w0rd@h:x", "not an address: write scheme://host:port"),
         ("TRIVIUM_GRAPH", "bolt://u:s3cr/et@h:7687", "not an address"),
-        ("TRIVIUM_GRAPH", "u:s3cret@h:7687", "must be one of bolt://"),
+        ("TRIVIUM_GRAPH", "u:s3cr3t-w0rd@h:7687", "must be one of bolt://"),
         ("TRIVIUM_GRAPH", "bolt://u:s3cr#et@h:7687", "not an address"),
         ("TRIVIUM_KEYWORD", "opensearch+http://", "not an address"),
         ("TRIVIUM_KEYWORD", "opensearch+http://h/index", "not an address"),

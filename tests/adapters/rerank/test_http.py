@@ -12,12 +12,13 @@ import pytest
 
 from adapters import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
 from adapters.rerank import NONE, check, reranker
+from tests.secrets import keep_out
 from tests.servers.start import free_port
 from tests.servers.stub import Serve, http, stub
 
 pytestmark = pytest.mark.anyio
 TIMEOUT_S = 0.3
-SECRET = "a-key-that-nobody-may-see"  # noqa: S105
+SECRET = keep_out("a-key-that-nobody-may-see")
 
 
 class Listening:

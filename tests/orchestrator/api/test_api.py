@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from adapters import AdapterError, Unavailable
 from orchestrator.contract import SearchResponse
 from orchestrator.outcome import AllSourcesFailed, Failed
+from tests.secrets import keep_out
 
 pytestmark = pytest.mark.anyio
 
@@ -24,6 +25,10 @@ DOCUMENTS = [
     {"id": "note", "text": "remember the pasta", "collection": "memory"},
     {"id": "secret", "text": "Christopher Nolan's secret", "sensitivity": "restricted"},
 ]  # fmt: skip
+
+
+for _document in DOCUMENTS:
+    keep_out(_document["text"])
 
 
 def ndjson(*documents: object) -> bytes:

@@ -1,0 +1,142 @@
+"""The service as a process, spoken to over a socket: heads that are too much, an end under load."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.orchestrator.served import environment, serving
+
+
+@pytest.fixture
+def env(tmp_path: Path, model_dir: Path) -> dict[str, str]:
+    return environment(data_dir=tmp_path / "data", model_dir=model_dir, receive_timeout_ms=500)
+
+
+@pytest.fixture
+def port(env: dict[str, str]) -> Iterator[int]:
+    with serving(env) as (_, address):
+        yield urlsplit(address).port or 0
+
+
+def sent(port: int, *parts: bytes) -> bytes:
+    """What comes back until the other side hangs up."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        try:
+            for part in parts:
+                connection.sendall(part)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it has had enough, and may have said so
+        answer = b""
+        try:
+            while part := connection.recv(65_536):
+                answer += part
+        except ConnectionResetError:
+            pass
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("parts", "status"),
+    [
+        ((b"GET /livez HTTP/1.1\r\nhost: x\r\nx: " + b"a" * 40_000 + b"\r\n\r\n",), 431),
+        ((b"GET /livez HTTP/1.1\r\nhost: x\r\nx: ", *[b"a" * 8_000] * 8), 431),
+        ((b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",), 431),
+        ((b"GET /livez HTTP/1.1\r\nhost: x\r\n" + b"x: y\r\n" * 20_000 + b"\r\n",), 431),
+        ((b"nonsense\r\n\r\n",), 400),
+        ((b"GET /livez HTTP/1.1\r\nhost: x\r\n",), 408),
+        ((b"POST /v1/search HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{",), 408),
+    ],
+    ids=["one header", "a header without end", "path", "many headers", "not HTTP", "half a head", "half a body"],
+)
+def test_what_is_no_request_is_refused_as_a_problem(port: int, parts: tuple[bytes, ...], status: int) -> None:
+    answer = sent(port, *parts)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert b"application/problem+json" in head.lower()
+    assert json.loads(body)["status"] == status
+
+
+def test_a_connection_that_says_nothing_is_closed(port: int) -> None:
+    began = time.monotonic()
+    sent(port)
+    assert time.monotonic() - began < 5
+
+
+def test_many_requests_on_one_connection_count_each_for_itself(port: int) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        for _ in range(10):
+            connection.request("GET", "/livez", headers={"x": "a" * 20_000})
+            assert connection.getresponse().read() == b'{"live":true}'
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sigterm_under_load_loses_nothing_and_readiness_goes_first(env: dict[str, str], workers: int) -> None:
+    env |= {"TRIVIUM_DRAIN_MS": "1500", "TRIVIUM_GRACE_MS": "10000"}
+    outcomes: Counter[str] = Counter()
+    unready = threading.Event()
+    with serving(env, "--workers", str(workers)) as (process, address):
+        port = urlsplit(address).port or 0
+
+        def ask(number: int) -> None:
+            """One caller: asks until the service is gone, on one connection for as long as it may."""
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            body = json.dumps({"query": f"a question {number}", "timeout_ms": 5_000})
+            while True:
+                try:
+                    connection.connect()
+                except ConnectionRefusedError:
+                    outcomes["refused"] += 1
+                    return
+                keeps = True
+                while keeps:
+                    try:
+                        connection.request("POST", "/v1/search", body)
+                        answer = connection.getresponse()
+                        answer.read()
+                    except (OSError, http.client.HTTPException) as error:
+                        outcomes[f"lost: {error!r}"] += 1
+                        return
+                    outcomes[str(answer.status)] += 1
+                    keeps = answer.headers.get("connection") != "close"
+                    time.sleep(0.01)
+                connection.close()
+                if unready.is_set():
+                    return  # as a balancer does, which has been told
+
+        def watch() -> None:
+            while not unready.is_set():
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                connection.request("GET", "/readyz")
+                answer = connection.getresponse()
+                if json.loads(answer.read()).get("draining"):
+                    outcomes["not ready"] += answer.status == 503
+                    unready.set()
+                connection.close()
+
+        callers = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+        watcher = threading.Thread(target=watch)
+        for thread in (*callers, watcher):
+            thread.start()
+        time.sleep(1.0)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        for thread in (*callers, watcher):
+            thread.join(30)
+        process.wait(30)
+        assert time.monotonic() - began < 12
+    assert outcomes["not ready"] == 1
+    assert not [each for each in outcomes if each.startswith("lost")], outcomes
+    assert set(outcomes) <= {"200", "refused", "not ready"}, outcomes
+    assert outcomes["200"] > 50

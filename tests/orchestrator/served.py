@@ -1,0 +1,45 @@
+"""The service as a process of its own, as an operator starts it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.secrets import LOGGED
+from tests.servers.start import free_port
+
+
+@contextmanager
+def serving(env: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """``trivium serve``, ready: its process and its address. Ended with SIGTERM, if it has not ended by itself."""
+    port = str(free_port())
+    command = [sys.executable, "-m", "orchestrator", "serve", "--port", port, *arguments]
+    # Who draws a line under a test has nobody to wait for.
+    env = {"TRIVIUM_DRAIN_MS": "0", **env}
+    with LOGGED.open("ab") as log, subprocess.Popen(command, env=env, stderr=log) as process:
+        address = f"http://127.0.0.1:{port}"
+        try:
+            deadline = time.monotonic() + 60
+            while True:
+                assert process.poll() is None
+                assert time.monotonic() < deadline, "not ready after a minute"
+                try:
+                    urllib.request.urlopen(f"{address}/readyz", timeout=5).close()
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            yield process, address
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) in {0, -signal.SIGTERM}
+
+
+def environment(**settings: object) -> dict[str, str]:
+    """This process' environment, with settings."""
+    return {**os.environ, **{f"TRIVIUM_{name.upper()}": str(value) for name, value in settings.items()}}
