@@ -61,12 +61,16 @@ class Retriever(Protocol):
         ...
 
 
-class DocumentReader(Protocol):
-    """Whoever holds the documents themselves. Raises :class:`AdapterError` and nothing else."""
+class RecordReader(Protocol):
+    """Whoever can give a document by its id. Raises :class:`AdapterError` and nothing else."""
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """The records that exist, by id; the others are left out."""
         ...
+
+
+class DocumentReader(RecordReader, Protocol):
+    """Whoever holds the documents themselves, and can look among them."""
 
     async def find(self, wanted: Filter, limit: int) -> list[Record]:
         """At most ``limit`` documents that pass ``wanted`` (in normal form), in no order."""

@@ -89,11 +89,16 @@ async def call(server: str, seconds: float, ours: Callable[[Exception], AdapterE
         raise TimedOut(f"{server} did not answer within {seconds:g} s") from error
     except Exception as error:
         meant = ours(error)
-        if meant is None and isinstance(error, OSError):
+        if meant is None and (isinstance(error, OSError) or _hung_up(error)):
             meant = Unavailable(f"{server} cannot be reached: {short(error)}")
         if meant is None:
             raise
         raise meant from error
+
+
+def _hung_up(error: Exception) -> bool:
+    """Whether it is uvloop's word for a connection that was lost just before it was written to."""
+    return isinstance(error, RuntimeError) and str(error).endswith("the handler is closed")
 
 
 def ranking(

@@ -25,8 +25,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from benchmarks.claims import say
 from benchmarks.openloop import Result, offer
 from cache import Entry, Memory, redis
 from cache.generations import Generations
@@ -36,7 +35,6 @@ _ROUNDS, _REQUESTS = 60, 100
 _POLL_MS, _FOLLOW_MS, _L2_MS = 1_000, 100, 20
 _ASKED = {"query": "who directed the film", "mode": "hybrid", "limit": 10, "timeout_ms": 5_000}
 _TEXTS = ("A film about two magicians.", "The director of the film was born in London.", "A star near the sun.")
-out = Console()
 
 
 def main() -> None:
@@ -60,11 +58,6 @@ def main() -> None:
     raise SystemExit(0 if all(held) else 1)
 
 
-def _say(holds: bool, claim: str, measured: str) -> bool:
-    out.print(f"{'[green]held [/green]' if holds else '[red]broke[/red]'} {claim}: {measured}", soft_wrap=True)
-    return holds
-
-
 def _bounded(keys: int) -> bool:
     """Memory of this process while so many distinct answers go through a cache of 64 MiB."""
     memory = Memory(64 * 2**20)
@@ -74,7 +67,7 @@ def _bounded(keys: int) -> bool:
     grown = _resident() - before
     bounded = memory.bytes <= 64 * 2**20 and grown <= 1.25 * 64 * 2**20
     told = f"{memory.bytes / 2**20:.1f} MiB counted, {grown / 2**20:.1f} MiB more in the process, {len(memory)} kept"
-    return _say(bounded, f"64 MiB stay 64 MiB over {keys:,} distinct keys", told)
+    return say(bounded, f"64 MiB stay 64 MiB over {keys:,} distinct keys", told)
 
 
 def _resident() -> int:
@@ -91,7 +84,7 @@ def _flights(port: int) -> bool:
     after = _cache(port)
     searched = {name: after[name]["misses"] - before[name]["misses"] for name in ("vector", "graph", "keyword")}
     holds = answered == 1_000 and set(searched.values()) == {1}
-    return _say(holds, "1,000 equal requests at once, one search of each source", f"{answered} answered, {searched}")
+    return say(holds, "1,000 equal requests at once, one search of each source", f"{answered} answered, {searched}")
 
 
 async def _at_once(port: int, request: bytes, count: int) -> int:
@@ -131,7 +124,7 @@ def _told(url: str, writes: int) -> bool:
     middle, late, last = (lags[int(share * (len(lags) - 1))] for share in (0.5, 0.99, 1.0))
     bound = _POLL_MS + 1_000
     told = f"p50 {middle:.1f}, p99 {late:.1f}, most {last:.0f} ms"
-    return _say(last <= bound, f"{writes:,} writes, another machine knows of each within {bound} ms", told)
+    return say(last <= bound, f"{writes:,} writes, another machine knows of each within {bound} ms", told)
 
 
 def _cost(port: int) -> bool:
@@ -152,7 +145,7 @@ def _cost(port: int) -> bool:
                     times[each].append((time.perf_counter() - began) / _REQUESTS * 1e6)
     ours, theirs = (statistics.median(times[each]) for each in (port, other))
     told = f"{ours:.0f} µs against {theirs:.0f} µs, ratio {ours / theirs:.2f}, {len(answer)} bytes"
-    return _say(ours / theirs <= 1.5, "an L1 hit costs at most 1.5 times FastAPI's from memory", told)
+    return say(ours / theirs <= 1.5, "an L1 hit costs at most 1.5 times FastAPI's from memory", told)
 
 
 def _exchange(link: socket.socket, request: bytes) -> None:
@@ -185,7 +178,7 @@ def _stopped(port: int, process: subprocess.Popen[bytes]) -> bool:
     grown = stopped.percentile(0.95) - usual.percentile(0.95)
     told = f"p95 {usual.percentile(0.95):.1f} ms, then {stopped.percentile(0.95):.1f} ms; {stopped.failures} failures; "
     holds = grown < _L2_MS and not stopped.failures and back < 2
-    return _say(
+    return say(
         holds, "Redis stands still: p95 grows by less than its 20 ms, no failure", f"{told}back after {back:.2f} s"
     )
 
@@ -208,7 +201,7 @@ def _staleness(ports: list[int], writes: int) -> bool:
     lags.sort()
     middle, late, last = (lags[int(share * (len(lags) - 1))] for share in (0.5, 0.99, 1.0))
     told = f"{stale} stale where it was written; elsewhere p50 {middle:.0f}, p99 {late:.0f}, most {last:.0f} ms"
-    return _say(not stale and last <= bound, f"{writes:,} writes, none older than {bound} ms", told)
+    return say(not stale and last <= bound, f"{writes:,} writes, none older than {bound} ms", told)
 
 
 def _says(port: int, body: bytes) -> str:

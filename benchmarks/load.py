@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import subprocess
-import sys
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -28,16 +23,18 @@ from rich.table import Table
 from adapters.embed.fit import pseudo_queries
 from benchmarks.openloop import Result, offer
 from benchmarks.passages import passages
+from benchmarks.service import service
 from orchestrator.progress import bar, steps
 from orchestrator.settings import read
 from orchestrator.wiring import opened
 
-_ROOT = Path(__file__).parent / ".data"
-_PORT = 18_080
+ROOT = Path(__file__).parent / ".data"
+"""Of what benchmarks make and keep."""
 _console = Console()
 _P95_MS = 150.0
 _STEP = 1.2
-_DEGRADED = 0.01
+_DEGRADED = _FAILED = 0.01
+"""Of the answers, at most: a shared machine stands still now and then, and what would come too late is refused."""
 _TRIES = 2
 """A rate that is not held is tried once more: the machine is shared, and its neighbours come and go."""
 
@@ -50,14 +47,14 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=8.0, help="of each rate")
     arguments.add_argument("--rates", type=float, nargs="*", help="queries a second; by default rising to the limit")
     chosen = arguments.parse_args()
-    folder = _ROOT / f"load-{chosen.passages}"
-    queries = _build(folder, chosen.passages)
+    folder = ROOT / f"load-{chosen.passages}"
+    queries = build(folder, chosen.passages)
     for workers in chosen.workers:
         _measure(folder, queries, workers, chosen.rates, chosen.seconds)
 
 
-def _build(folder: Path, wanted: int) -> list[str]:
-    """The index and the queries, made once."""
+def build(folder: Path, wanted: int) -> list[str]:
+    """The index and the queries, made once: distinct queries of 2 to 12 words."""
     written = folder / "queries.json"
     if not written.exists():
         _console.print("reading the documentation of this machine …")
@@ -91,13 +88,13 @@ def _measure(folder: Path, queries: list[str], workers: int, rates: list[float] 
     for column in ("offered/s", "answered/s", "p50 ms", "p95 ms", "p99 ms", "failed", "degraded", "by model"):
         table.add_column(column, justify="right")
     best: Result | None = None
-    with _server(folder, workers):
-        offer(_PORT, "/v1/search", bodies[-2_000:], 100, 5, seed=0)
+    with service({"data_dir": folder}, folder / "serve.log", workers) as running:
+        offer(running.port, "/v1/search", bodies[-2_000:], 100, 5, seed=0)
         supply = cycle(bodies)
         for rate in rates or _rising(workers):
             for _ in range(_TRIES):
                 taken = list(islice(supply, int(rate * seconds * 1.5) + 10))
-                result = offer(_PORT, "/v1/search", taken, rate, seconds, seed=int(rate))
+                result = offer(running.port, "/v1/search", taken, rate, seconds, seed=int(rate))
                 table.add_row(*_row(result))
                 if held := _held(result):
                     best = result
@@ -117,7 +114,7 @@ def _held(result: Result) -> bool:
     """Whether the service kept up: nearly everything answered, in time, whole."""
     return (
         result.percentile(0.95) < _P95_MS
-        and not result.failures
+        and result.failures <= _FAILED * len(result.answers)
         and result.rate > 0.95 * result.offered
         and _share(result, lambda answer: bool(answer["degraded"])) < _DEGRADED
     )
@@ -155,32 +152,6 @@ def _stages(result: Result) -> str:
     for answer in answers:
         total.update(answer["timings_ms"] | {"took": answer["took_ms"]})
     return ", ".join(f"{stage} {spent / len(answers):.3f}" for stage, spent in sorted(total.items()))
-
-
-@contextmanager
-def _server(folder: Path, workers: int) -> Iterator[None]:
-    """The service in processes of its own, its log in a file beside the index."""
-    command = [sys.executable, "-m", "orchestrator", "serve", "--port", str(_PORT), "--workers", str(workers)]
-    with (folder / "serve.log").open("wb") as log:
-        process = subprocess.Popen(command, env=os.environ | {"TRIVIUM_DATA_DIR": str(folder)}, stderr=log)
-        try:
-            _wait(process)
-            yield
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
-        if process.poll() is not None:
-            raise SystemExit(f"the service ended with {process.returncode}: see serve.log")
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{_PORT}/readyz", timeout=1):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise SystemExit("the service did not become ready in 60 s")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,9 @@ class Flights(Generic[T]):
     def __len__(self) -> int:
         return len(self._flights)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._flights
+
     async def load(self, key: Hashable, load: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What ``load`` returns, called once for all who ask while it runs.
 

@@ -65,7 +65,8 @@ class Guarded:
             async with asyncio.timeout(self._deadline_s), self._turns:
                 turn_came = perf_counter()
                 yield self.client
-        except (RedisError, OSError, TimeoutError, ValueError) as error:
+        except (RedisError, OSError, TimeoutError, ValueError, RuntimeError) as error:
+            # RuntimeError is uvloop's word for a connection that was lost just before it was written to.
             own_s = perf_counter() - turn_came if turn_came else 0.0
             if isinstance(error, TimeoutError) and own_s < self._deadline_s / 2:
                 self.breaker.abandoned()  # it waited for its turn most of the time: that is our own doing

@@ -60,7 +60,13 @@ class Tiered:
         self._draw = draw
 
     async def get(
-        self, key: bytes, load: Load, use: Use = "use", flight: bytes = b"", shared: bool = True
+        self,
+        key: bytes,
+        load: Load,
+        use: Use = "use",
+        flight: bytes = b"",
+        shared: bool = True,
+        consider: Callable[[], None] = lambda: None,
     ) -> tuple[bytes, Level]:
         """The bytes of ``key`` and where they came from.
 
@@ -68,15 +74,19 @@ class Tiered:
 
         :param shared: whether the key means the same to others, so that the second level may be asked.
         :param flight: what a load hangs on beside the key: who gives the same shares it, and what is made for a moment.
-        :raises Exception: what ``load`` raises.
+        :param consider: raises what is to be raised instead of beginning anything: asked before anybody waits, where
+            the first level does not have it and nobody is at it.
+        :raises Exception: what ``load`` or ``consider`` raises.
         """
-        if use == "bypass":
-            return (await load(True)).content, "miss"
         if use == "use" and (entry := self._nearest(key, flight, now := self._clock())) is not None:
             if entry.freshness(now) == "fresh":
                 return entry.content, "l1"
             self._renew(key, load, shared)
             return entry.content, "stale"
+        if use != "use" or (key, flight) not in self.flights:
+            consider()
+        if use == "bypass":
+            return (await load(True)).content, "miss"
         if use == "refresh":
             return await self._make(key, load, flight, shared, anew=True)
         return await self.flights.load((key, flight), lambda: self._fetch(key, load, flight, shared))

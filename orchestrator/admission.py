@@ -2,7 +2,7 @@
 
 A request waits in the queue of its tenant, and the queues are served in turn, so that one tenant's flood is that
 tenant's alone (fair queueing, dropping from the longest queue: McKenney, "Stochastic Fairness Queueing", 1990). Who
-would wait for too long by the pace of the last requests (Little, 1961) is refused at once: it can go elsewhere.
+would wait for too long, by how long the last ones took (Little, 1961), is refused at once: it can go elsewhere.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ T = TypeVar("T")
 
 _Turn: TypeAlias = "asyncio.Future[None]"
 
-_SHARE = 0.5
-"""Of the time that a request has, what it may spend on waiting for its turn: the rest is for its work."""
+_EXPECTED, _MOST = 0.6, 0.75
+"""Of the time that a request has, what it may expect to wait for its turn, and what it waits at most: the rest is for
+its work. They are apart, so that few wait in vain."""
 _WEIGHT = 0.1
-"""Of the newest pace in the mean of paces."""
+"""Of the newest request in the mean of how long they take."""
 
 
 class Overloaded(Exception):
@@ -59,10 +60,8 @@ class Admission:
         self._clock = clock
         self._queues: OrderedDict[str, deque[_Turn]] = OrderedDict()
         """Of tenants that wait; the first is served next."""
-        self._pace_s = 0.0
-        """Between two requests that end, while others wait."""
-        self._left_at: float | None = None
-        """When the last one ended, if somebody waited then."""
+        self._took_s = 0.0
+        """How long a request is worked on, in the mean."""
 
     async def run(self, tenant: str, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What ``work`` returns, once it is its turn.
@@ -70,22 +69,37 @@ class Admission:
         :param seconds: that the request has, waiting included.
         :raises Overloaded: if it would wait for too long, or has.
         """
-        await self._enter(tenant, seconds * _SHARE)
+        await self._enter(tenant, seconds)
+        began = self._clock()
         try:
             return await work()
         finally:
+            self._took_s += _WEIGHT * (self._clock() - began - self._took_s)
             self._leave()
 
-    async def _enter(self, tenant: str, patience_s: float) -> None:
+    def consider(self, tenant: str, seconds: float) -> None:
+        """Nothing, unless :meth:`run` would refuse now: so that it is told before anything is begun.
+
+        :raises Overloaded: then.
+        """
+        if self.working < self._at_once:
+            return
+        expected_s = (self._ahead(tenant) + 1) * self._took_s / self._at_once
+        if expected_s > seconds * _EXPECTED or self._full_for(tenant):
+            raise self._refusal(tenant)
+
+    async def _enter(self, tenant: str, seconds: float) -> None:
         if self.working < self._at_once:
             self.working += 1
             return
-        self._make_room(tenant, patience_s)
+        self.consider(tenant, seconds)
+        if self.waiting >= self._most:
+            self._drop_longest()
         turn: _Turn = asyncio.get_running_loop().create_future()
         self._queues.setdefault(tenant, deque()).append(turn)
         self.waiting += 1
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(seconds * _MOST):
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
@@ -97,10 +111,6 @@ class Admission:
             raise
 
     def _leave(self) -> None:
-        now = self._clock()
-        if self._left_at is not None:
-            self._pace_s += _WEIGHT * (now - self._left_at - self._pace_s)
-        self._left_at = now if self.waiting else None
         while self._queues:
             tenant, queue = next(iter(self._queues.items()))
             turn = queue.popleft()
@@ -114,25 +124,24 @@ class Admission:
                 return
         self.working -= 1
 
-    def _make_room(self, tenant: str, patience_s: float) -> None:
-        """A place in the queue, if waiting in it is not in vain.
-
-        :raises Overloaded: else.
-        """
+    def _ahead(self, tenant: str) -> int:
+        """How many are served before the next of this tenant, as the tenants take turns."""
         own = len(self._queues.get(tenant, ()))
-        ahead = sum(min(len(queue), own + 1) for queue in self._queues.values())
-        if (ahead + 1) * self._pace_s > patience_s:
-            raise self._refusal(tenant)
-        if self.waiting < self._most:
-            return
-        longest = max(self._queues, key=lambda each: len(self._queues[each]))
-        if len(self._queues[longest]) <= own + 1:
-            raise self._refusal(tenant)
-        refused = self._queues[longest][-1]
-        self._forget(longest, refused)
-        if not refused.done():
+        return sum(min(len(queue), own + 1) for queue in self._queues.values())
+
+    def _full_for(self, tenant: str) -> bool:
+        """Whether there is no place, and nobody who has more than this tenant would have with it."""
+        own = len(self._queues.get(tenant, ()))
+        return self.waiting >= self._most and max(map(len, self._queues.values()), default=0) <= own + 1
+
+    def _drop_longest(self) -> None:
+        """Refuse the last of whoever has most waiting."""
+        longest = max(self._queues, key=lambda tenant: len(self._queues[tenant]))
+        dropped = self._queues[longest][-1]
+        self._forget(longest, dropped)
+        if not dropped.done():
             self.refused += 1
-            refused.set_exception(Overloaded(theirs=True))
+            dropped.set_exception(Overloaded(theirs=True))
 
     def _forget(self, tenant: str, turn: _Turn) -> None:
         queue = self._queues.get(tenant)

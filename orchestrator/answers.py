@@ -106,7 +106,14 @@ class Answers:
 
         shared = await self._versions.learn(caller.scope)
         known = self.key(asked, caller)
-        content, level = await self.kept.get(known, compute, asked.cache, b"%d" % asked.timeout_ms, shared)
+        content, level = await self.kept.get(
+            known,
+            compute,
+            asked.cache,
+            b"%d" % asked.timeout_ms,
+            shared,
+            lambda: self._admission.consider(caller.scope.tenant, asked.timeout_ms / 1_000),
+        )
         delivery = Delivery(
             cache=level,
             took_ms=(perf_counter() - began) * 1_000,

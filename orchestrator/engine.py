@@ -54,6 +54,7 @@ class Engine:
 
     :param guard: in [0, 1], how far the graph of a scope can be trusted.
     :param mismatches: by source or store, how it was built, where that is not what the settings say.
+    :param waiting: how many requests wait to be asked here.
     :param now: seconds since the epoch.
     """
 
@@ -65,6 +66,7 @@ class Engine:
     reranking: Reranking
     guard: Callable[[Scope], float] = lambda _: 1.0
     mismatches: Callable[[], Mapping[str, str]] = dict
+    waiting: Callable[[], int] = lambda: 0
     now: Callable[[], float] = time
     in_flight: int = field(default=0, init=False)
 
@@ -89,7 +91,7 @@ class Engine:
         with watch.stage("plan"):
             dimension = self.roads.encoding.dimension
             decided = plan(asked, caller, self.settings, dimension, self.now(), self.guard(caller.scope))
-            request = Request(decided, asked.timeout_ms / 1_000, self.in_flight, watch)
+            request = Request(decided, asked.timeout_ms / 1_000, self.in_flight + self.waiting(), watch)
             generation = self.index.generation()
             first = _start(request, generation)
             for store, reason in self.mismatches().items():

@@ -29,8 +29,10 @@ def configure(level: str) -> None:
     """Send everything from ``level`` on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter())
-    for chatty in ("opensearch", "httpx", "httpcore", "neo4j"):  # a line for every request to a server, bodies and all
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Of every request to a server they write a line, bodies and all; of every one that fails a trace, and our own line
+    # says what became of it.
+    for chatty in ("opensearch", "httpx", "httpcore", "neo4j"):
+        logging.getLogger(chatty).setLevel(logging.CRITICAL)
     # Nothing of ours prints thread, process, task or caller, and finding them out is half of what a line costs.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # as the documentation of logging has it, under "Optimization"

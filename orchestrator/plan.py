@@ -93,7 +93,7 @@ def plan(
     if weightless := [source for source in routed if not weights[source]]:
         reason += f"; {' and '.join(weightless)} would weigh nothing"
     try:
-        strategy, rounds = _strategy(request.fusion or settings.fusion)
+        strategy, rounds = _strategy(settings.fusion if request.fusion is None else request.fusion)
     except ValueError as error:
         raise BadRequest(f"fusion: {error}") from error
     switched: dict[Boost, bool] = dict.fromkeys(settings.boosts, True) | request.boosts

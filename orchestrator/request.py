@@ -22,7 +22,8 @@ _log = logging.getLogger(__name__)
 class Request:
     """What the stages of one request share.
 
-    ``in_flight``: requests under way when it came, itself included: what came later is no reason to serve it worse.
+    ``in_flight``: requests under way or waiting when it came, itself included: what came later is no reason to serve it
+    worse.
     """
 
     plan: Plan

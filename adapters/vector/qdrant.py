@@ -5,7 +5,7 @@ Fusion is ours: Qdrant's counts ranks from 0, hides each leg's own score, and fu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
 import anyio.to_thread
@@ -16,13 +16,13 @@ from qdrant_client import models as qdrant
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from adapters.document import facts, fields
+from adapters.document import Record, Scope, facts, fields
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
 from adapters.fingerprint import fingerprint, generation_name
 from adapters.labels import compile_filter, labels
 from adapters.port import Entry, Key, Query
 from adapters.server import VECTOR, Address, Limits, call, chunks, of_status, ranking, short
-from fusion import Ranking
+from fusion import DocId, Ranking
 
 _AT_ONCE = 256
 _EF = 128
@@ -97,6 +97,20 @@ class QdrantVector:
             return ranking("vector", ((score, str(payload["id"]), payload.get("facts")) for score, payload in held))
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"qdrant answered a search with {short(error)}") from error
+
+    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
+        """See :class:`adapters.port.RecordReader`."""
+        found: dict[DocId, Record] = {}
+        for batch in chunks(ids, _AT_ONCE):
+            names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
+            async with _call(self._limits.write_s):  # who waits for it has a limit of its own
+                points = await self._client.retrieve(self._name, names, with_payload=["record"], with_vectors=False)
+            try:
+                records = [msgspec.json.decode((point.payload or {})["record"], type=Record) for point in points]
+            except (KeyError, TypeError, msgspec.DecodeError) as error:
+                raise BadResponse(f"qdrant answered for a document with {short(error)}") from error
+            found |= {record.document.id: record for record in records}
+        return found
 
     async def built(self) -> bool:
         """See :class:`adapters.port.Store`."""
@@ -187,6 +201,8 @@ def _points(entries: Sequence[Entry]) -> list[qdrant.PointStruct]:
                 "scope": fingerprint(entry.record.tenant, entry.record.environment),
                 "labels": labels(fields(entry.record)),
                 "facts": msgspec.to_builtins(facts(entry.record.document)),
+                # As text: nobody filters by what is in it, and Qdrant keeps what it cannot take apart as it is.
+                "record": msgspec.json.encode(entry.record).decode(),
             },
         )
         for entry in entries

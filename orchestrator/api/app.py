@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from fastapi import FastAPI
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -70,7 +71,7 @@ def create(settings: Settings | None = None) -> FastAPI:
         app.router.routes.append(Route(_starlette(path), serve, methods=[each.method for each in operations]))
         app.direct |= {(each.method, path): serve for each in operations if each.method == "POST"}
     app.state.draining, app.state.settings = False, chosen
-    app.openapi = lambda: openapi.document(app.title, app.version)  # type: ignore[method-assign]
+    app.openapi = lambda: openapi.document(app.title, app.version, app.state.service.model.dimension)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_route)
     return app
 
@@ -125,5 +126,20 @@ async def _no_route(request: Request, error: Any) -> Response:
     return response
 
 
+class _Id(Convertor[str]):
+    """Any text: an id may hold slashes, and line ends, too."""
+
+    regex = r"(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _Id())
+
+
 def _starlette(path: str) -> str:
-    return path.replace("{id}", "{id:path}")
+    return path.replace("{id}", "{id:id}")

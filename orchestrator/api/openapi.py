@@ -7,17 +7,22 @@ from typing import Any
 import msgspec
 
 from orchestrator import contract
+from orchestrator.api.constraints import stricter
 from orchestrator.api.problems import STATUSES
 from orchestrator.api.routes import JSON, NDJSON, OPERATIONS, Operation
 
 _REF = "#/components/schemas/{name}"
 
 
-def document(title: str, version: str) -> dict[str, Any]:
-    """OpenAPI 3.1."""
+def document(title: str, version: str, dimension: int) -> dict[str, Any]:
+    """OpenAPI 3.1.
+
+    :param dimension: how long the vectors are.
+    """
     types = {kind for operation in OPERATIONS for kind in (operation.takes, operation.gives) if kind}
     ordered = sorted(types | {contract.Problem}, key=lambda kind: kind.__name__)
     schemas, components = msgspec.json.schema_components(ordered, ref_template=_REF)
+    components = stricter(components, dimension)
     schema_of = dict(zip(ordered, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:

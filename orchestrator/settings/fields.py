@@ -174,7 +174,7 @@ class Settings(BaseSettings):
         None,
         ge=1,
         le=100_000,
-        description="searches that each process works on at once, what the cache answers not counted; by default 4 "
+        description="searches that each process works on at once, what the cache answers not counted; by default 2 "
         "where nothing is asked over a network (they take turns on one processor anyway), else 64",
     )
     max_waiting: int = Field(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import anyio.to_thread
 
-from adapters import AdapterError, DocumentReader, Priors, Retriever, Unavailable, VersionMismatch, Writer
+from adapters import AdapterError, DocumentReader, Priors, RecordReader, Retriever, Unavailable, VersionMismatch, Writer
 from adapters.embed.minilm import MiniLM
 from adapters.embed.table_file import TableFile
 from adapters.embedded import Library
@@ -26,7 +26,7 @@ from adapters.rerank import NONE, reranker
 from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
 from adapters.vector.embedded import EmbeddedVector, VectorPart
 from orchestrator.admission import Admission
-from orchestrator.again import Again, Budget
+from orchestrator.again import Again, Budget, Spared
 from orchestrator.answers import Answers
 from orchestrator.breakers import Breakers
 from orchestrator.encode import Encoding
@@ -47,11 +47,11 @@ from orchestrator.wiring.verified import Verified
 
 _log = logging.getLogger(__name__)
 
-_COMPUTING_AT_ONCE, _WAITING_AT_ONCE = 4, 64
+_COMPUTING_AT_ONCE, _WAITING_AT_ONCE = 2, 64
 """Searches in one process where they only compute, one step of one of them at a time; where they wait for others."""
 _WRITES_AT_ONCE, _WRITES_WAITING = 2, 16
 """Bodies of writes in memory, and who waits to send one: one is written while the next is read."""
-_SERVER_RECIPE = 3
+_SERVER_RECIPE = 4
 """Changes whenever the adapters of servers would write something else for the same document."""
 
 
@@ -68,6 +68,8 @@ class _Backends:
     """The library, if there is one: it is nearest. Else the keyword source, which keeps them too."""
     reader: str = ""
     """The store that documents are read from."""
+    spare: tuple[RecordReader, str] | None = None
+    """Who could give them instead, and the store that it reads from."""
     centrality: CentralityJob | None = None
     local: Local | None = None
     verified: dict[str, Verified] = field(default_factory=dict)
@@ -160,12 +162,13 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
     engine = Engine(
         settings=settings,
         roads=Roads(caching.remembered(backends.sources), priors, encoding, expander(settings.expander), breakers),
-        documents=backends.documents,
+        documents=_readers(backends, replicator),
         priors=priors,
         index=index,
         reranking=_reranking(settings, stack),
         mismatches=backends.mismatched,
         guard=guard.value,
+        waiting=lambda: searches.waiting,
     )
     return Service(
         settings=settings,
@@ -190,6 +193,14 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         centrality=backends.centrality,
         replicator=replicator,
     )
+
+
+def _readers(backends: _Backends, replicator: Replicator | None) -> DocumentReader:
+    """Who gives the documents of an answer: not the store that writes ask, which must know the last one of each."""
+    if backends.local or not backends.spare or not replicator:
+        return backends.documents
+    spare, store = backends.spare
+    return Spared(backends.documents, spare, lambda: not replicator.behind(store))
 
 
 def _at_once(settings: Settings, backends: _Backends) -> int:
@@ -222,6 +233,7 @@ def _servers(settings: Settings, dimension: int, identity: str) -> _Backends:
         key = settings.qdrant_api_key.get_secret_value() or None
         vector = qdrant.QdrantVector(qdrant.connect(at, key, limits), name, dimension, identity, limits)
         made.sources["vector"] = made.servers["vector"] = made.stores[f"vector {at} {built}"] = vector
+        made.spare = vector, f"vector {at} {built}"
     if settings.keyword != EMBEDDED:
         with _extra("opensearch"):
             from adapters.keyword import opensearch  # noqa: PLC0415
