@@ -6,8 +6,11 @@ DATA ?= ../shared/data/musique_train100
 # Judged data sets, for the benchmark of quality.
 SETS ?= $(wildcard ../shared/data/*)
 
+# Of a soak.
+SECONDS ?= 3600
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-crash bench-cache clean
+.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,7 +37,7 @@ lint: setup  ## Style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-load bench-overhead bench-parity bench-crash bench-cache  ## Every benchmark
+bench: bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache  ## Every benchmark
 
 bench-quality: setup  ## What hybrid search is worth on judged data sets, against every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -50,6 +53,18 @@ bench-parity: setup  ## The same documents and queries in embedded and in server
 
 bench-cache: setup  ## What the cache promises: staleness, flights, a stopped Redis, the cost of a hit, its bound
 	$(BIN)/python -m benchmarks.cache
+
+bench-faults: setup  ## Each backend killed, hung, slow, resetting …, alone and in pairs, under constant load
+	$(BIN)/python -m benchmarks.faults
+
+bench-overload: setup  ## Twice of what a worker can do, for a minute: what is admitted, refused, kept, and after
+	$(BIN)/python -m benchmarks.overload
+
+bench-hostile: setup  ## Schemathesis over our OpenAPI document, then 100,000 hostile requests
+	$(BIN)/python -m benchmarks.hostile
+
+soak: setup  ## Steady load for SECONDS (an hour): memory and file descriptors must stay flat
+	$(BIN)/python -m benchmarks.soak --seconds $(SECONDS)
 
 bench-crash: setup  ## kill -9 the service and its stores at 30 random moments of a bulk write: what was lost
 	$(BIN)/python -m benchmarks.crash

@@ -11,11 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -25,8 +22,8 @@ from benchmarks.claims import out, say
 from benchmarks.openloop import percentile
 from benchmarks.service import Running, service
 from orchestrator.api.problems import STATUSES
+from tests.orchestrator.api.conform import conforms
 
-_HERE = Path(__file__).parent
 _CONNECTIONS = 8
 _GROWN = 1.05
 _INJECTED = "forged-by-a-request"
@@ -87,24 +84,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = {"data_dir": f"{folder}/data", "query_memo": 100, "ranking_memo": 100, "cache_bytes": 262_144}
         with service(settings, Path(folder, "serve.log")) as running:
-            held = [conforms(running.port, chosen.examples, chosen.seed), _fuzzed(running, chosen.bodies, chosen.seed)]
+            held = [_conforms(running.port, chosen.examples, chosen.seed), _fuzzed(running, chosen.bodies, chosen.seed)]
     raise SystemExit(0 if all(held) else 1)
 
 
-def conforms(port: int, examples: int, seed: int = 0) -> bool:
-    """Whether schemathesis finds nothing, with every check on; its report is printed."""
-    command = [
-        *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(_HERE / "schemathesis.toml")),
-        *("run", f"http://127.0.0.1:{port}/openapi.json", "--max-examples", str(examples), "--seed", str(seed)),
-        "--continue-on-failure",
-    ]
-    env = os.environ | {"SCHEMATHESIS_HOOKS": "benchmarks.schema_hooks", "PYTHONPATH": str(_HERE.parent)}
-    with tempfile.TemporaryDirectory() as elsewhere:  # it leaves a folder where it is run
-        done = subprocess.run(command, env=env, cwd=elsewhere, capture_output=True, text=True, check=False)
-    cases = re.search(r"(\d+) generated", done.stdout)
-    if done.returncode:
-        out.print(done.stdout[-6_000:], markup=False, highlight=False)
-    return say(done.returncode == 0, "schemathesis finds nothing", f"{cases[1] if cases else 'no'} cases")
+def _conforms(port: int, examples: int, seed: int) -> bool:
+    """Whether schemathesis finds nothing; its report is printed if it does."""
+    cases, found = conforms(port, examples, seed)
+    if found:
+        out.print(found, markup=False, highlight=False)
+    return say(not found, "schemathesis finds nothing, with every check on", f"{cases:,} cases")
 
 
 def _fuzzed(running: Running, count: int, seed: int) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 
@@ -138,6 +139,18 @@ async def test_the_reader_finds_documents_by_a_filter(stand: Stand) -> None:
     assert {record.document.id for record in await stand.reader.find(of_p, 10)} == {"a", "b"}
     assert len(await stand.reader.find(of_p, 1)) == 1
     assert await stand.reader.find(query(wanted=Eq("parent_id", "nobody")).filter, 10) == []
+
+
+async def test_who_can_give_documents_gives_them_as_they_were_written_and_of_their_scope_alone(stand: Stand) -> None:
+    source = stand.source
+    if not hasattr(source, "fetch"):  # this store keeps none
+        return
+    first, second = star("a", tags=("x",), metadata={"n": [1, None, "é"]}), star("b", parent_id="a", chunk_index=2)
+    await stand.write([first, second, replace(first, record=msgspec.structs.replace(first.record, tenant="other"))])
+    assert await source.fetch(SCOPE, ["a", "b", "nobody"]) == {"a": first.record, "b": second.record}
+    assert await source.fetch(Scope("third"), ["a"]) == {}
+    await stand.write([], [(SCOPE.tenant, SCOPE.environment, "a")])
+    assert await source.fetch(SCOPE, ["a", "b"]) == {"b": second.record}
 
 
 async def test_a_filter_holds_inside_the_search_and_not_after_it(stand: Stand) -> None:

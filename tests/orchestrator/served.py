@@ -16,8 +16,13 @@ from tests.servers.start import free_port
 
 
 @contextmanager
-def serving(env: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """``trivium serve``, ready: its process and its address. Ended with SIGTERM, if it has not ended by itself."""
+def serving(
+    env: dict[str, str], *arguments: str, until: str = "/readyz"
+) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """``trivium serve``: its process and its address. Ended with SIGTERM, if it has not ended by itself.
+
+    :param until: the path that answers well when it is ready.
+    """
     port = str(free_port())
     command = [sys.executable, "-m", "orchestrator", "serve", "--port", port, *arguments]
     # Who draws a line under a test has nobody to wait for.
@@ -30,7 +35,7 @@ def serving(env: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.P
                 assert process.poll() is None
                 assert time.monotonic() < deadline, "not ready after a minute"
                 try:
-                    urllib.request.urlopen(f"{address}/readyz", timeout=5).close()
+                    urllib.request.urlopen(address + until, timeout=5).close()
                     break
                 except OSError:
                     time.sleep(0.05)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from adapters import AdapterError, BadResponse, Query, Rejected, TimedOut, Unavailable
+from adapters import AdapterError, BadResponse, Query, Record, Rejected, Scope, TimedOut, Unavailable
 from adapters.filter import And
 from fusion import Ranking
-from orchestrator.again import Again, Budget
-from tests.conftest import SCOPE
+from orchestrator.again import Again, Budget, Spared
+from tests.conftest import SCOPE, entry
 
 pytestmark = pytest.mark.anyio
 
@@ -103,3 +103,42 @@ async def test_without_a_budget_nothing_is_overtaken() -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(Again(source, Budget(0.0), after_s=0.001).search(QUERY), 0.05)
     assert (source.asked, source.cancelled) == (1, 1)
+
+
+class Store:
+    """A store of documents: it gives them, fails, or never answers."""
+
+    def __init__(self, text: str | None, error: Exception | None = None) -> None:
+        self._text, self._error = text, error
+        self.asked = 0
+
+    async def fetch(self, scope: Scope, ids: Sequence[str]) -> dict[str, Record]:
+        self.asked += 1
+        if self._error:
+            raise self._error
+        if self._text is None:
+            await asyncio.Event().wait()
+        return {id_: entry(id_, str(self._text)).record for id_ in ids}
+
+
+@pytest.mark.parametrize("first", [Store("first"), Store(None, Unavailable("gone")), Store(None)])
+async def test_documents_come_from_the_spare_store_where_the_first_cannot_give_them(first: Store) -> None:
+    spare = Store("spare")
+    found = await Spared(first, spare, lambda: True).fetch(SCOPE, ["a"])  # type: ignore[arg-type]
+    well = first._text == "first"
+    assert found["a"].document.text == ("first" if well else "spare")
+    assert spare.asked == (not well)
+
+
+async def test_a_spare_store_that_lacks_writes_is_not_asked() -> None:
+    """What it holds may have become a secret since."""
+    spare = Store("spare")
+    with pytest.raises(Unavailable, match="gone"):
+        await Spared(Store(None, Unavailable("gone")), spare, lambda: False).fetch(SCOPE, ["a"])  # type: ignore[arg-type]
+    assert spare.asked == 0
+
+
+async def test_with_neither_store_it_is_the_first_that_is_told_of() -> None:
+    stores = Store(None, Unavailable("first is gone")), Store(None, Unavailable("spare is gone"))
+    with pytest.raises(Unavailable, match="first is gone"):
+        await Spared(*stores, lambda: True).fetch(SCOPE, ["a"])  # type: ignore[arg-type]

@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.orchestrator.api.conform import conforms
 from tests.orchestrator.served import environment, serving
 
 
@@ -79,6 +81,34 @@ def test_many_requests_on_one_connection_count_each_for_itself(port: int) -> Non
         for _ in range(10):
             connection.request("GET", "/livez", headers={"x": "a" * 20_000})
             assert connection.getresponse().read() == b'{"live":true}'
+
+
+def test_nothing_that_schemathesis_makes_up_is_answered_otherwise_than_documented(env: dict[str, str]) -> None:
+    """A taste of ``make bench-hostile``."""
+    with serving(env | {"TRIVIUM_RECEIVE_TIMEOUT_MS": "30000"}) as (_, address):
+        cases, found = conforms(urlsplit(address).port or 0, examples=15)
+    assert not found, found
+    assert cases > 500
+
+
+def test_with_every_source_down_it_lives_is_not_ready_and_names_each(env: dict[str, str]) -> None:
+    nowhere = {"VECTOR": "qdrant+http", "KEYWORD": "opensearch+http", "GRAPH": "bolt"}
+    env |= {f"TRIVIUM_{name}": f"{scheme}://127.0.0.1:1" for name, scheme in nowhere.items()}
+    with serving(env, until="/livez") as (_, address):
+
+        def ask(method: str, path: str, body: str | None = None) -> tuple[int, str | None, dict[str, Any]]:
+            with closing(http.client.HTTPConnection("127.0.0.1", urlsplit(address).port, timeout=20)) as connection:
+                connection.request(method, path, body)
+                answer = connection.getresponse()
+                return answer.status, answer.headers["retry-after"], json.loads(answer.read())
+
+        for mode in ("auto", "hybrid"):
+            status, retry, told = ask("POST", "/v1/search", json.dumps({"query": "alpha", "mode": mode}))
+            assert (status, retry, told["title"]) == (503, "1", "service unavailable")
+            assert sorted(each.partition(":")[0] for each in told["errors"]) == ["graph", "keyword", "vector"]
+        status, _, ready = ask("GET", "/readyz")
+        assert (status, ready["ready"], sorted(ready["sources"])) == (503, False, ["graph", "keyword", "vector"])
+        assert ask("GET", "/livez") == (200, None, {"live": True})
 
 
 @pytest.mark.parametrize("workers", [1, 2])
