@@ -145,7 +145,7 @@ async def test_who_can_give_documents_gives_them_as_they_were_written_and_of_the
     source = stand.source
     if not hasattr(source, "fetch"):  # this store keeps none
         return
-    first, second = star("a", tags=("x",), metadata={"n": [1, None, "é"]}), star("b", parent_id="a", chunk_index=2)
+    first, second = star("a", tags=("x",), metadata={"n": [1, "é"], "m": None}), star("b", parent_id="a", chunk_index=2)
     await stand.write([first, second, replace(first, record=msgspec.structs.replace(first.record, tenant="other"))])
     assert await source.fetch(SCOPE, ["a", "b", "nobody"]) == {"a": first.record, "b": second.record}
     assert await source.fetch(Scope("third"), ["a"]) == {}
