@@ -77,7 +77,7 @@ _VALUES = (
 def main() -> None:
     """Both, one after the other."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--examples", type=int, default=1_600, help="of each operation, at most, of each kind")
+    arguments.add_argument("--examples", type=int, default=2_700, help="of each operation, at most, of each kind")
     arguments.add_argument("--bodies", type=int, default=100_000)
     arguments.add_argument("--seed", type=int, default=0)
     chosen = arguments.parse_args()

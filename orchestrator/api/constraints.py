@@ -14,6 +14,11 @@ from orchestrator.contract import SOURCES, Boost
 _FILTER = {"$ref": "#/components/schemas/Filter"}
 _KINDS = frozenset(kind.__name__ for kind in get_args(Filter))
 _FIELD = {"pattern": rf"^({'|'.join(FIELDS)}|metadata\.[\s\S]{{1,256}})$"}
+_WALK = "((base|slope)=([1-9]?[0-9]|100)|seeds=([1-9][0-9]{0,2}|1000))"
+_FUSION = (
+    rf"^({'|'.join(STRATEGIES)})(\(\))?$"
+    rf"|^rrf\(k=([1-9][0-9]{{0,3}}|10000)\)$|^joint_walk\({_WALK}(, ?{_WALK}){{0,2}}\)$"
+)
 _NUMBER = {"anyOf": [{"type": "number"}, {"type": "null"}]}
 _DATE = {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number"}, {"type": "null"}]}
 _BOUNDS = ("gt", "gte", "lt", "lte")
@@ -28,7 +33,7 @@ def stricter(components: Mapping[str, Any], dimension: int) -> dict[str, Any]:
         "SearchRequest": {
             "query": {"pattern": r"\S"},
             "vector": {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}},
-            "fusion": {"pattern": rf"^\s*({'|'.join(STRATEGIES)})\s*(\(\s*\))?\s*$|^rrf\(|^joint_walk\("},
+            "fusion": {"pattern": _FUSION},
             "weights": {"propertyNames": {"enum": list(SOURCES)}},
             "boosts": {"propertyNames": {"enum": list(get_args(Boost))}},
         },
