@@ -15,13 +15,16 @@ from time import perf_counter
 from typing import TypeAlias
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from orchestrator.api.authorize import NOBODY, Need, allow, identify
 from orchestrator.api.problems import HttpError, problem
 from orchestrator.keys import Identity
 from orchestrator.wiring import Service
+
+TASK, GONE = "trivium.task", "trivium.gone"
+"""Of the state in a request's ASGI scope: the task that ends with the connection; whether it did."""
 
 access_log = logging.getLogger("trivium.access")
 
@@ -37,6 +40,10 @@ class Context:
     service: Service
     identity: Identity = NOBODY
     notes: dict[str, object] = field(default_factory=dict)
+
+    def end_with_connection(self) -> None:
+        """From here on, whoever hangs up cancels this: nobody is left to read what would come of it."""
+        self.request.scope.setdefault("state", {})[TASK] = asyncio.current_task()
 
     async def body(self, limit: int) -> bytes:
         """The whole body.
@@ -80,6 +87,10 @@ def endpoint(path: str, handlers: Mapping[str, tuple[Handler, Need]]) -> Callabl
             context.identity = identify(context.service, request.headers, need)
             allow(context.identity, need)
             response = await handler(context)
+        except asyncio.CancelledError:
+            if GONE not in request.scope.get("state", {}):
+                raise
+            response = problem(ClientDisconnect(), context.request_id)
         except Exception as error:
             response = problem(error, context.request_id)
         response.headers["X-Request-ID"] = context.request_id

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn reads it, with bounds of ours: a request's head is small, and comes soon."""
+"""HTTP as uvicorn reads it, with bounds of ours: a head is small, and comes soon; who hangs up is not worked for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from orchestrator.api.endpoint import GONE, TASK
 from orchestrator.api.problems import respond
 
 
@@ -37,6 +38,9 @@ class Bounded(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_head()
+        if self.cycle and not self.cycle.response_complete and (task := self.cycle.scope["state"].get(TASK)):
+            self.cycle.scope["state"][GONE] = True
+            task.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -15,6 +15,7 @@ _MAX_BYTES = 1_048_576
 async def search(context: Context) -> Response:
     """Search, and say how it went."""
     request = _decode(await context.body(_MAX_BYTES))
+    context.end_with_connection()
     delivered = await context.service.answers.respond(request, context.identity.caller, context.request_id)
     context.notes.update(
         mode=request.mode,
