@@ -63,5 +63,5 @@ class JointWalk:
             return [0.0] * len(ranking)
         most = self._most(ranking, weights)
         if ranking.source == self.follows:
-            return [most * sqrt(max(score, 0.0) / first) for score in ranking.scores]
-        return [most * max(score, 0.0) / first for score in ranking.scores]
+            return [most * sqrt(score / first) if score > 0 else 0.0 for score in ranking.scores]
+        return [most * score / first if score > 0 else 0.0 for score in ranking.scores]

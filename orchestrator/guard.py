@@ -82,7 +82,7 @@ class Guard:
         return 1.0 if known is None else known.guard
 
     def refresh(self) -> None:
-        """Read the file if it is another one than the last time.
+        """Read the file if it is another one than the last time; one of another build counts as none.
 
         :raises Unavailable: if it is damaged.
         """
@@ -91,6 +91,8 @@ class Guard:
             return
         try:
             measured = msgspec.json.decode(self._path.read_bytes(), type=_Measured)
+        except msgspec.ValidationError:
+            measured = _Measured(-1, [])
         except msgspec.DecodeError as error:
             raise Unavailable(f"{self._path} is damaged, remove it: {error}") from error
         self._trust = {Scope(each.tenant, each.environment): each for each in measured.scopes}

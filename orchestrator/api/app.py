@@ -59,6 +59,7 @@ def create(settings: Settings | None = None) -> FastAPI:
                         group.start_soon(service.generations.run)
                     yield
                     group.cancel_scope.cancel()
+            gc.unfreeze()
 
     # No generated documentation pages: they load scripts from elsewhere.
     app = _App(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)

@@ -124,3 +124,9 @@ def test_another_process_may_measure_again(tmp_path: Path) -> None:
     file.write_bytes(b"?")
     with pytest.raises(Unavailable, match=r"trust\.json is damaged, remove it"):
         guard.refresh()
+
+
+def test_what_an_older_build_has_measured_counts_as_unknown(tmp_path: Path) -> None:
+    (tmp_path / "trust.json").write_bytes(b'{"lift": 2.5, "walks": 90}')
+    guard = Guard(tmp_path / "trust.json")
+    assert (guard.value(SCOPE), guard.generation) == (1.0, -1)
