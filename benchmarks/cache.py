@@ -79,7 +79,7 @@ def _flights(port: int) -> bool:
     """A thousand equal requests at once, each on a connection that is open already, nothing kept."""
     before = _cache(port)
     body = json.dumps(_ASKED | {"query": "never asked before"}).encode()
-    request = f"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+    request = f"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
     answered = asyncio.run(_at_once(port, request, 1_000))
     after = _cache(port)
     searched = {name: after[name]["misses"] - before[name]["misses"] for name in ("vector", "graph", "keyword")}
@@ -136,7 +136,7 @@ def _cost(port: int) -> bool:
         times: dict[int, list[float]] = {port: [], other: []}
         with ExitStack() as open_:
             links = {each: open_.enter_context(socket.create_connection(("127.0.0.1", each))) for each in times}
-            head = f"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+            head = f"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
             for _ in range(_ROUNDS):
                 for each, link in links.items():
                     began = time.perf_counter()

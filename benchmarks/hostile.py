@@ -183,7 +183,7 @@ class Fuzz:
         body = b"" if method != "POST" else self._body(_SEARCH if path == "/v1/search" else _DOCUMENT)
         name = dice.choice(["x-request-id", "content-type", "accept", "origin-of-this", "x" * 50])
         value = dice.choice(["a", "application/json", _INJECTED + "\x7f", "é" * 20, "%0d%0a", "{}", "a" * 2_000])
-        head = f"{method} {path} HTTP/1.1\r\nhost: t\r\n{name}: {value}\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{name}: {value}\r\ncontent-length: {len(body)}\r\n\r\n"
         request = head.encode()
         if body and dice.random() < 0.01:
             return request + body[: dice.randrange(len(body))], False

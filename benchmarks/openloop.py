@@ -102,7 +102,9 @@ async def _offer(
         if wait > 0:
             await asyncio.sleep(wait)
         body = bodies[number % len(bodies)]
-        head = f"POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+        head = (
+            f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+        )
         run.ask((began + at, head.encode() + b"\r\n\r\n" + body))
         number += 1
     while len(run.result.answers) < number:

@@ -66,7 +66,10 @@ class Guarded:
                 turn_came = perf_counter()
                 yield self.client
         except (RedisError, OSError, TimeoutError, ValueError, RuntimeError) as error:
-            # RuntimeError is uvloop's word for a connection that was lost just before it was written to.
+            # uvloop's word for a connection that was lost just before it was written to; any other is a defect.
+            if type(error) is RuntimeError and not str(error).endswith("the handler is closed"):
+                self.breaker.abandoned()
+                raise
             own_s = perf_counter() - turn_came if turn_came else 0.0
             if isinstance(error, TimeoutError) and own_s < self._deadline_s / 2:
                 self.breaker.abandoned()  # it waited for its turn most of the time: that is our own doing

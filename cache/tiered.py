@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -81,7 +82,9 @@ class Tiered:
         if use == "use" and (entry := self._nearest(key, flight, now := self._clock())) is not None:
             if entry.freshness(now) == "fresh":
                 return entry.content, "l1"
-            self._renew(key, load, shared)
+            with suppress(Exception):  # where there is too much to do, what is kept is good enough
+                consider()
+                self._renew(key, load, shared)
             return entry.content, "stale"
         if use != "use" or (key, flight) not in self.flights:
             consider()

@@ -1,7 +1,8 @@
 """Asking a second time, or somebody else: where the first answer is slow, or was lost.
 
 A read changes nothing, so asking again is safe; asking everything again would double the load of a server that is too
-slow already. Hence a budget, earned by first attempts: Dean, Barroso, "The Tail at Scale", 2013 (hedged requests).
+slow already. Hence a budget, earned by first attempts: Dean, Barroso, "The Tail at Scale", 2013 (hedged requests). A
+spare store has none: it is another server, and without the documents there is no answer.
 """
 
 from __future__ import annotations
@@ -97,7 +98,10 @@ class Spared:
         async def instead() -> Mapping[DocId, Record]:
             if not await asyncio.to_thread(self.whole):
                 raise Unavailable("the spare store of documents has not taken all writes yet")
-            return await self.spare.fetch(scope, ids)
+            found = await self.spare.fetch(scope, ids)
+            if len(found) < len(set(ids)):
+                raise Unavailable("the spare store does not have all of these documents")
+            return found
 
         return await _first_good(
             lambda: self.first.fetch(scope, ids),
@@ -133,16 +137,22 @@ async def _first_good(
     attempts = [asyncio.ensure_future(first())]
     try:
         done, _ = await asyncio.wait(attempts, timeout=after_s)
-        error = attempts[0].exception() if done else None
+        error = _error(attempts[0]) if done else None
         if (not done or error) and may(error):
             attempts.append(asyncio.ensure_future(second()))
         left = set(attempts)
         while left:
             done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
             for each in done:
-                if not each.exception():
+                if not _error(each):
                     return each.result()
         return attempts[0].result()
     finally:
         for each in attempts:
+            each.add_done_callback(_error)  # nobody asks what became of it
             each.cancel()
+
+
+def _error(attempt: asyncio.Future[T]) -> BaseException | None:
+    """What went wrong with an attempt that has ended."""
+    return asyncio.CancelledError() if attempt.cancelled() else attempt.exception()

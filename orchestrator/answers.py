@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder().encode
 NOT_IN_ANSWERS = frozenset(
     {
         "breaker_failures", "breaker_pause_ms", "retry_share", "hedge_ms", "max_in_flight", "max_waiting", "keys_file",
-        "max_header_bytes", "receive_timeout_ms", "drain_ms", "grace_ms",
+        "max_header_bytes", "max_connections", "receive_timeout_ms", "drain_ms", "grace_ms",
         "data_dir", "model_dir", "log_level", "cache", "cache_bytes", "cache_ttl_s", "cache_stale_s",
         "cache_timeout_ms", "cache_poll_ms", "ranking_memo", "query_memo", "follow_ms", "replay_ms", "tenant",
         "environment", "open_clearance", "max_body_bytes", "max_document_bytes", "journal_max_bytes",

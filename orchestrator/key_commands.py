@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from adapters import Scope, Sensitivity
+from adapters import Scope
 from orchestrator import keys
 from orchestrator import settings as settings_
 from orchestrator.settings import SettingsError
@@ -33,9 +33,7 @@ def add(
 ) -> None:
     """Make a key, and print it: it is kept nowhere. A running service takes it at once."""
     with _file() as path:
-        scope = msgspec.convert({"tenant": tenant, "environment": environment}, _Scope)
-        granted = msgspec.convert(clearance, Sensitivity)
-        made = keys.add(path, name, Scope(scope.tenant, scope.environment), granted, admin)
+        made = keys.add(path, name, Scope(tenant, environment), clearance, admin)
     err.print(f"in {path}; the key cannot be shown again:", soft_wrap=True, highlight=False)
     sys.stdout.write(made + "\n")
 
@@ -54,13 +52,10 @@ def list_() -> None:
         lines = keys.read(path)
     table = Table("name", "tenant", "environment", "clearance", "admin")
     for line in lines:
-        table.add_row(line.name, line.tenant, line.environment, line.clearance, "yes" if line.admin else "")
+        table.add_row(
+            *map(escape, (line.name, line.tenant, line.environment, line.clearance)), "yes" if line.admin else ""
+        )
     out.print(table)
-
-
-class _Scope(msgspec.Struct):
-    tenant: keys.Name
-    environment: keys.Name
 
 
 @contextmanager

@@ -71,9 +71,9 @@ class Keys:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._known: Mapping[str, tuple[bytes, Identity]] = {}
-        self._stamp: tuple[int, int] | None = None
-        self._refused: tuple[int, int] | None = None
-        self._take(files.stamp(path))
+        self._seen: object = None
+        """The stamp of the file that was read last, or that could not be."""
+        self._take()
 
     def identify(self, authorization: str | None) -> Identity:
         """Who sends this ``Authorization`` header.
@@ -91,16 +91,14 @@ class Keys:
 
     def refresh(self) -> None:
         """Read the file if it is another one than the last time."""
-        stamp = files.stamp(self.path)
-        if stamp in (self._stamp, self._refused):
-            return
         try:
-            self._take(stamp)
+            if _stamp(self.path) != self._seen:
+                self._take()
         except KeysError as error:
-            self._refused = stamp
             _log.error("the keys that were read before go on to hold: %s", error)
 
-    def _take(self, stamp: tuple[int, int] | None) -> None:
+    def _take(self) -> None:
+        self._seen = _stamp(self.path)
         self._known = {
             line.id: (
                 bytes.fromhex(line.sha256),
@@ -108,7 +106,15 @@ class Keys:
             )
             for line in read(self.path)
         }
-        self._stamp, self._refused = stamp, None
+
+
+def _stamp(path: Path) -> object:
+    """What changes when the file does, whoever writes it and however; the error's name where it cannot be looked at."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        return type(error).__name__
+    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def read(path: Path) -> list[Line]:
@@ -136,21 +142,23 @@ def read(path: Path) -> list[Line]:
     return list(lines.values())
 
 
-def add(path: Path, name: str, scope: Scope, clearance: Sensitivity, admin: bool) -> str:
+def add(path: Path, name: str, scope: Scope, clearance: str, admin: bool) -> str:
     """Make a key and write its line; the key itself, which cannot be had again.
 
-    :raises KeysError: if the file cannot be read or written, or has the name already.
+    :raises KeysError: if the file cannot be read or written, or has the name already; or if a name is none.
     """
     id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-    line = Line(
-        name=name,
-        id=id_,
-        sha256=sha256(secret.encode()).hexdigest(),
-        tenant=scope.tenant,
-        environment=scope.environment,
-        clearance=clearance,
-        admin=admin,
-    )
+    told: dict[str, object] = {
+        "name": name,
+        "id": id_,
+        "sha256": sha256(secret.encode()).hexdigest(),
+        "tenant": scope.tenant,
+    }
+    told |= {"environment": scope.environment, "clearance": clearance, "admin": admin}
+    try:
+        line = msgspec.json.decode(msgspec.json.encode(told), type=Line)  # as strictly as it will be read
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise KeysError(f"not what a key can be called: {error}") from error
     with _alone(path):
         held = read(path) if path.exists() else []
         if any(each.name == name for each in held):

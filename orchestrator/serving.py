@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 
 import uvicorn
 
+from orchestrator.loopback import is_loopback
 from orchestrator.settings import read
 
 
@@ -21,7 +21,7 @@ def serve_http(host: str, port: int, workers: int) -> None:
     :raises OSError: if the port is taken.
     """
     settings = read()
-    if not settings.keys_file and not _is_loopback(host):
+    if not settings.keys_file and not is_loopback(host):
         raise NotLoopback(
             f"--host is {host!r}: without API keys the service listens on loopback only, "
             "allowed are 127.0.0.1, ::1 and localhost; TRIVIUM_KEYS_FILE and `trivium keys add` make keys"
@@ -57,12 +57,3 @@ def ensure_free(host: str, port: int) -> None:
             raise OSError(
                 f"port {port} of {host} cannot be had ({error.strerror}): choose another with --port"
             ) from error
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

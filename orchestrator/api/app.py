@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from orchestrator import settings as settings_
 from orchestrator.api import openapi
 from orchestrator.api.drain import drained
-from orchestrator.api.endpoint import endpoint, request_id
+from orchestrator.api.endpoint import endpoint, log, request_id
 from orchestrator.api.problems import STATUSES, respond
 from orchestrator.api.routes import OPERATIONS, Operation
 from orchestrator.logs import configure
@@ -53,7 +53,10 @@ def create(settings: Settings | None = None) -> FastAPI:
             # One query, one thread: what works in parallel here is queries, and BLAS would spin beside them.
             with threadpool_limits(1, user_api="blas"), drained(drain, chosen.drain_ms / 1_000):
                 async with anyio.create_task_group() as group:
-                    group.start_soon(_follow, service)
+                    group.start_soon(_follow, service.refresh, chosen.follow_ms / 1_000)
+                    if service.keys:
+                        # By itself: a key that is taken back does not wait for whatever else there is to read.
+                        group.start_soon(_follow, service.keys.refresh, chosen.follow_ms / 1_000)
                     group.start_soon(_replay, service)
                     if service.generations:
                         group.start_soon(service.generations.run)
@@ -72,7 +75,8 @@ def create(settings: Settings | None = None) -> FastAPI:
         app.router.routes.append(Route(_starlette(path), serve, methods=[each.method for each in operations]))
         app.direct |= {(each.method, path): serve for each in operations if each.method == "POST"}
     app.state.draining, app.state.settings = False, chosen
-    app.openapi = lambda: openapi.document(app.title, app.version, app.state.service.model.dimension)  # type: ignore[method-assign]
+    app.router.redirect_slashes = False  # a path is what the document says, and no header decides where to go
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_route)
     return app
 
@@ -96,12 +100,17 @@ class _App(FastAPI):
         await response(scope, receive, send)
 
 
-async def _follow(service: Service) -> None:
+def _document(app: FastAPI) -> dict[str, Any]:
+    service: Service = app.state.service
+    return openapi.document(app.title, app.version, service.model.dimension, keys=service.keys is not None)
+
+
+async def _follow(refresh: Callable[[], None], seconds: float) -> None:
     """See what other processes write, soon after they have."""
     while True:
-        await anyio.sleep(service.settings.follow_ms / 1_000)
+        await anyio.sleep(seconds)
         try:
-            await anyio.to_thread.run_sync(service.refresh)
+            await anyio.to_thread.run_sync(refresh)
         except Exception:
             # Whatever it was, what is open goes on answering, and the next look may find what it needs.
             _log.exception("what was written elsewhere cannot be opened")
@@ -123,6 +132,8 @@ async def _no_route(request: Request, error: Any) -> Response:
     id_ = request_id(request)
     response = respond(status, f"{request.method} {request.url.path[:200]}", id_)
     response.headers["X-Request-ID"] = id_
+    response.headers["Connection"] = "close"  # whatever else it sends
+    log(id_, request.method, "unknown", status)
     response.headers.update(error.headers or {})
     return response
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from starlette.datastructures import Headers
@@ -9,6 +11,7 @@ from starlette.datastructures import Headers
 from adapters import Scope
 from orchestrator.caller import Caller
 from orchestrator.keys import Identity
+from orchestrator.loopback import is_loopback
 from orchestrator.wiring import Service
 
 Need: TypeAlias = Literal["nothing", "key", "admin"]
@@ -25,14 +28,29 @@ def identify(service: Service, headers: Headers, need: Need) -> Identity:
     """Who asks.
 
     :raises KeyUnknown: if a key is needed and none of ours is given.
-    :raises NotAllowed: if no keys are needed, and a page of another site asks: whatever that is, it is not who sits
-        at this machine, which is all that a service without keys listens to.
+    :raises NotAllowed: if no keys are needed, and a page of another site asks, by its own name or by one that it has
+        turned to this machine: it is not who sits here, which is all that a service without keys listens to.
     """
     if need == "nothing":
         return NOBODY
-    if not service.keys and (origin := headers.get("origin")) and origin.partition("://")[2] != headers.get("host"):
-        raise NotAllowed("a page from elsewhere may not ask a service that needs no key")
+    if not service.keys:
+        host, origin = headers.get("host"), headers.get("origin")
+        if not _is_here(host):
+            raise NotAllowed(
+                f"without keys this service is called localhost or 127.0.0.1, and not {(host or '')[:80]!r}"
+            )
+        if origin and origin.partition("://")[2] != host:
+            raise NotAllowed("a page from elsewhere may not ask a service that needs no key")
     return service.identify(headers.get("authorization"))
+
+
+@lru_cache(maxsize=64)
+def _is_here(host: str | None) -> bool:
+    """Whether a request calls this machine by a name that nobody else can give it. None at all is no browser's."""
+    if not host:
+        return True
+    name = re.sub(r":\d+$", "", host).strip("[]").rstrip(".").lower()
+    return is_loopback(name) or name.endswith(".localhost")
 
 
 def allow(identity: Identity, need: Need) -> None:

@@ -6,6 +6,7 @@ writing, and is not there on reading and deleting.
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 import anyio.to_thread
 from starlette.responses import Response
 
-from adapters import Record, Scope, Unavailable
+from adapters import Record, Scope, TimedOut, Unavailable
 from adapters.filter import Filter, access, normal
 from orchestrator.admission import Admission
 from orchestrator.api.endpoint import Context, json
@@ -29,6 +30,9 @@ from orchestrator.contract import (
 from orchestrator.hydrate import lock
 from orchestrator.indexing import lines
 from orchestrator.indexing.writer import Progress
+
+_READ_S = 5.0
+"""Seconds that reading documents may take."""
 
 
 async def put(context: Context) -> Response:
@@ -57,7 +61,7 @@ async def _put(context: Context) -> Response:
 
 async def get(context: Context) -> Response:
     """One document, as it was written."""
-    return await _in_turn(context, context.service.searches, lambda: _get(context))
+    return await _in_time(context, lambda: _get(context))
 
 
 async def _get(context: Context) -> Response:
@@ -85,7 +89,7 @@ async def _delete(context: Context) -> Response:
 
 async def collections(context: Context) -> Response:
     """Every collection that the caller may see something of."""
-    return await _in_turn(context, context.service.searches, lambda: _collections(context))
+    return await _in_time(context, lambda: _collections(context))
 
 
 async def _collections(context: Context) -> Response:
@@ -98,6 +102,15 @@ def _in_turn(
 ) -> Coroutine[Any, Any, Response]:
     seconds = context.service.settings.write_timeout_ms / 1_000
     return turns.run(context.identity.caller.scope.tenant, seconds, work)
+
+
+async def _in_time(context: Context, work: Callable[[], Coroutine[Any, Any, Response]]) -> Response:
+    """A read: it waits neither for its turn nor for its store as long as a write may."""
+    try:
+        async with asyncio.timeout(_READ_S):
+            return await context.service.reads.run(context.identity.caller.scope.tenant, _READ_S, work)
+    except TimeoutError:
+        raise TimedOut(f"the documents were not to be had within {_READ_S:g} s") from None
 
 
 def _outcome(line: lines.Good | lines.Bad, progress: Progress, scope: Scope) -> LineOutcome:

@@ -40,6 +40,13 @@ class Context:
     service: Service
     identity: Identity = NOBODY
     notes: dict[str, object] = field(default_factory=dict)
+    _read: bool = False
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is a body, or may be, that nobody has read to its end."""
+        headers = self.request.headers
+        return not self._read and ("transfer-encoding" in headers or headers.get("content-length", "0") != "0")
 
     def end_with_connection(self) -> None:
         """From here on, whoever hangs up cancels this: nobody is left to read what would come of it."""
@@ -67,6 +74,7 @@ class Context:
             if size > limit:
                 raise HttpError(413, f"the body has more than the {limit} bytes allowed")
             parts.append(part)
+        self._read = True
         return b"".join(parts)
 
 
@@ -94,25 +102,31 @@ def endpoint(path: str, handlers: Mapping[str, tuple[Handler, Need]]) -> Callabl
         except Exception as error:
             response = problem(error, context.request_id)
         response.headers["X-Request-ID"] = context.request_id
-        if request.app.state.draining:
-            response.headers["Connection"] = "close"  # who asks again finds somebody who stays
-        if access_log.isEnabledFor(logging.INFO):
-            line = {
-                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-                "request_id": context.request_id,
-                "method": request.method,
-                "path": path,
-                "status": response.status_code,
-                "ms": round((perf_counter() - began) * 1_000, 3),
-                "key": context.identity.name,
-                "tenant": context.identity.caller.scope.tenant,
-                "environment": context.identity.caller.scope.environment,
-                **context.notes,
-            }
-            access_log.info(msgspec.json.encode(line).decode())
+        if request.app.state.draining or context.unread:
+            # Who asks again finds somebody who stays; and what is left of a body is not waited for.
+            response.headers["Connection"] = "close"
+        log(
+            context.request_id,
+            request.method,
+            path,
+            response.status_code,
+            ms=round((perf_counter() - began) * 1_000, 3),
+            key=context.identity.name,
+            tenant=context.identity.caller.scope.tenant,
+            environment=context.identity.caller.scope.environment,
+            **context.notes,
+        )
         return response
 
     return serve
+
+
+def log(request_id: str, method: str, path: str, status: int, **more: object) -> None:
+    """One line for each request, whatever became of it."""
+    if access_log.isEnabledFor(logging.INFO):
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = {"time": now, "request_id": request_id, "method": method, "path": path, "status": status, **more}
+        access_log.info(msgspec.json.encode(line).decode())
 
 
 def json(body: object, status: int = 200) -> Response:

@@ -14,10 +14,11 @@ from orchestrator.api.routes import JSON, NDJSON, OPERATIONS, Operation
 _REF = "#/components/schemas/{name}"
 
 
-def document(title: str, version: str, dimension: int) -> dict[str, Any]:
+def document(title: str, version: str, dimension: int, keys: bool) -> dict[str, Any]:
     """OpenAPI 3.1.
 
     :param dimension: how long the vectors are.
+    :param keys: whether there are keys; else none is needed for anything.
     """
     types = {kind for operation in OPERATIONS for kind in (operation.takes, operation.gives) if kind}
     ordered = sorted(types | {contract.Problem}, key=lambda kind: kind.__name__)
@@ -26,16 +27,16 @@ def document(title: str, version: str, dimension: int) -> dict[str, Any]:
     schema_of = dict(zip(ordered, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schema_of)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schema_of, keys)
     return {
         "openapi": "3.1.0",
         "info": {"title": title, "version": version},
         "paths": paths,
-        "components": {"schemas": components},
+        "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }
 
 
-def _operation(operation: Operation, schema_of: dict[type, Any]) -> dict[str, Any]:
+def _operation(operation: Operation, schema_of: dict[type, Any], keys: bool) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": schema_of[contract.Problem]}}
     given = {JSON: {"schema": schema_of[operation.gives]}}
     described: dict[str, Any] = {
@@ -47,6 +48,8 @@ def _operation(operation: Operation, schema_of: dict[type, Any]) -> dict[str, An
             **{str(s): {"description": STATUSES[s], "content": problem} for s in operation.problems},
         },
     }
+    if keys and operation.needs != "nothing":
+        described["security"] = [{"key": []}]
     if operation.takes:
         described["requestBody"] = {
             "required": True,

@@ -141,6 +141,11 @@ class Journal:
         """Keep for a day what a store will not have of a write, and why."""
         path = self._file(version).with_suffix(f".{fingerprint(store)}{_REFUSED}")
         files.replace(path, msgspec.msgpack.encode((store, list(refused.items()))))
+        self._lacking(store).touch()
+
+    def has_refused(self, store: str) -> bool:
+        """Whether a store has ever refused anything of a write: it may hold what was there before for good."""
+        return self._lacking(store).exists()
 
     def refused(self, version: int) -> dict[Key, dict[str, str]]:
         """What stores would not have of a write, and why: by document, then by store."""
@@ -172,6 +177,9 @@ class Journal:
 
     def _file(self, version: int) -> Path:
         return self._folder / f"{version:020d}{_SUFFIX}"
+
+    def _lacking(self, store: str) -> Path:
+        return self._cursor(store).with_suffix(".lacking")
 
     def _cursor(self, store: str) -> Path:
         return self._folder / f"{fingerprint(store)}.cursor"

@@ -59,6 +59,11 @@ class Replicator:
         """How many writes a store lacks."""
         return len(self._journal.pending(store))
 
+    def whole(self, store: str) -> bool:
+        """Whether a store is known to have every write as it was meant: who has never written knows nothing."""
+        known = self._journal.generation() > 0
+        return known and not (self.behind(store) or self._journal.has_gap(store) or self._journal.has_refused(store))
+
     @property
     def stores(self) -> Iterable[str]:
         """Their names."""

@@ -218,6 +218,7 @@ class Settings(BaseSettings):
     max_query_chars: int = Field(4_096, ge=1, le=1_000_000, description="characters of a query")
     max_document_bytes: int = Field(1_048_576, ge=1_024, le=67_108_864, description="bytes of one document's line")
     max_body_bytes: int = Field(67_108_864, ge=1_024, le=1_073_741_824, description="bytes of a request's body")
+    max_connections: int = Field(1_024, ge=1, le=1_000_000, description="connections to each process; more are refused")
     max_header_bytes: int = Field(32_768, ge=1_024, le=1_048_576, description="bytes of a request's headers")
     receive_timeout_ms: int = Field(
         30_000,

@@ -49,8 +49,8 @@ _log = logging.getLogger(__name__)
 
 _COMPUTING_AT_ONCE, _WAITING_AT_ONCE = 2, 64
 """Searches in one process where they only compute, one step of one of them at a time; where they wait for others."""
-_WRITES_AT_ONCE, _WRITES_WAITING = 2, 16
-"""Bodies of writes in memory, and who waits to send one: one is written while the next is read."""
+_WRITES_AT_ONCE, _WRITES_WAITING = 8, 64
+"""Bodies of writes in memory, and who waits to send one: one is written while others come, some of them slowly."""
 _SERVER_RECIPE = 4
 """Changes whenever the adapters of servers would write something else for the same document."""
 
@@ -174,6 +174,7 @@ def _service(settings: Settings, model: MiniLM, identity: str, backends: _Backen
         settings=settings,
         keys=Keys(settings.keys_file) if settings.keys_file else None,
         searches=searches,
+        reads=Admission(_WAITING_AT_ONCE, settings.max_waiting),
         writes=Admission(_WRITES_AT_ONCE, _WRITES_WAITING),
         engine=engine,
         answers=Answers(engine, caching.answers, caching.versions, settings, searches),
@@ -200,7 +201,7 @@ def _readers(backends: _Backends, replicator: Replicator | None) -> DocumentRead
     if backends.local or not backends.spare or not replicator:
         return backends.documents
     spare, store = backends.spare
-    return Spared(backends.documents, spare, lambda: not replicator.behind(store))
+    return Spared(backends.documents, spare, lambda: replicator.whole(store))
 
 
 def _at_once(settings: Settings, backends: _Backends) -> int:

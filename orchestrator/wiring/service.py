@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,14 @@ _FIT_FROM = 200
 """Documents; with fewer there is too little to fit a query table to, and no load that would need one."""
 
 
+async def _word(server: Server) -> str:
+    try:
+        await server.version()
+    except AdapterError as error:
+        return str(error)
+    return "ok"
+
+
 @dataclass(frozen=True)
 class Local:
     """What is kept in the data folder by the embedded engine, for the sources that have no server."""
@@ -48,7 +57,7 @@ class Service:
     :param reader: the store that ``documents`` are read from.
     :param servers: by source, those that have one.
     :param keys: of whom it answers, if not of everybody.
-    :param searches: who may search now; ``writes``, who may send what is to be written.
+    :param searches: who may search now; likewise who may read documents, and who may send what is to be written.
     :param replicator: where there are several stores to write to.
     :param generations: to be run, where there is a Redis.
     """
@@ -56,6 +65,7 @@ class Service:
     settings: Settings
     keys: Keys | None
     searches: Admission
+    reads: Admission
     writes: Admission
     engine: Engine
     answers: Answers
@@ -95,8 +105,6 @@ class Service:
 
     def refresh(self) -> None:
         """Open what another process has written since. Blocks; may run in a thread while searches go on."""
-        if self.keys:
-            self.keys.refresh()
         self.table.refresh()
         self.guard.refresh()
         if self.local:
@@ -125,13 +133,8 @@ class Service:
             count = self.local.library.current().catalog.count
             for source, held in self.local.library.documents_by_part().items():
                 told[source] = "ok" if held == count else f"holds {held} of {count} documents"
-        for source, server in self.servers.items():
-            try:
-                await server.version()
-                told[source] = "ok"
-            except AdapterError as error:
-                told[source] = str(error)
-        return told
+        words = await asyncio.gather(*(_word(server) for server in self.servers.values()))
+        return told | dict(zip(self.servers, words, strict=True))
 
     def table_is_due(self) -> bool:
         """Whether there is no query table, or the corpus has doubled since it was fitted."""

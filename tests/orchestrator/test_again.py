@@ -108,8 +108,8 @@ async def test_without_a_budget_nothing_is_overtaken() -> None:
 class Store:
     """A store of documents: it gives them, fails, or never answers."""
 
-    def __init__(self, text: str | None, error: Exception | None = None) -> None:
-        self._text, self._error = text, error
+    def __init__(self, text: str | None, error: Exception | None = None, most: int = 9) -> None:
+        self._text, self._error, self._most = text, error, most
         self.asked = 0
 
     async def fetch(self, scope: Scope, ids: Sequence[str]) -> dict[str, Record]:
@@ -118,7 +118,7 @@ class Store:
             raise self._error
         if self._text is None:
             await asyncio.Event().wait()
-        return {id_: entry(id_, str(self._text)).record for id_ in ids}
+        return {id_: entry(id_, str(self._text)).record for id_ in ids[: self._most]}
 
 
 @pytest.mark.parametrize("first", [Store("first"), Store(None, Unavailable("gone")), Store(None)])
@@ -136,6 +136,12 @@ async def test_a_spare_store_that_lacks_writes_is_not_asked() -> None:
     with pytest.raises(Unavailable, match="gone"):
         await Spared(Store(None, Unavailable("gone")), spare, lambda: False).fetch(SCOPE, ["a"])  # type: ignore[arg-type]
     assert spare.asked == 0
+
+
+async def test_a_spare_store_that_lacks_a_document_is_not_taken_at_its_word() -> None:
+    first, spare = Store(None, Unavailable("gone")), Store("spare", most=1)
+    with pytest.raises(Unavailable, match="gone"):
+        await Spared(first, spare, lambda: True).fetch(SCOPE, ["a", "b"])  # type: ignore[arg-type]
 
 
 async def test_with_neither_store_it_is_the_first_that_is_told_of() -> None:

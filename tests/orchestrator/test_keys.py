@@ -87,7 +87,10 @@ def test_half_a_file_changes_nothing_and_is_told_once(path: Path, caplog: pytest
     assert known.identify(f"Bearer {key}").name == "reader"
     assert len([record for record in caplog.records if "go on to hold" in record.message]) == 1
     path.unlink()
-    known.refresh()
+    with caplog.at_level(logging.ERROR):
+        for _ in range(3):
+            known.refresh()
+    assert len([record for record in caplog.records if "cannot be read" in record.message]) == 1
     assert known.identify(f"Bearer {key}").name == "reader"
     path.write_bytes(b"")
     known.refresh()
@@ -122,3 +125,23 @@ def test_names_are_used_once_and_only_known_ones_removed(path: Path) -> None:
         keys.remove(path, "writer")
     with pytest.raises(KeysError, match="cannot be written"):
         keys.add(path / "below", "x", Scope("a", "b"), "normal", admin=False)
+    with pytest.raises(KeysError, match="cannot be read"):
+        Keys(path / "below")
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "clearance"),
+    [
+        ("", Scope("a", "b"), "normal"),
+        ("n" * 513, Scope("a", "b"), "normal"),
+        ("\udcff", Scope("a", "b"), "normal"),
+        ("n", Scope("", "b"), "normal"),
+        ("n", Scope("a", "b"), "all"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(path: Path, name: str, scope: Scope, clearance: str) -> None:
+    add(path)
+    before = path.read_bytes()
+    with pytest.raises(KeysError, match="not what a key can be called"):
+        keys.add(path, name, scope, clearance, admin=False)
+    assert path.read_bytes() == before

@@ -21,5 +21,5 @@ async def app(chosen: Settings) -> AsyncIterator[FastAPI]:
 @pytest.fixture
 async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://test") as made:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as made:
         yield made

@@ -293,7 +293,7 @@ async def test_the_same_request_gives_the_same_bytes_also_after_a_restart(chosen
         made = create(chosen)
         async with (
             made.router.lifespan_context(made),
-            httpx.AsyncClient(transport=httpx.ASGITransport(made), base_url="http://test") as client,
+            httpx.AsyncClient(transport=httpx.ASGITransport(made), base_url="http://localhost") as client,
         ):
             if not seen:
                 await fill(client)

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.anyio
 class Keyed:
     """A service with keys, and who has them."""
 
-    def __init__(self, path: Path, client: httpx.AsyncClient) -> None:
-        self.path, self._client = path, client
+    def __init__(self, path: Path, client: httpx.AsyncClient, service: Any) -> None:
+        self.path, self._client, self.service = path, client, service
         self._keys = {
             "root": keys.add(path, "root", Scope("acme", "live"), "restricted", admin=True),
             "reader": keys.add(path, "reader", Scope("acme", "live"), "normal", admin=False),
@@ -50,8 +50,8 @@ async def ask(chosen: Settings, tmp_path: Path) -> AsyncIterator[Keyed]:
     app = create(chosen.model_copy(update={"keys_file": path, "follow_ms": 10}))
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-            made = Keyed(path, client)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            made = Keyed(path, client, app.state.service)
             app.state.service.keys.refresh()
             yield made
 
@@ -99,13 +99,45 @@ async def test_keys_change_without_a_restart(ask: Keyed) -> None:
 
 
 async def test_readiness_tells_strangers_no_reasons(ask: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await ask("nobody", "GET", "/readyz")).json()["sources"] == dict.fromkeys(
-        ("vector", "keyword", "graph"), "ok"
-    )
+    library = ask.service.local.library
+    monkeypatch.setattr(library, "documents_by_part", lambda: {"vector": 0, "graph": 7, "keyword": 0})
+    ready = (await ask("nobody", "GET", "/readyz")).json()
+    assert ready["sources"] == {"vector": "ok", "graph": "not well", "keyword": "ok"}
+    assert (await ask("nobody", "GET", "/openapi.json")).json()["paths"]["/v1/search"]["post"]["security"]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("localhost:8080", 200),
+        ("LOCALHOST.", 200),
+        ("app.localhost:80", 200),
+        ("127.0.0.1:8080", 200),
+        ("127.8.9.1", 200),
+        ("[::1]:8080", 200),
+        ("evil.example", 403),
+        ("evil.example:8080", 403),
+        ("localhost.evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("evillocalhost", 403),
+        ("10.0.0.1", 403),
+        ("0.0.0.0", 403),
+    ],
+)
+async def test_without_keys_only_names_of_this_machine_reach_it(
+    client: httpx.AsyncClient, host: str, status: int
+) -> None:
+    """A page that turns its own name to 127.0.0.1 sends that name, as the origin too."""
+    for headers in ({"Host": host}, {"Host": host, "Origin": f"http://{host}"}):
+        assert (await client.get("/v1/collections", headers=headers)).status_code == status
+        assert (
+            await client.post("/v1/documents", headers=headers, content=b'{"id":"a","text":"b"}')
+        ).status_code == status
 
 
 async def test_without_keys_pages_from_elsewhere_are_refused(client: httpx.AsyncClient) -> None:
-    for origin, status in (("https://evil.example", 403), ("http://test", 200), ("null", 403), ("http://[", 403)):
+    for origin, status in (("https://evil.example", 403), ("http://localhost", 200), ("null", 403), ("http://[", 403)):
         answer = await client.get("/v1/collections", headers={"Origin": origin})
         assert answer.status_code == status, origin
         assert not [name for name in answer.headers if name.startswith("access-control")]

@@ -64,7 +64,7 @@ class World:
         settings = self.service.settings.model_copy(update={**scope, "open_clearance": caller.clearance})
         app = create(settings)
         app.state.service = replace(self.service, settings=settings)
-        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
+        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
 def _document(dice: random.Random, number: int, sensitivity: Sensitivity) -> Document:

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from fusion import STRATEGIES, parse
 from orchestrator.api import openapi
 
-_DOCUMENT = openapi.document("t", "1", 3)
+_DOCUMENT = openapi.document("t", "1", 3, keys=True)
 _REQUEST = {**_DOCUMENT["components"]["schemas"]["SearchRequest"], "components": _DOCUMENT["components"]}
 VALID = Draft202012Validator(_REQUEST)
 

@@ -43,7 +43,7 @@ async def test_who_hangs_up_ends_its_search_unless_somebody_else_waits_for_it(
 
     monkeypatch.setattr(service.engine, "search", watched)
     body = json.dumps({"query": "alpha", "timeout_ms": 60_000}).encode()
-    request = b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+    request = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body) + body
     links = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1 + others)]
     for _, writer in links:
         writer.write(request)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,13 +52,13 @@ def sent(port: int, *parts: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("parts", "status"),
     [
-        ((b"GET /livez HTTP/1.1\r\nhost: x\r\nx: " + b"a" * 40_000 + b"\r\n\r\n",), 431),
-        ((b"GET /livez HTTP/1.1\r\nhost: x\r\nx: ", *[b"a" * 8_000] * 8), 431),
+        ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * 40_000 + b"\r\n\r\n",), 431),
+        ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\nx: ", *[b"a" * 8_000] * 16), 431),
         ((b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",), 431),
-        ((b"GET /livez HTTP/1.1\r\nhost: x\r\n" + b"x: y\r\n" * 20_000 + b"\r\n",), 431),
+        ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\n" + b"x: y\r\n" * 20_000 + b"\r\n",), 431),
         ((b"nonsense\r\n\r\n",), 400),
-        ((b"GET /livez HTTP/1.1\r\nhost: x\r\n",), 408),
-        ((b"POST /v1/search HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{",), 408),
+        ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\n",), 408),
+        ((b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{",), 408),
     ],
     ids=["one header", "a header without end", "path", "many headers", "not HTTP", "half a head", "half a body"],
 )
@@ -70,10 +70,77 @@ def test_what_is_no_request_is_refused_as_a_problem(port: int, parts: tuple[byte
     assert json.loads(body)["status"] == status
 
 
-def test_a_connection_that_says_nothing_is_closed(port: int) -> None:
+LIVEZ = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
+CHUNKED = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "statuses"),
+    [
+        ((), [408]),
+        ((LIVEZ, b"\r\n"), [200]),
+        ((LIVEZ + b"\r\n\r\n",), [200]),
+        ((CHUNKED, b"5\r\nhello"), [404]),
+        ((b"POST /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [405]),
+        ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [200]),
+        ((LIVEZ + b"GET /livez HTTP/1.1\r\nhost:",), [200, 408]),
+    ],
+    ids=[
+        "nothing",
+        "a blank line",
+        "blank lines at once",
+        "half of chunks",
+        "405",
+        "a body nobody asked for",
+        "pipelined",
+    ],
+)
+def test_no_connection_is_held_by_what_does_not_come(port: int, parts: tuple[bytes, ...], statuses: list[int]) -> None:
     began = time.monotonic()
-    sent(port)
-    assert time.monotonic() - began < 5
+    answer = sent(port, *parts)
+    assert time.monotonic() - began < 8  # five seconds is what an idle connection has
+    told = [int(each[:3]) for each in answer.split(b"HTTP/1.1 ")[1:]]
+    assert told in (statuses, [*statuses, 408])
+
+
+def test_what_follows_a_body_is_bounded_too(port: int) -> None:
+    """A search without an end to its trailer: no memory is kept for it."""
+    search = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    began = time.monotonic()
+    answer = sent(port, search, b"2\r\n{}\r\n0\r\nx: ", *[b"a" * 65_536] * 200)
+    assert time.monotonic() - began < 4
+    assert answer.count(b"HTTP/1.1") <= 1
+
+
+def test_a_request_behind_another_is_no_part_of_it(port: int) -> None:
+    """In one write: a large body, and the beginning of the next request."""
+    body = json.dumps({"query": "a", "timeout_ms": 10_000, "collections": ["x" * 500] * 20}).encode()
+    body += b" " * 100_000
+    search = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+    answer = sent(port, search + LIVEZ[:30], LIVEZ[30:])
+    assert [int(each[:3]) for each in answer.split(b"HTTP/1.1 ")[1:]][:2] == [200, 200]
+
+
+def test_connections_are_counted(env: dict[str, str]) -> None:
+    with (
+        serving(env | {"TRIVIUM_MAX_CONNECTIONS": "3", "TRIVIUM_RECEIVE_TIMEOUT_MS": "5000"}) as (_, address),
+        ExitStack() as held,
+    ):
+        port = urlsplit(address).port or 0
+        time.sleep(0.2)  # until the last of those that asked whether it is ready is gone
+        for _ in range(3):
+            held.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert sent(port, LIVEZ).startswith(b"HTTP/1.1 503 ")
+        held.close()
+        deadline = time.monotonic() + 5
+        while not sent(port, LIVEZ.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")).startswith(b"HTTP/1.1 200 "):
+            assert time.monotonic() < deadline
+
+
+def test_a_path_with_a_slash_too_much_is_none_and_nobody_is_sent_elsewhere(port: int) -> None:
+    answer = sent(port, b"GET /livez/ HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"evil" not in answer
 
 
 def test_many_requests_on_one_connection_count_each_for_itself(port: int) -> None:
