@@ -15,12 +15,14 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from adapters import Scope
 from benchmarks.claims import out, say
 from benchmarks.openloop import percentile
 from benchmarks.service import Running, service
+from orchestrator import keys
 from orchestrator.api.problems import STATUSES
 from tests.orchestrator.api.conform import conforms
 
@@ -44,6 +46,7 @@ _SEARCH = {
     "neighbors": 1,
     "explain": True,
 }
+_WRONG = ("", "Bearer", "Bearer trivium_0_0", "Basic YTpi", "Bearer " + "trivium_" * 500, "Bearer \x7f", "bearer  é")
 _DOCUMENT = {"id": "a", "text": "some text", "title": "Title", "created_at": "2026-01-31T12:00:00Z", "tags": ["x"]}
 _VALUES = (
     None,
@@ -77,28 +80,33 @@ _VALUES = (
 def main() -> None:
     """Both, one after the other."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--examples", type=int, default=2_700, help="of each operation, at most, of each kind")
+    arguments.add_argument("--examples", type=int, default=3_000, help="of each operation, at most, of each kind")
     arguments.add_argument("--bodies", type=int, default=100_000)
     arguments.add_argument("--seed", type=int, default=0)
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "keys")
+        known = [keys.add(path, name, Scope(), "normal", admin=name == "root") for name in ("root", "reader")]
         settings = {"data_dir": f"{folder}/data", "query_memo": 100, "ranking_memo": 100, "cache_bytes": 262_144}
-        with service(settings, Path(folder, "serve.log")) as running:
-            held = [_conforms(running.port, chosen.examples, chosen.seed), _fuzzed(running, chosen.bodies, chosen.seed)]
+        with service(settings | {"keys_file": path}, Path(folder, "serve.log")) as running:
+            held = [
+                _conforms(running.port, chosen.examples, known[0], chosen.seed),
+                _fuzzed(running, known, chosen.bodies, chosen.seed),
+            ]
     raise SystemExit(0 if all(held) else 1)
 
 
-def _conforms(port: int, examples: int, seed: int) -> bool:
+def _conforms(port: int, examples: int, key: str, seed: int) -> bool:
     """Whether schemathesis finds nothing; its report is printed if it does."""
-    cases, found = conforms(port, examples, seed)
+    cases, found = conforms(port, examples, key, seed)
     if found:
         out.print(found, markup=False, highlight=False)
     return say(not found, "schemathesis finds nothing, with every check on", f"{cases:,} cases")
 
 
-def _fuzzed(running: Running, count: int, seed: int) -> bool:
+def _fuzzed(running: Running, known: Sequence[str], count: int, seed: int) -> bool:
     """Whether nothing that can be sent does any harm."""
-    fuzz = Fuzz(running.port, random.Random(seed))
+    fuzz = Fuzz(running.port, known, random.Random(seed))
     asyncio.run(fuzz.run(count // 5))
     before, lines = running.usage()[0], running.log.read_bytes().count(b"\n")
     asyncio.run(fuzz.run(count - count // 5))
@@ -107,6 +115,7 @@ def _fuzzed(running: Running, count: int, seed: int) -> bool:
     allowed = {200, *STATUSES} - {500, 503}
     written = running.log.read_text("utf-8").splitlines()
     ours = all(isinstance(json.loads(line), dict) for line in written)
+    leaked = [key for key in known if key.split("_", 2)[2] in running.log.read_text("utf-8")]
     forged = sum(json.loads(line).get("request_id") == _INJECTED for line in written)
     return all(
         [
@@ -118,7 +127,9 @@ def _fuzzed(running: Running, count: int, seed: int) -> bool:
                 grown < before * _GROWN, "memory is flat", f"{before:.0f} to {grown:.0f} MiB over the last four fifths"
             ),
             say(
-                ours and not forged, "each log line is ours", f"{len(written):,} lines, {len(written) - lines:,} since"
+                ours and not forged and not leaked,
+                "each log line is ours, and no key is in one",
+                f"{len(written):,} lines, {len(written) - lines:,} since",
             ),
             say(
                 percentile(fuzz.took_ms, 0.99) < 1_000,
@@ -132,8 +143,8 @@ def _fuzzed(running: Running, count: int, seed: int) -> bool:
 class Fuzz:
     """Requests made up by ``dice``, over a few connections; what came back."""
 
-    def __init__(self, port: int, dice: random.Random) -> None:
-        self._port, self._dice = port, dice
+    def __init__(self, port: int, known: Sequence[str], dice: random.Random) -> None:
+        self._port, self._known, self._dice = port, known, dice
         self.statuses: Counter[int] = Counter()
         self.unread: list[bytes] = []
         self.took_ms: list[float] = []
@@ -183,11 +194,25 @@ class Fuzz:
         body = b"" if method != "POST" else self._body(_SEARCH if path == "/v1/search" else _DOCUMENT)
         name = dice.choice(["x-request-id", "content-type", "accept", "origin-of-this", "x" * 50])
         value = dice.choice(["a", "application/json", _INJECTED + "\x7f", "é" * 20, "%0d%0a", "{}", "a" * 2_000])
-        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{name}: {value}\r\ncontent-length: {len(body)}\r\n\r\n"
-        request = head.encode()
+        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{name}: {value}\r\n"
+        head += f"authorization: {dice.choices([self._key(), dice.choice(_WRONG)], [95, 5])[0]}\r\n"
+        if body and dice.random() < 0.05:
+            return (head + "transfer-encoding: chunked\r\n\r\n").encode() + self._chunks(body), True
+        request = (head + f"content-length: {len(body)}\r\n\r\n").encode()
         if body and dice.random() < 0.01:
             return request + body[: dice.randrange(len(body))], False
         return request + body, True
+
+    def _key(self) -> str:
+        return f"Bearer {self._dice.choices(self._known, [4, 1])[0]}"
+
+    def _chunks(self, body: bytes) -> bytes:
+        """In pieces, with what may stand beside and behind them."""
+        size = self._dice.randrange(1, len(body) + 1)
+        pieces = [body[start : start + size] for start in range(0, len(body), size)][:200]
+        beside = self._dice.choice([b"", b";a=b", b";" + b"x" * 500])
+        behind = self._dice.choice([b"", b"x: y\r\n", b"content-length: 5\r\n", b"authorization: Bearer x\r\n"])
+        return b"".join(b"%x%s\r\n%s\r\n" % (len(each), beside, each) for each in pieces) + b"0\r\n" + behind + b"\r\n"
 
     def _id(self) -> str:
         return self._dice.choice(

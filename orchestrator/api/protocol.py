@@ -126,9 +126,12 @@ class Bounded(HttpToolsProtocol):
         """Answer what never becomes a request, and hang up; if a request is being worked on, its answer is the last."""
         self._has_come()
         if self._at_work:
-            self.cycle.keep_alive = False
-            self.flow.pause_reading()
-            return
+            if self.cycle.response_started or not self.cycle.more_body:
+                self.cycle.keep_alive = False
+                self.flow.pause_reading()
+                return
+            self.cycle.disconnected = True  # the rest of its body cannot come any more: nobody waits for it
+            self.cycle.message_event.set()
         response = respond(status, _WHY[status].format(most=self._most, patience=self._patience_s), "none")
         response.headers["Connection"] = "close"
         head = b"".join(b"%s: %s\r\n" % pair for pair in response.raw_headers)

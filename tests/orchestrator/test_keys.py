@@ -11,6 +11,7 @@ from adapters import Scope
 from orchestrator import keys
 from orchestrator.caller import Caller
 from orchestrator.keys import Identity, Keys, KeysError, KeyUnknown
+from tests.secrets import keep_out
 
 LINE = f'{{"name":"n","id":"{"a" * 16}","sha256":"{"b" * 64}","tenant":"t"}}'
 
@@ -21,7 +22,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def add(path: Path, name: str = "reader", admin: bool = False) -> str:
-    return keys.add(path, name, Scope("acme", "live"), "sensitive", admin)
+    key = keys.add(path, name, Scope("acme", "live"), "sensitive", admin)
+    return keep_out(key)
 
 
 def test_a_key_says_who_has_it_and_the_file_does_not_have_it(path: Path) -> None:

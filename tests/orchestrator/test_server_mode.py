@@ -18,6 +18,7 @@ from orchestrator.doctor import examine
 from orchestrator.outcome import AllSourcesFailed
 from orchestrator.settings import Settings, read
 from orchestrator.wiring import Service, opened
+from tests.secrets import keep_out
 from tests.servers.start import free_port
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
@@ -28,6 +29,10 @@ DOCUMENTS = [
     Document(id="secret", title="The Prestige", text="What only some may read.", sensitivity="restricted"),
     Document(id="noise", text="Nothing of the kind."),
 ]
+
+
+for _document in DOCUMENTS:
+    keep_out(_document.text)
 
 
 @pytest.fixture

@@ -13,15 +13,16 @@ _HERE = Path(__file__).parent / "schemathesis"
 _ROOT = Path(__file__).parents[3]
 
 
-def conforms(port: int, examples: int, seed: int = 0) -> tuple[int, str]:
+def conforms(port: int, examples: int, key: str, seed: int = 0) -> tuple[int, str]:
     """How many cases it made up, and its report if it found anything.
 
     :param examples: of each operation, at most, of each kind.
+    :param key: an administrator's, for the paths that need one.
     """
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(_HERE / "config.toml")),
         *("run", f"http://127.0.0.1:{port}/openapi.json", "--max-examples", str(examples), "--seed", str(seed)),
-        "--continue-on-failure",
+        *("--continue-on-failure", "--header", f"Authorization: Bearer {key}"),
     ]
     env = os.environ | {
         "SCHEMATHESIS_HOOKS": "tests.orchestrator.api.schemathesis.hooks",

@@ -17,8 +17,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from adapters import Scope
+from orchestrator import keys
 from tests.orchestrator.api.conform import conforms
 from tests.orchestrator.served import environment, serving
+from tests.secrets import keep_out
 
 
 @pytest.fixture
@@ -49,6 +52,9 @@ def sent(port: int, *parts: bytes) -> bytes:
         return answer
 
 
+SEARCH_IN_CHUNKS = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("parts", "status"),
     [
@@ -58,9 +64,21 @@ def sent(port: int, *parts: bytes) -> bytes:
         ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\n" + b"x: y\r\n" * 20_000 + b"\r\n",), 431),
         ((b"nonsense\r\n\r\n",), 400),
         ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\n",), 408),
+        ((SEARCH_IN_CHUNKS, b"2\r\n{}\r\n0\r\ncontent-length: 5\r\n\r\n"), 400),
+        ((SEARCH_IN_CHUNKS, b"2\r\n{}\r\nnonsense\r\n"), 400),
         ((b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{",), 408),
     ],
-    ids=["one header", "a header without end", "path", "many headers", "not HTTP", "half a head", "half a body"],
+    ids=[
+        "one header",
+        "a header without end",
+        "path",
+        "many headers",
+        "not HTTP",
+        "half a head",
+        "a trailer that may not be",
+        "no chunk",
+        "half a body",
+    ],
 )
 def test_what_is_no_request_is_refused_as_a_problem(port: int, parts: tuple[bytes, ...], status: int) -> None:
     answer = sent(port, *parts)
@@ -105,9 +123,8 @@ def test_no_connection_is_held_by_what_does_not_come(port: int, parts: tuple[byt
 
 def test_what_follows_a_body_is_bounded_too(port: int) -> None:
     """A search without an end to its trailer: no memory is kept for it."""
-    search = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
     began = time.monotonic()
-    answer = sent(port, search, b"2\r\n{}\r\n0\r\nx: ", *[b"a" * 65_536] * 200)
+    answer = sent(port, SEARCH_IN_CHUNKS, b"2\r\n{}\r\n0\r\nx: ", *[b"a" * 65_536] * 200)
     assert time.monotonic() - began < 4
     assert answer.count(b"HTTP/1.1") <= 1
 
@@ -150,10 +167,14 @@ def test_many_requests_on_one_connection_count_each_for_itself(port: int) -> Non
             assert connection.getresponse().read() == b'{"live":true}'
 
 
-def test_nothing_that_schemathesis_makes_up_is_answered_otherwise_than_documented(env: dict[str, str]) -> None:
+def test_nothing_that_schemathesis_makes_up_is_answered_otherwise_than_documented(
+    env: dict[str, str], tmp_path: Path
+) -> None:
     """A taste of ``make bench-hostile``."""
-    with serving(env | {"TRIVIUM_RECEIVE_TIMEOUT_MS": "30000"}) as (_, address):
-        cases, found = conforms(urlsplit(address).port or 0, examples=15)
+    path = tmp_path / "keys"
+    key = keep_out(keys.add(path, "root", Scope(), "restricted", admin=True))
+    with serving(env | {"TRIVIUM_RECEIVE_TIMEOUT_MS": "30000", "TRIVIUM_KEYS_FILE": str(path)}) as (_, address):
+        cases, found = conforms(urlsplit(address).port or 0, examples=15, key=key)
     assert not found, found
     assert cases > 500
 
