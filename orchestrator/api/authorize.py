@@ -33,15 +33,14 @@ def identify(service: Service, headers: Headers, need: Need) -> Identity:
     """
     if need == "nothing":
         return NOBODY
-    if not service.keys:
-        host, origin = headers.get("host"), headers.get("origin")
-        if not _is_here(host):
-            raise NotAllowed(
-                f"without keys this service is called localhost or 127.0.0.1, and not {(host or '')[:80]!r}"
-            )
-        if origin and origin.partition("://")[2] != host:
-            raise NotAllowed("a page from elsewhere may not ask a service that needs no key")
-    return service.identify(headers.get("authorization"))
+    if service.keys:
+        return service.keys.identify(headers.get("authorization"))
+    host, origin = headers.get("host"), headers.get("origin")
+    if not _is_here(host):
+        raise NotAllowed(f"without keys this service is called localhost or 127.0.0.1, and not {(host or '')[:80]!r}")
+    if origin and origin.partition("://")[2] != host:
+        raise NotAllowed("a page from elsewhere may not ask a service that needs no key")
+    return service.anybody
 
 
 @lru_cache(maxsize=64)
