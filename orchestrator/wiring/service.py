@@ -27,9 +27,12 @@ from orchestrator.guard import Guard
 from orchestrator.indexing.replicate import Replicator
 from orchestrator.indexing.writer import IndexWriter
 from orchestrator.keys import Identity, Keys
+from orchestrator.recent import Recent
 from orchestrator.settings import Settings
 from orchestrator.versions import Versions
 
+_SEEN_S = 1.0
+"""Seconds for which it is taken as known which server answers."""
 _FIT_FROM = 200
 """Documents; with fewer there is too little to fit a query table to, and no load that would need one."""
 
@@ -132,8 +135,17 @@ class Service:
             count = self.local.library.current().catalog.count
             for source, held in self.local.library.documents_by_part().items():
                 told[source] = "ok" if held == count else f"holds {held} of {count} documents"
-        words = await asyncio.gather(*(_word(server) for server in self.servers.values()))
-        return told | dict(zip(self.servers, words, strict=True))
+        return told | await self._servers_seen.get()
+
+    @cached_property
+    def _servers_seen(self) -> Recent[dict[str, str]]:
+        """Asked at once, and not again for a moment: anybody may ask whether this process is ready."""
+
+        async def look() -> dict[str, str]:
+            words = await asyncio.gather(*(_word(server) for server in self.servers.values()))
+            return dict(zip(self.servers, words, strict=True))
+
+        return Recent(look, _SEEN_S)
 
     def table_is_due(self) -> bool:
         """Whether there is no query table, or the corpus has doubled since it was fitted."""
