@@ -80,17 +80,27 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def offer(
-    port: int, path: str, bodies: Sequence[bytes], rate: float, seconds: float, seed: int, sampled: int = _SAMPLED
+    port: int,
+    path: str,
+    bodies: Sequence[bytes],
+    rate: float,
+    seconds: float,
+    seed: int,
+    sampled: int = _SAMPLED,
+    key: str = "",
 ) -> Result:
     """POST ``bodies`` in turn to 127.0.0.1 at ``rate`` a second on average (Poisson), for ``seconds``.
 
     :param sampled: one answer in so many is kept, to be read after the run.
+    :param key: of the API, where it has keys.
     """
-    return uvloop.run(_offer(port, path, bodies, rate, seconds, seed, sampled))
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head += f"authorization: Bearer {key}\r\n" if key else ""
+    return uvloop.run(_offer(port, head, bodies, rate, seconds, seed, sampled))
 
 
 async def _offer(
-    port: int, path: str, bodies: Sequence[bytes], rate: float, seconds: float, seed: int, sampled: int
+    port: int, head: str, bodies: Sequence[bytes], rate: float, seconds: float, seed: int, sampled: int
 ) -> Result:
     run = _Run(port, Result(rate), sampled)
     for _ in range(_CONNECTIONS):
@@ -102,10 +112,7 @@ async def _offer(
         if wait > 0:
             await asyncio.sleep(wait)
         body = bodies[number % len(bodies)]
-        head = (
-            f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
-        )
-        run.ask((began + at, head.encode() + b"\r\n\r\n" + body))
+        run.ask((began + at, f"{head}content-length: {len(body)}\r\n\r\n".encode() + body))
         number += 1
     while len(run.result.answers) < number:
         run.done.clear()

@@ -10,12 +10,15 @@ import argparse
 import json
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 
+from adapters import Scope
 from benchmarks.claims import out, say
 from benchmarks.load import ROOT, build
 from benchmarks.openloop import Answer, Load, Result, offer, percentile
 from benchmarks.service import Running, service
+from orchestrator import keys
 
 _TIMEOUT_MS = 150
 _P95_MS = 150.0
@@ -23,6 +26,8 @@ _REFUSED = (429, 503)
 _REFUSED_MS = 10.0
 _BACK_S = 2.0
 _GROWN = 1.05
+_OTHER = 0.05
+"""Of what it can do, what another tenant asks for."""
 _FAILED = 0.01
 """Of what is offered, what may be refused: a machine that is shared stands still now and then."""
 
@@ -36,20 +41,24 @@ def main() -> None:
     folder = ROOT / f"load-{chosen.passages}"
     queries = build(folder, chosen.passages)
     bodies = cycle([json.dumps({"query": q, "mode": "hybrid", "timeout_ms": _TIMEOUT_MS}).encode() for q in queries])
-    with service({"data_dir": folder, "cache": "memory://", "cache_bytes": 1_048_576}, folder / "serve.log") as running:
+    path = folder / "keys"
+    path.unlink(missing_ok=True)
+    ours, theirs = (keys.add(path, name, Scope(name), "normal", admin=False) for name in ("default", "other"))
+    settings = {"data_dir": folder, "keys_file": path, "cache_bytes": 1_048_576}
+    with service(settings, folder / "serve.log") as running, ThreadPoolExecutor() as beside:
 
-        def load(rate: float, seconds: float) -> Result:
-            return offer(
-                running.port, "/v1/search", list(islice(bodies, int(rate * seconds * 1.2) + 50)), rate, seconds, 1
-            )
+        def load(rate: float, seconds: float, key: str = ours) -> Result:
+            taken = list(islice(bodies, int(rate * seconds * 1.2) + 50))
+            return offer(running.port, "/v1/search", taken, rate, seconds, seed=1, key=key)
 
         load(100, 5)
         capacity, usual = _capacity(load)
         load(2 * capacity, 5)  # so that memory is what it is under such a load
         with Watched(running) as watched:
+            other = beside.submit(load, _OTHER * capacity, chosen.seconds, theirs)
             flood = load(2 * capacity, chosen.seconds)
         after = load(0.5 * capacity, 6.0)
-    raise SystemExit(0 if _report(capacity, usual, flood, after, watched.mib) else 1)
+    raise SystemExit(0 if _report(capacity, usual, flood, other.result(), after, watched.mib) else 1)
 
 
 class Watched:
@@ -78,15 +87,20 @@ def _capacity(load: Load) -> tuple[float, Result]:
     """The highest of rising rates that is answered in time, and how."""
     rate, held = 100.0, None
     while True:
-        result = load(rate, 5.0)
-        if result.failures > _FAILED * len(result.answers) or result.percentile(0.95) > _P95_MS:
+        # Twice, if need be: the machine is shared, and its neighbours come and go.
+        good = next((result for result in (load(rate, 5.0) for _ in range(2)) if _in_time(result)), None)
+        if good is None:
             if held is None:
                 raise SystemExit("not even 100 requests a second are answered in time")
             return held.offered, held
-        held, rate = result, rate * 1.15
+        held, rate = good, rate * 1.15
 
 
-def _report(capacity: float, usual: Result, flood: Result, after: Result, mib: Sequence[float]) -> bool:
+def _in_time(result: Result) -> bool:
+    return result.failures <= _FAILED * len(result.answers) and result.percentile(0.95) <= _P95_MS
+
+
+def _report(capacity: float, usual: Result, flood: Result, other: Result, after: Result, mib: Sequence[float]) -> bool:
     refused = [answer for answer in flood.answers if answer.status in _REFUSED]
     others = [answer for answer in flood.answers if answer.status not in {200, *_REFUSED}]
     late = [answer for answer in after.answers if answer.due_s >= _BACK_S]
@@ -106,6 +120,11 @@ def _report(capacity: float, usual: Result, flood: Result, after: Result, mib: S
                 refused_ms[1] < _REFUSED_MS,
                 "the rest is refused at once",
                 "p50 {:.1f}, p95 {:.1f}, p99 {:.1f} ms".format(*refused_ms),
+            ),
+            say(
+                other.failures <= _FAILED * len(other.answers) and other.percentile(0.95) < _P95_MS,
+                "another tenant does not notice",
+                f"{other.failures} of {len(other.answers)} refused, p95 {other.percentile(0.95):.0f} ms",
             ),
             say(not others, "and there is nothing else", f"{_statuses(others)}"),
             say(grown < _GROWN, "memory is flat", f"{mib[0]:.0f} to {mib[-1]:.0f} MiB"),

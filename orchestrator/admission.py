@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 _Turn: TypeAlias = "asyncio.Future[None]"
 
-_EXPECTED, _MOST = 0.6, 0.75
+_EXPECTED, _MOST = 0.4, 0.75
 """Of the time that a request has, what it may expect to wait for its turn, and what it waits at most: the rest is for
 its work. They are apart, so that few wait in vain."""
 _WEIGHT = 0.1

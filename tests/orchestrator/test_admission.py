@@ -104,11 +104,11 @@ async def test_who_would_wait_for_too_long_is_refused_at_once() -> None:
         await stage.end(f"a{number}")
     assert stage.admission.waiting == 19
     with pytest.raises(Overloaded):
-        stage.admission.consider("a", 30)
+        stage.admission.consider("a", 40)
     with pytest.raises(Overloaded):
-        await stage.ask("a60", seconds=30)
+        await stage.ask("a60", seconds=40)
     stage.ask("a61", seconds=1_000)
-    stage.ask("b0", seconds=30)  # whose turn comes after one of the others
+    stage.ask("b0", seconds=40)  # whose turn comes after one of the others
     await settle()
     assert stage.admission.waiting == 21
     for _ in range(22):
