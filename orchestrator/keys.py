@@ -75,12 +75,12 @@ class Keys:
         """The stamp of the file that was read last, or that could not be."""
         self._take()
 
-    def identify(self, authorization: str | None) -> Identity:
+    def identify(self, authorization: str) -> Identity:
         """Who sends this ``Authorization`` header.
 
         :raises KeyUnknown: if it is no key, or none of ours. The comparison takes the same time however near it is.
         """
-        found = _BEARER.fullmatch(authorization or "")
+        found = _BEARER.fullmatch(authorization)
         if found is None:
             raise KeyUnknown
         digest, identity = self._known.get(found[1].lower(), (_NOBODY, None))

@@ -31,7 +31,7 @@ def configure(level: str) -> None:
     handler.setFormatter(_JsonFormatter())
     # Of every request to a server they write a line, bodies and all; of every one that fails a trace, and our own line
     # says what became of it.
-    for chatty in ("opensearch", "httpx", "httpcore", "neo4j"):
+    for chatty in ("opensearch", "opensearchpy", "httpx", "httpcore", "neo4j"):
         logging.getLogger(chatty).setLevel(logging.CRITICAL)
     # Nothing of ours prints thread, process, task or caller, and finding them out is half of what a line costs.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

@@ -129,7 +129,7 @@ async def _replay(service: Service) -> None:
 async def _no_route(request: Request, error: Any) -> Response:
     """What Starlette itself refuses: a path or a method that there is not."""
     status = error.status_code if error.status_code in STATUSES else 500
-    id_ = request_id(request)
+    id_ = request_id(dict(request.scope["headers"]))
     response = respond(status, f"{request.method} {request.url.path[:200]}", id_)
     response.headers["X-Request-ID"] = id_
     response.headers["Connection"] = "close"  # whatever else it sends

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
-
-from starlette.datastructures import Headers
 
 from adapters import Scope
 from orchestrator.caller import Caller
@@ -24,7 +23,7 @@ class NotAllowed(Exception):
     """Who asks is known, and may not do this."""
 
 
-def identify(service: Service, headers: Headers, need: Need) -> Identity:
+def identify(service: Service, headers: Mapping[bytes, bytes], need: Need) -> Identity:
     """Who asks.
 
     :raises KeyUnknown: if a key is needed and none of ours is given.
@@ -34,17 +33,17 @@ def identify(service: Service, headers: Headers, need: Need) -> Identity:
     if need == "nothing":
         return NOBODY
     if service.keys:
-        return service.keys.identify(headers.get("authorization"))
-    host, origin = headers.get("host"), headers.get("origin")
+        return service.keys.identify(headers.get(b"authorization", b"").decode("latin-1"))
+    host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin", b"").decode("latin-1")
     if not _is_here(host):
-        raise NotAllowed(f"without keys this service is called localhost or 127.0.0.1, and not {(host or '')[:80]!r}")
+        raise NotAllowed(f"without keys this service is called localhost or 127.0.0.1, and not {host[:80]!r}")
     if origin and origin.partition("://")[2] != host:
         raise NotAllowed("a page from elsewhere may not ask a service that needs no key")
     return service.anybody
 
 
 @lru_cache(maxsize=64)
-def _is_here(host: str | None) -> bool:
+def _is_here(host: str) -> bool:
     """Whether a request calls this machine by a name that nobody else can give it. None at all is no browser's."""
     if not host:
         return True

@@ -14,19 +14,15 @@ from orchestrator.api.problems import respond
 _LINGER_S = 1.0
 
 
-class _TooLarge(Exception):
-    """There are more bytes around the body than are allowed."""
-
-
 class Bounded(HttpToolsProtocol):
     """Refuses a head, or what may follow a body, of too many bytes, what does not come in its time, and connections
     beyond so many; by the settings of the application.
     """
 
-    _silent = 0
-    """Bytes since the parser last told of anything: what it keeps to itself (a header without end) counts, too."""
-    _told = 0
-    """Bytes of this request's path and headers, and of what is called a header behind its body."""
+    _around = 0
+    """Bytes since a head began, or since the last piece of a body: what the parser keeps to itself counts, too."""
+    _too_large = False
+    """Its head was."""
     _deaf = False
     """It was refused, and is about to be closed."""
     _timer: asyncio.TimerHandle | None = None
@@ -57,56 +53,46 @@ class Bounded(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if len(data) <= self._most:
+            self._take(data)
+            return
         for start in range(0, len(data), self._most):  # so that one piece is no more than may be kept
             self._take(data[start : start + self._most])
 
     def _take(self, data: bytes) -> None:
         if self._deaf or self.transport.is_closing():
             return
-        self._silent += len(data)
+        self._around += len(data)
         super().data_received(data)
-        if self._deaf or self.transport.is_closing():
-            return
-        if self._silent > self._most:
+        if self._around > self._most and not (self._deaf or self.transport.is_closing()):
             self._refuse(431)
-        elif not (self._timer or self._at_work):  # blank lines between two requests: uvicorn awaits nothing any more
-            self._await_request()
+        elif not (self._timer or self._at_work or self._deaf):
+            self._await_request()  # blank lines between two requests: uvicorn awaits nothing any more
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._silent = self._told = 0
+        self._around = 0
         self._await_request()
 
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self._count(len(name) + len(value))
-
     def on_headers_complete(self) -> None:
-        self._silent = 0
+        self._around = 0
+        if len(self.url) + sum([len(name) + len(value) for name, value in self.headers]) > self._most:
+            self._too_large = True
+            raise ValueError  # which the parser tells as an error like any other
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._silent = 0
+        self._around = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._silent = 0
+        self._around = 0
         self._has_come()
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         del msg  # it is always the same
-        self._refuse(431 if self._told > self._most else 400)
-
-    def _count(self, size: int) -> None:
-        self._silent = 0
-        self._told += size
-        if self._told > self._most:
-            raise _TooLarge  # which the parser tells as an error like any other
+        self._refuse(431 if self._too_large else 400)
 
     def _await_request(self) -> None:
         self._has_come()

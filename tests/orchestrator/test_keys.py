@@ -47,7 +47,6 @@ def test_nothing_else_is_a_key(path: Path) -> None:
     known = Keys(path)
     swapped = key[:25] + other[25:]
     wrong = [
-        None,
         "",
         key,
         f"Basic {key}",
