@@ -1,6 +1,6 @@
 """``make soak``: searches, writes, deletes and what is refused, steadily, for an hour: memory and descriptors.
 
-Ends with 1 if either still grows in the second half of the time, or a request fails that should not.
+Ends with 1 if either has grown in the second half of the time, or more searches fail than a shared machine explains.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ out = Console()
 _RATE = 60.0
 _PASSAGES = 5_000
 _GROWN = 1.05
-_REPORTS = 12
+_REPORTS, _HALF = 12, 6
+_FAILED = 0.01
+"""Of the searches: a machine that is shared stands still now and then, and what comes too late is refused."""
 
 
 def main() -> None:
@@ -48,11 +50,13 @@ def _soak(running: Running, queries: list[str], seconds: float) -> bool:
     bodies = [json.dumps({"query": query, "mode": "hybrid", "timeout_ms": 2_000}).encode() for query in queries]
     writer = Writer(running.port)
     writer.start()
-    failures, seen = 0, []
+    asked = failures = 0
+    seen: list[tuple[float, int]] = []
     for number in range(_REPORTS):
         dice.shuffle(bodies)
         result = offer(running.port, "/v1/search", bodies, _RATE, seconds / _REPORTS, seed=number)
         failures += result.failures
+        asked += len(result.answers)
         mib, descriptors = running.usage()
         seen.append((mib, descriptors))
         out.print(
@@ -62,11 +66,17 @@ def _soak(running: Running, queries: list[str], seconds: float) -> bool:
         )
     writer.over.set()
     writer.join()
-    half, end = seen[_REPORTS // 2 - 1], seen[-1]
-    flat = end[0] <= half[0] * _GROWN and end[1] <= half[1] * _GROWN
+    # The least of each half: what comes and goes between (a version that is written, an upload) is not what stays.
+    first, second = ([min(each) for each in zip(*part, strict=True)] for part in (seen[:_HALF], seen[_HALF:]))
+    flat = all(later <= earlier * _GROWN for earlier, later in zip(first, second, strict=True))
     wrong = {status: count for status, count in writer.statuses.items() if status not in {200, 404, 422}}
-    out.print(f"writes and reads: {dict(writer.statuses)}; since half of the time: {half} to {end}", highlight=False)
-    return not flat or bool(failures) or bool(wrong)
+    out.print(f"writes and reads: {dict(writer.statuses)}", highlight=False)
+    out.print(
+        f"least in the first half and in the second: {first[0]:.0f} and {second[0]:.0f} MiB, "
+        f"{first[1]} and {second[1]} descriptors; {failures} of {asked:,} searches failed",
+        highlight=False,
+    )
+    return not flat or failures > _FAILED * asked or bool(wrong)
 
 
 class Writer(threading.Thread):
