@@ -29,9 +29,11 @@ def env(tmp_path: Path, model_dir: Path) -> dict[str, str]:
     return environment(data_dir=tmp_path / "data", model_dir=model_dir, receive_timeout_ms=500)
 
 
-@pytest.fixture
-def port(env: dict[str, str]) -> Iterator[int]:
-    with serving(env) as (_, address):
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory, model_dir: Path) -> Iterator[int]:
+    """Of one service for all who only send it what is no request."""
+    settings = environment(data_dir=tmp_path_factory.mktemp("data"), model_dir=model_dir, receive_timeout_ms=500)
+    with serving(settings) as (_, address):
         yield urlsplit(address).port or 0
 
 
