@@ -26,7 +26,8 @@ out = Console()
 
 _RATE = 60.0
 _PASSAGES = 5_000
-_GROWN = 1.05
+_GROWN, _CONNECTIONS = 1.05, 8
+"""Memory in the second half for that in the first; descriptors more, for there are more connections at times."""
 _REPORTS, _HALF = 12, 6
 _FAILED = 0.01
 """Of the searches: a machine that is shared stands still now and then, and what comes too late is refused."""
@@ -68,7 +69,7 @@ def _soak(running: Running, queries: list[str], seconds: float) -> bool:
     writer.join()
     # The least of each half: what comes and goes between (a version that is written, an upload) is not what stays.
     first, second = ([min(each) for each in zip(*part, strict=True)] for part in (seen[:_HALF], seen[_HALF:]))
-    flat = all(later <= earlier * _GROWN for earlier, later in zip(first, second, strict=True))
+    flat = second[0] <= first[0] * _GROWN and second[1] <= first[1] + _CONNECTIONS
     wrong = {status: count for status, count in writer.statuses.items() if status not in {200, 404, 422}}
     out.print(f"writes and reads: {dict(writer.statuses)}", highlight=False)
     out.print(
