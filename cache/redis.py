@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, TypeGuard
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -65,9 +65,8 @@ class Guarded:
             async with asyncio.timeout(self._deadline_s), self._turns:
                 turn_came = perf_counter()
                 yield self.client
-        except (RedisError, OSError, TimeoutError, ValueError, RuntimeError) as error:
-            # uvloop's word for a connection that was lost just before it was written to; any other is a defect.
-            if type(error) is RuntimeError and not str(error).endswith("the handler is closed"):
+        except BaseException as error:
+            if not _of_redis(error):
                 self.breaker.abandoned()
                 raise
             own_s = perf_counter() - turn_came if turn_came else 0.0
@@ -76,9 +75,6 @@ class Guarded:
             else:
                 self._failed(error)
             raise Failed(str(error) or "timed out") from error
-        except BaseException:
-            self.breaker.abandoned()
-            raise
         self.breaker.succeeded()
 
     def _failed(self, error: Exception) -> None:
@@ -86,6 +82,13 @@ class Guarded:
         self.breaker.failed()
         if was == "closed" and self.breaker.state == "open":
             _log.warning("redis is left alone until it answers again: %s", str(error) or type(error).__name__)
+
+
+def _of_redis(error: BaseException) -> TypeGuard[Exception]:
+    """Whether it tells of Redis or the way to it; anything else is a defect, or a cancellation."""
+    if type(error) is RuntimeError:  # uvloop's word for a connection that was lost just before it was written to
+        return str(error).endswith("the handler is closed")
+    return isinstance(error, (RedisError, OSError, TimeoutError, ValueError))
 
 
 class RedisLevel:

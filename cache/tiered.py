@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -67,7 +66,7 @@ class Tiered:
         use: Use = "use",
         flight: bytes = b"",
         shared: bool = True,
-        consider: Callable[[], None] = lambda: None,
+        refusal: Callable[[], Exception | None] = lambda: None,
     ) -> tuple[bytes, Level]:
         """The bytes of ``key`` and where they came from.
 
@@ -75,19 +74,18 @@ class Tiered:
 
         :param shared: whether the key means the same to others, so that the second level may be asked.
         :param flight: what a load hangs on beside the key: who gives the same shares it, and what is made for a moment.
-        :param consider: raises what is to be raised instead of beginning anything: asked before anybody waits, where
-            the first level does not have it and nobody is at it.
-        :raises Exception: what ``load`` or ``consider`` raises.
+        :param refusal: what is to be raised instead of beginning anything: asked before anybody waits, where the first
+            level has nothing fresh and nobody is at it.
+        :raises Exception: what ``load`` raises, or ``refusal`` gives.
         """
         if use == "use" and (entry := self._nearest(key, flight, now := self._clock())) is not None:
             if entry.freshness(now) == "fresh":
                 return entry.content, "l1"
-            with suppress(Exception):  # where there is too much to do, what is kept is good enough
-                consider()
+            if refusal() is None:  # else what is kept is good enough
                 self._renew(key, load, shared)
             return entry.content, "stale"
-        if use != "use" or (key, flight) not in self.flights:
-            consider()
+        if (use != "use" or (key, flight) not in self.flights) and (refused := refusal()):
+            raise refused
         if use == "bypass":
             return (await load(True)).content, "miss"
         if use == "refresh":

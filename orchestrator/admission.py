@@ -77,22 +77,21 @@ class Admission:
             self._took_s += _WEIGHT * (self._clock() - began - self._took_s)
             self._leave()
 
-    def consider(self, tenant: str, seconds: float) -> None:
-        """Nothing, unless :meth:`run` would refuse now: so that it is told before anything is begun.
-
-        :raises Overloaded: then.
-        """
+    def refusal(self, tenant: str, seconds: float) -> Overloaded | None:
+        """What :meth:`run` would raise if it were asked now: known before anything is begun."""
         if self.working < self._at_once:
-            return
+            return None
         expected_s = (self._ahead(tenant) + 1) * self._took_s / self._at_once
         if expected_s > seconds * _EXPECTED or self._full_for(tenant):
-            raise self._refusal(tenant)
+            return self._refused(tenant)
+        return None
 
     async def _enter(self, tenant: str, seconds: float) -> None:
         if self.working < self._at_once:
             self.working += 1
             return
-        self.consider(tenant, seconds)
+        if refusal := self.refusal(tenant, seconds):
+            raise refusal
         if self.waiting >= self._most:
             self._drop_longest()
         turn: _Turn = asyncio.get_running_loop().create_future()
@@ -107,7 +106,7 @@ class Admission:
             else:
                 self._forget(tenant, turn)
             if isinstance(error, TimeoutError):
-                raise self._refusal(tenant) from None
+                raise self._refused(tenant) from None
             raise
 
     def _leave(self) -> None:
@@ -151,7 +150,7 @@ class Admission:
             if not queue:
                 del self._queues[tenant]
 
-    def _refusal(self, tenant: str) -> Overloaded:
+    def _refused(self, tenant: str) -> Overloaded:
         self.refused += 1
         own, others = len(self._queues.get(tenant, ())), len(self._queues) > 1
         return Overloaded(theirs=others and own > self.waiting / len(self._queues))

@@ -112,7 +112,7 @@ class Answers:
             asked.cache,
             b"%d" % asked.timeout_ms,
             shared,
-            lambda: self._admission.consider(caller.scope.tenant, asked.timeout_ms / 1_000),
+            lambda: self._admission.refusal(caller.scope.tenant, asked.timeout_ms / 1_000),
         )
         delivery = Delivery(
             cache=level,

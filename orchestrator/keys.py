@@ -22,14 +22,13 @@ from msgspec import Meta
 
 from adapters import Scope, Sensitivity, files
 from orchestrator.caller import Caller
+from orchestrator.contract import Name
 
 _log = logging.getLogger(__name__)
 
 _BEARER = re.compile(r"bearer +trivium_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.IGNORECASE)
 _NOBODY = sha256(b"nobody").digest()
 """What the secret of an unknown id is compared with, so that it takes as long as that of a known one."""
-
-Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
 
 class KeysError(ValueError):

@@ -12,7 +12,7 @@ from fusion import STRATEGIES
 from orchestrator.contract import SOURCES, Boost
 
 _FILTER = {"$ref": "#/components/schemas/Filter"}
-_KINDS = frozenset(kind.__name__ for kind in get_args(Filter))
+_KINDS = len(get_args(Filter))
 _FIELD = {"pattern": rf"^({'|'.join(FIELDS)}|metadata\.[\s\S]{{1,256}})$"}
 _WALK = "((base|slope)=([1-9]?[0-9]|100)|seeds=([1-9][0-9]{0,2}|1000))"
 _FUSION = (
@@ -54,7 +54,7 @@ def stricter(components: Mapping[str, Any], dimension: int) -> dict[str, Any]:
 def _with_filters_named(schema: Any) -> Any:
     """The same, with one name for what a filter may be: it holds others, and each would say it all again."""
     match schema:
-        case {"anyOf": [{"$ref": _}, *_], "discriminator": {"mapping": mapping}} if len(mapping) == len(_KINDS):
+        case {"anyOf": [{"$ref": _}, *_], "discriminator": {"mapping": mapping}} if len(mapping) == _KINDS:
             return _FILTER
         case dict():
             return {name: _with_filters_named(value) for name, value in schema.items()}

@@ -10,14 +10,14 @@ import asyncio
 import io
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from typing import Any
+from functools import wraps
+from typing import Any, TypeAlias
 
 import anyio.to_thread
 from starlette.responses import Response
 
 from adapters import Record, Scope, TimedOut, Unavailable
 from adapters.filter import Filter, access, normal
-from orchestrator.admission import Admission
 from orchestrator.api.endpoint import Context, json
 from orchestrator.api.problems import HttpError
 from orchestrator.contract import (
@@ -34,14 +34,37 @@ from orchestrator.indexing.writer import Progress
 _READ_S = 5.0
 """Seconds that reading documents may take."""
 
+_Handler: TypeAlias = Callable[[Context], Coroutine[Any, Any, Response]]
 
+
+def _in_turn(handler: _Handler) -> _Handler:
+    """A write: its tenant's turn comes before its body is read, for what waits must not lie in memory."""
+
+    @wraps(handler)
+    async def admitted(context: Context) -> Response:
+        seconds = context.service.settings.write_timeout_ms / 1_000
+        return await context.service.writes.run(_tenant(context), seconds, lambda: handler(context))
+
+    return admitted
+
+
+def _in_time(handler: _Handler) -> _Handler:
+    """A read: it waits neither for its turn nor for its store as long as a write may."""
+
+    @wraps(handler)
+    async def admitted(context: Context) -> Response:
+        try:
+            async with asyncio.timeout(_READ_S):
+                return await context.service.reads.run(_tenant(context), _READ_S, lambda: handler(context))
+        except TimeoutError:
+            raise TimedOut(f"the documents were not to be had within {_READ_S:g} s") from None
+
+    return admitted
+
+
+@_in_turn
 async def put(context: Context) -> Response:
     """Index NDJSON: every good line is stored, every bad one is answered with what is wrong in it."""
-    # Before the body is read: what waits must not lie in memory.
-    return await _in_turn(context, context.service.writes, lambda: _put(context))
-
-
-async def _put(context: Context) -> Response:
     service, scope = context.service, context.identity.caller.scope
     body = await context.body(service.settings.max_body_bytes)
     read = await anyio.to_thread.run_sync(_read, body, service.settings.max_document_bytes)
@@ -59,12 +82,9 @@ async def _put(context: Context) -> Response:
     return json(BulkResponse(counts["indexed"], counts["incomplete"], counts["rejected"], generation, outcomes))
 
 
+@_in_time
 async def get(context: Context) -> Response:
     """One document, as it was written."""
-    return await _in_time(context, lambda: _get(context))
-
-
-async def _get(context: Context) -> Response:
     id_ = context.request.path_params["id"]
     record = (await _held(context, [id_])).get(id_)
     if record is None or not lock(_allowed(context))(record):
@@ -72,12 +92,9 @@ async def _get(context: Context) -> Response:
     return json(record.document)
 
 
+@_in_turn
 async def delete(context: Context) -> Response:
     """Delete one document; deleting what is not there is no error, so that it may be tried again."""
-    return await _in_turn(context, context.service.writes, lambda: _delete(context))
-
-
-async def _delete(context: Context) -> Response:
     service = context.service
     id_ = context.request.path_params["id"]
     record = (await _held(context, [id_])).get(id_)
@@ -87,30 +104,11 @@ async def _delete(context: Context) -> Response:
     return json(DeleteResponse(id_, True, done.generation, done.missing))
 
 
+@_in_time
 async def collections(context: Context) -> Response:
     """Every collection that the caller may see something of."""
-    return await _in_time(context, lambda: _collections(context))
-
-
-async def _collections(context: Context) -> Response:
     counts = await context.service.documents.counts("collection", normal(_allowed(context)))
     return json(CollectionsResponse(tuple(CollectionCount(name, count) for name, count in sorted(counts.items()))))
-
-
-def _in_turn(
-    context: Context, turns: Admission, work: Callable[[], Coroutine[Any, Any, Response]]
-) -> Coroutine[Any, Any, Response]:
-    seconds = context.service.settings.write_timeout_ms / 1_000
-    return turns.run(context.identity.caller.scope.tenant, seconds, work)
-
-
-async def _in_time(context: Context, work: Callable[[], Coroutine[Any, Any, Response]]) -> Response:
-    """A read: it waits neither for its turn nor for its store as long as a write may."""
-    try:
-        async with asyncio.timeout(_READ_S):
-            return await context.service.reads.run(context.identity.caller.scope.tenant, _READ_S, work)
-    except TimeoutError:
-        raise TimedOut(f"the documents were not to be had within {_READ_S:g} s") from None
 
 
 def _outcome(line: lines.Good | lines.Bad, progress: Progress, scope: Scope) -> LineOutcome:
@@ -119,6 +117,10 @@ def _outcome(line: lines.Good | lines.Bad, progress: Progress, scope: Scope) -> 
     id_ = line.document.id
     missing = {**progress.missing, **progress.refused.get((scope.tenant, scope.environment, id_), {})}
     return LineOutcome(line.line, "incomplete" if missing else "indexed", id=id_, missing=missing)
+
+
+def _tenant(context: Context) -> str:
+    return context.identity.caller.scope.tenant
 
 
 def _allowed(context: Context) -> Filter:

@@ -1,5 +1,5 @@
-"""What every request has around it: an id, who asks, a body within bounds and in time, one log line, and no exception
-that escapes.
+"""What every request has around it: an id, who asks, a body within bounds, one log line, and no exception that
+escapes.
 """
 
 from __future__ import annotations
