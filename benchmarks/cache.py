@@ -16,7 +16,6 @@ import signal
 import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -27,6 +26,7 @@ from typing import Any
 
 from benchmarks.claims import say
 from benchmarks.openloop import Result, offer
+from benchmarks.service import python, service
 from cache import Entry, Memory, redis
 from cache.generations import Generations
 from tests.servers.start import free_port, redis_on
@@ -47,9 +47,9 @@ def main() -> None:
     with ExitStack() as running:
         url, process = running.enter_context(redis_on(free_port()))
         folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-        ports = [free_port(), free_port()]
-        for port in ports:
-            running.enter_context(_service(folder, port, url))
+        settings = _settings(folder, url)
+        services = [running.enter_context(service(settings, folder / f"{number}.log")) for number in range(2)]
+        ports = [each.port for each in services]
         _post(
             ports[0], "/v1/documents", "\n".join(json.dumps({"id": f"t{n}", "text": t}) for n, t in enumerate(_TEXTS))
         )
@@ -223,19 +223,15 @@ def _post(port: int, path: str, body: bytes | str) -> bytes:
     return content
 
 
-@contextmanager
-def _service(folder: Path, port: int, redis: str) -> Iterator[None]:
-    settings = {
-        "TRIVIUM_DATA_DIR": str(folder / "data"),
-        "TRIVIUM_CACHE": redis,
-        "TRIVIUM_CACHE_POLL_MS": str(_POLL_MS),
-        "TRIVIUM_CACHE_TIMEOUT_MS": str(_L2_MS),
-        "TRIVIUM_FOLLOW_MS": str(_FOLLOW_MS),
-        "TRIVIUM_SOURCE_TIMEOUT_MS": "2000",  # a thousand connections at once are work, too
+def _settings(folder: Path, redis: str) -> dict[str, object]:
+    return {
+        "data_dir": folder / "data",
+        "cache": redis,
+        "cache_poll_ms": _POLL_MS,
+        "cache_timeout_ms": _L2_MS,
+        "follow_ms": _FOLLOW_MS,
+        "source_timeout_ms": 2_000,  # a thousand connections at once are work, too
     }
-    command = [sys.executable, "-m", "orchestrator", "serve", "--port", str(port)]
-    with (folder / f"{port}.log").open("wb") as log, _running(command, port, "/readyz", settings, log):
-        yield
 
 
 @contextmanager
@@ -251,31 +247,11 @@ def _fastapi(answer: bytes) -> Iterator[int]:
         "uvicorn.run(app, port=int(sys.argv[1]), log_level='warning', access_log=False)\n"
     )
     port = free_port()
-    with tempfile.TemporaryFile() as kept:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as kept:
         kept.write(answer)
         kept.seek(0)
-        with _running([sys.executable, "-c", program, str(port)], port, "/openapi.json", {}, None, kept):
+        with python(["-c", program, str(port)], port, "/openapi.json", Path(folder, "log"), {}, kept):
             yield port
-
-
-@contextmanager
-def _running(
-    command: list[str], port: int, path: str, settings: dict[str, str], log: Any, given: Any = None
-) -> Iterator[None]:
-    process = subprocess.Popen(command, env=os.environ | settings, stderr=log, stdin=given)
-    try:
-        for _ in range(600):
-            if process.poll() is not None:
-                raise SystemExit(f"{command[2]} ended with {process.returncode}")
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -27,9 +24,10 @@ from rich.console import Console
 from adapters.graph.bolt import Bolt
 from adapters.keyword import opensearch
 from adapters.server import GRAPH, KEYWORD, Address, Limits
+from benchmarks.service import service
 from orchestrator.settings import read
 from orchestrator.wiring import opened
-from tests.servers.start import Java, free_port
+from tests.servers.start import Java
 
 _console = Console()
 _IDS = 400
@@ -41,32 +39,24 @@ State = dict[str, str]
 
 
 class Victim:
-    """The service under test, in a process of its own."""
+    """The service under test, in a process of its own; on another port whenever it starts."""
 
-    def __init__(self, env: dict[str, str]) -> None:
-        self._env, self.port = env, free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, settings: Mapping[str, object], log: Path) -> None:
+        self._settings, self._log = settings, log
+        self._running = service(settings, log)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._running.port
 
     def start(self) -> None:
-        """Start it, again if need be, and wait until it lives."""
-        command = [sys.executable, "-m", "orchestrator", "serve", "--port", str(self.port)]
-        with Path(self._env["TRIVIUM_DATA_DIR"]).with_name("service.log").open("ab") as log:
-            self._process = subprocess.Popen(command, env=self._env, stderr=log)
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/livez", timeout=5).close()
-            except OSError:
-                time.sleep(0.05)
-            else:
-                return
-        raise SystemExit("the service did not start")
+        """Start it again, and wait until it is ready."""
+        self._running = service(self._settings, self._log)
 
     def kill(self) -> None:
         """End it as a power cut would."""
-        if self._process:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait(30)
+        self._running.kill()
 
 
 class Writer(threading.Thread):
@@ -115,30 +105,22 @@ def main() -> None:
         for folder in folders.values():
             folder.mkdir()
         with Java("opensearch", folders["opensearch"]) as keyword, Java("bolt", folders["bolt"]) as graph:
-            env = {
-                "TRIVIUM_DATA_DIR": f"{work}/data",
-                "TRIVIUM_KEYWORD": keyword.url,
-                "TRIVIUM_GRAPH": graph.url,
-                "TRIVIUM_INDEX_NAME": _INDEX,
-                "TRIVIUM_WRITE_TIMEOUT_MS": "5000",
-                "TRIVIUM_REPLAY_MS": "200",
-            }
-            service = Victim(os.environ | env)
-            victims: dict[str, Victim | Java] = {"service": service, "opensearch": keyword, "bolt": graph}
-            _run(chosen.kills, dice, victims, service, env)
+            stores = {"data_dir": f"{work}/data", "keyword": keyword.url, "graph": graph.url, "index_name": _INDEX}
+            victim = Victim(stores | {"write_timeout_ms": 5_000, "replay_ms": 200}, Path(work, "service.log"))
+            victims: dict[str, Victim | Java] = {"service": victim, "opensearch": keyword, "bolt": graph}
+            _run(chosen.kills, dice, victims, victim, stores)
 
 
 def _run(
-    kills: int, dice: random.Random, victims: dict[str, Victim | Java], service: Victim, env: dict[str, str]
+    kills: int, dice: random.Random, victims: dict[str, Victim | Java], victim: Victim, stores: dict[str, str]
 ) -> None:
     expected: State = {}
     revision, wrong = 0, 0
     killed: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
-    service.start()
     for number in range(1, kills + 1):
         name = dice.choice(sorted(victims))
-        writer = Writer(service.port, revision, dice)
+        writer = Writer(victim.port, revision, dice)
         writer.start()
         time.sleep(dice.uniform(0.2, 3.0))
         victims[name].kill()
@@ -146,12 +128,12 @@ def _run(
         time.sleep(dice.uniform(0.0, 1.0))  # the others go on writing for a moment
         writer.stopping.set()
         writer.join(150)
-        service.kill()
+        victim.kill()
         if name != "service":
             victims[name].start()
-        service.start()
-        _wait_for_replay(Path(env["TRIVIUM_DATA_DIR"], "journal"))
-        held = anyio.run(_held, env)
+        victim.start()
+        _wait_for_replay(Path(stores["data_dir"], "journal"))
+        held = anyio.run(_held, stores)
         revision = writer.revision
         outcomes += writer.outcomes
         expected |= writer.acknowledged
@@ -162,7 +144,7 @@ def _run(
         _console.print(
             f"{number:3} killed {name:10} documents held {len(expected)}, wrong by store {bad}", highlight=False
         )
-    service.kill()
+    victim.kill()
     _console.print(f"{kills} kills {dict(killed)}; lines by outcome {dict(outcomes)}; documents lost or wrong: {wrong}")
     raise SystemExit(1 if wrong else 0)
 
@@ -181,22 +163,15 @@ def _wait_for_replay(journal: Path) -> None:
         time.sleep(0.05)
 
 
-async def _held(env: dict[str, str]) -> dict[str, State]:
+async def _held(stores: dict[str, str]) -> dict[str, State]:
     """What each store holds, by id."""
-    settings = read(
-        data_dir=env["TRIVIUM_DATA_DIR"],
-        keyword=env["TRIVIUM_KEYWORD"],
-        graph=env["TRIVIUM_GRAPH"],
-        index_name=_INDEX,
-        source_timeout_ms=30_000,
-    )
-    async with opened(settings) as opened_:
+    async with opened(read(**stores, source_timeout_ms=30_000)) as opened_:
         ids = [str(n) for n in range(_IDS)]
         records = await opened_.documents.fetch(opened_.caller.scope, ids)
-    client = opensearch.connect(Address.parse(env["TRIVIUM_KEYWORD"], KEYWORD), _LIMITS)
+    client = opensearch.connect(Address.parse(stores["keyword"], KEYWORD), _LIMITS)
     found = (await client.search(index=_INDEX, body={"query": {"match_all": {}}, "size": 10_000}))["hits"]["hits"]
     await client.close()
-    bolt = Bolt(Address.parse(env["TRIVIUM_GRAPH"], GRAPH), _LIMITS)
+    bolt = Bolt(Address.parse(stores["graph"], GRAPH), _LIMITS)
     rows = await bolt.read(
         "MATCH (d:Document {index: $index}) WHERE d.present RETURN d.id AS id, d.labels AS labels", {"index": _INDEX}
     )
