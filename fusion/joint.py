@@ -1,33 +1,35 @@
 """Text and graph as one: what the text sources find is where the walk over the graph starts, beside the query's names.
 
-Scores are added, not ranks: a text source's score divided by its best (CombSUM with the scores scaled by their
-maximum: Fox, Shaw: "Combination of Multiple Searches", TREC-2, 1994; Lee: "Analyses of Multiple Evidence Combination",
-SIGIR 1997), and the square root of the walk's probability divided by its largest, which counts the more the more of
-the query the graph knows by name. Measured against reciprocal ranks in docs/decisions/0006-joint-walk-by-default.md.
+Scores are added, not ranks: each divided by the best of its source (CombSUM with the scores scaled by their maximum:
+Fox, Shaw: "Combination of Multiple Searches", TREC-2, 1994; Lee: "Analyses of Multiple Evidence Combination", SIGIR
+1997), to a power of the source's: a text source's head stands out more than its scores say, a walk's less. The walk
+counts the more the more of the query the graph knows by name. docs/decisions/0006-joint-walk-by-default.md measures it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import ClassVar
 
 from fusion.fused import Fused
 from fusion.ranking import DocId, Ranking
 from fusion.total import add_up, by_sum, in_order, total
 
+_POWERS = {"vector": 1.5, "keyword": 2.0, "graph": 0.5}
+"""What a share of the best score is raised to, by source; 1 for others."""
+
 
 @dataclass(frozen=True, slots=True)
 class JointWalk:
-    """``joint_walk(base=3, slope=10, seeds=50)``: where the best of a text source gets 1, the best of the walk gets
+    """``joint_walk(base=4, slope=12, seeds=50)``: where the best of a text source gets 1, the best of the walk gets
     ``base + slope * coverage``; the walk starts from ``seeds`` documents at most.
 
     :raises ValueError: if ``base`` or ``slope`` is not in 0..100, or ``seeds`` not in 1..1000.
     """
 
-    base: int = 3
-    slope: int = 10
+    base: int = 4
+    slope: int = 12
     seeds: int = 50
 
     follows: ClassVar[str] = "graph"
@@ -61,7 +63,5 @@ class JointWalk:
         first = ranking.scores[0] if ranking.scores else 0.0
         if first <= 0:  # a cosine may be negative, and then says nothing
             return [0.0] * len(ranking)
-        most = self._most(ranking, weights)
-        if ranking.source == self.follows:
-            return [most * sqrt(score / first) if score > 0 else 0.0 for score in ranking.scores]
-        return [most * score / first if score > 0 else 0.0 for score in ranking.scores]
+        most, power = self._most(ranking, weights), _POWERS.get(ranking.source, 1.0)
+        return [most * (score / first) ** power if score > 0 else 0.0 for score in ranking.scores]

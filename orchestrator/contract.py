@@ -55,7 +55,7 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     fusion: (
         Annotated[
             str,
-            Meta(max_length=200, description="a strategy by name: joint_walk(base=3, slope=10, seeds=50), rrf(k=60)"),
+            Meta(max_length=200, description="a strategy by name: joint_walk(base=4, slope=12, seeds=50), rrf(k=60)"),
         ]
         | None
     ) = None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tantivy
 
 from adapters import files
-from adapters.document import fields, passage
+from adapters.document import fields
 from adapters.embedded import Catalog, Change, Library
 from adapters.embedded.segment import Segment
 from adapters.filter import Filter
@@ -41,7 +41,7 @@ _FEW = 16
 
 
 class KeywordPart:
-    """The files: a tantivy index over ``passage`` and labels, its unchanged files shared with the version before."""
+    """The files: a tantivy index over texts and labels, its unchanged files shared with the version before."""
 
     name = "keyword"
     version = analysis.VERSION
@@ -157,7 +157,7 @@ def _document(segment: Segment, row: int) -> tantivy.Document:
     record = segment.record(row)
     values = {
         "docno": int(segment.docnos[row]),
-        "body": passage(record.document),
+        "body": analysis.values(record.document),
         "labels": labels(fields(record)),
     }
     return tantivy.Document.from_dict(values, _SCHEMA)

@@ -15,7 +15,7 @@ import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as raised
 
-from adapters.document import Record, Scope, facts, fields, passage
+from adapters.document import Record, Scope, facts, fields
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
 from adapters.filter import Filter
 from adapters.fingerprint import fingerprint, generation_name
@@ -241,7 +241,7 @@ def _source(record: Record) -> Body:
         "id": record.document.id,
         "collection": record.document.collection,
         "labels": labels(fields(record)),
-        "passage": passage(record.document),
+        "passage": analysis.values(record.document),
         "facts": msgspec.to_builtins(facts(record.document)),
         "record": msgspec.to_builtins(record),
     }

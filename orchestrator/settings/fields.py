@@ -76,7 +76,7 @@ class Settings(BaseSettings):
     query_memo: int = Field(10_000, ge=1, le=10_000_000, description="query vectors of the model that are kept")
     fusion: str = Field(
         str(JointWalk()),
-        description="strategy where a request names none: `joint_walk(base=3, slope=10, seeds=50)`, `rrf(k=60)`, "
+        description="strategy where a request names none: `joint_walk(base=4, slope=12, seeds=50)`, `rrf(k=60)`, "
         "`relative_score()`, `dbsf()`, `weighted_sum()` or `concatenate()`",
     )
     weight_vector: float = Field(1.0, ge=0, le=1_000, description="weight of the vector source, unless a request says")

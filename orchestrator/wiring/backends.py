@@ -51,7 +51,7 @@ _COMPUTING_AT_ONCE, _WAITING_AT_ONCE = 2, 64
 """Searches in one process where they only compute, one step of one of them at a time; where they wait for others."""
 _WRITES_AT_ONCE, _WRITES_WAITING = 8, 64
 """Bodies of writes in memory, and who waits to send one: one is written while others come, some of them slowly."""
-_SERVER_RECIPE = 4
+_SERVER_RECIPE = 5
 """Changes whenever the adapters of servers would write something else for the same document."""
 
 

@@ -257,7 +257,26 @@ async def test_the_same_filter_gives_the_same_documents_everywhere(
     assert await found(stand.source, query("alpha centauri", wanted=wanted, scope=scope)) == expected
 
 
+KEYWORDS = ["embedded keyword", pytest.param("opensearch", marks=pytest.mark.server)]
 GRAPHS = ["embedded graph", pytest.param("memgraph", marks=pytest.mark.server)]
+
+
+@pytest.mark.parametrize("stand", KEYWORDS, indirect=True)
+async def test_a_word_of_a_title_says_more_than_one_of_the_text(stand: Stand) -> None:
+    await stand.write(
+        [
+            entry("text", "Antares and a sea of sand", title="One of many"),
+            entry("title", "And one of the many sands", title="Antares sea"),
+        ]
+    )
+    assert (await stand.source.search(query("antares"))).ids == ("title", "text")
+
+
+@pytest.mark.parametrize("stand", KEYWORDS, indirect=True)
+async def test_no_phrase_reaches_from_a_title_into_itself(stand: Stand) -> None:
+    await stand.write([entry("a", "and more of it", title="Antares sea")])
+    assert await found(stand.source, query('"antares sea"')) == ["a"]
+    assert await found(stand.source, query('"sea antares"')) == []
 
 
 @pytest.mark.parametrize("stand", GRAPHS, indirect=True)

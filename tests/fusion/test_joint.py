@@ -19,10 +19,10 @@ def test_scores_are_scaled_by_their_best_and_added() -> None:
     fused = {hit.id: hit for hit in JointWalk(base=3, slope=12)([*TEXT, walk()], {}).hits()}
     strength = 3 + 12 * 0.5
     assert {id_: hit.raw for id_, hit in fused.items()} == pytest.approx(
-        {"a": 1.0, "b": 0.25 + 1.0, "c": 0.8 + strength, "d": strength * sqrt(0.25)}
+        {"a": 1.0, "b": 0.25**2 + 1.0, "c": 0.8**1.5 + strength, "d": strength * sqrt(0.25)}
     )
     assert list(fused) == ["c", "d", "b", "a"]
-    assert fused["c"].fusion_score == pytest.approx((0.8 + strength) / (2 + strength))
+    assert fused["c"].fusion_score == pytest.approx((0.8**1.5 + strength) / (2 + strength))
     graph = fused["d"].sources["graph"]
     assert graph is not None
     assert (graph.rank, graph.score, graph.weight, graph.contribution) == (2, 0.1, 1.0, strength / 2)
@@ -37,7 +37,7 @@ def test_first_everywhere_is_one() -> None:
 def test_weights_weigh() -> None:
     weights = {"keyword": 2.0, "vector": 0.0, "graph": 0.5}
     fused = {hit.id: hit.raw for hit in JointWalk(base=4, slope=0)([*TEXT, walk()], weights).hits()}
-    assert fused == pytest.approx({"a": 2.0, "b": 0.5, "c": 2.0, "d": 1.0})
+    assert fused == pytest.approx({"a": 2.0, "b": 0.125, "c": 2.0, "d": 1.0})
 
 
 def test_a_cosine_under_zero_says_nothing() -> None:
