@@ -108,7 +108,10 @@ def main() -> None:
             stores = {"data_dir": f"{work}/data", "keyword": keyword.url, "graph": graph.url, "index_name": _INDEX}
             victim = Victim(stores | {"write_timeout_ms": 5_000, "replay_ms": 200}, Path(work, "service.log"))
             victims: dict[str, Victim | Java] = {"service": victim, "opensearch": keyword, "bolt": graph}
-            _run(chosen.kills, dice, victims, victim, stores)
+            try:
+                _run(chosen.kills, dice, victims, victim, stores)
+            finally:
+                victim.kill()
 
 
 def _run(
@@ -144,7 +147,6 @@ def _run(
         _console.print(
             f"{number:3} killed {name:10} documents held {len(expected)}, wrong by store {bad}", highlight=False
         )
-    victim.kill()
     _console.print(f"{kills} kills {dict(killed)}; lines by outcome {dict(outcomes)}; documents lost or wrong: {wrong}")
     raise SystemExit(1 if wrong else 0)
 

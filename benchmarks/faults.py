@@ -238,6 +238,8 @@ def _read(answer: Answer) -> dict[str, Any]:
 def _told(answer: dict[str, Any]) -> bool:
     """Whether every source that was asked either had its part in the answer, or is said to have failed."""
     failed = {each["source"] for each in answer["degraded"]}
+    if not answer["hits"]:  # every query has some
+        return bool(failed)
     return all(
         source in hit["sources"] or source in failed for hit in answer["hits"] for source in answer["route"]["sources"]
     )

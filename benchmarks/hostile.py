@@ -2,8 +2,8 @@
 
 Those are random, mutated, truncated, deeply nested, or full of what other languages would obey.
 
-No status of 500 or one that the document does not have, no answer beside its schema, no growth of memory, no log line
-that somebody else wrote. Ends with 1 if a promise was broken.
+No status of 500 or one that we do not have (schemathesis: that the document does not have there), no answer beside its
+schema, no growth of memory, no log line that somebody else wrote. Ends with 1 if a promise was broken.
 """
 
 from __future__ import annotations

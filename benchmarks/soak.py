@@ -113,6 +113,8 @@ class Writer(threading.Thread):
             except urllib.error.HTTPError as error:
                 self.statuses[error.code] += 1
                 error.close()
+            except OSError:
+                self.statuses[0] += 1  # a connection was lost, which no answer explains
 
 
 if __name__ == "__main__":

@@ -54,7 +54,6 @@ class Admission:
     def __init__(self, at_once: int, waiting: int, clock: Callable[[], float] = perf_counter) -> None:
         self.working = 0
         self.waiting = 0
-        self.refused = 0
         self._at_once = at_once
         self._most = waiting
         self._clock = clock
@@ -139,7 +138,6 @@ class Admission:
         dropped = self._queues[longest][-1]
         self._forget(longest, dropped)
         if not dropped.done():
-            self.refused += 1
             dropped.set_exception(Overloaded(theirs=True))
 
     def _forget(self, tenant: str, turn: _Turn) -> None:
@@ -151,6 +149,5 @@ class Admission:
                 del self._queues[tenant]
 
     def _refused(self, tenant: str) -> Overloaded:
-        self.refused += 1
         own, others = len(self._queues.get(tenant, ())), len(self._queues) > 1
         return Overloaded(theirs=others and own > self.waiting / len(self._queues))

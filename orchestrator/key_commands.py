@@ -31,7 +31,7 @@ def add(
     clearance: Annotated[str, typer.Option(help="up to public, normal, sensitive or restricted")] = "normal",
     admin: Annotated[bool, typer.Option("--admin", help="may write, and look into the cache")] = False,
 ) -> None:
-    """Make a key, and print it: it is kept nowhere. A running service takes it at once."""
+    """Make a key, and print it: it is kept nowhere. A running service takes it at its next look, TRIVIUM_FOLLOW_MS."""
     with _file() as path:
         made = keys.add(path, name, Scope(tenant, environment), clearance, admin)
     err.print(f"in {path}; the key cannot be shown again:", soft_wrap=True, highlight=False)
@@ -40,7 +40,7 @@ def add(
 
 @main.command()
 def remove(name: Called) -> None:
-    """Take a key back. A running service refuses it at once."""
+    """Take a key back. A running service refuses it from its next look, TRIVIUM_FOLLOW_MS."""
     with _file() as path:
         keys.remove(path, name)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping
@@ -71,7 +72,9 @@ class Keys:
         self.path = path
         self._known: Mapping[str, tuple[bytes, Identity]] = {}
         self._seen: object = None
-        """The stamp of the file that was read last, or that could not be."""
+        """The stamp of the file that was read last."""
+        self._told = ""
+        """What is wrong with the one that is there now."""
         self._take()
 
     def identify(self, authorization: str) -> Identity:
@@ -89,15 +92,18 @@ class Keys:
         return identity
 
     def refresh(self) -> None:
-        """Read the file if it is another one than the last time."""
+        """Read the file if it is another one than was read last; again and again, if it cannot be read."""
         try:
             if _stamp(self.path) != self._seen:
                 self._take()
+            self._told = ""
         except KeysError as error:
-            _log.error("the keys that were read before go on to hold: %s", error)
+            if str(error) != self._told:
+                _log.error("the keys that were read before go on to hold: %s", error)
+            self._told = str(error)
 
     def _take(self) -> None:
-        self._seen = _stamp(self.path)
+        seen = _stamp(self.path)  # before it is read: what is written meanwhile is read the next time
         self._known = {
             line.id: (
                 bytes.fromhex(line.sha256),
@@ -105,6 +111,7 @@ class Keys:
             )
             for line in read(self.path)
         }
+        self._seen = seen
 
 
 def _stamp(path: Path) -> object:
@@ -193,4 +200,8 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, lines: list[Line]) -> None:
+    """As its owner's file, whoever writes: a service that cannot read it goes on with keys that were taken back."""
+    owner = path.stat() if path.exists() else None
     files.replace(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mode=0o600)
+    if owner and owner.st_uid != os.geteuid():
+        os.chown(path, owner.st_uid, owner.st_gid)

@@ -96,6 +96,7 @@ def endpoint(path: str, handlers: Mapping[str, tuple[Handler, Need]]) -> Callabl
             response = problem(ClientDisconnect(), context.request_id)
         except Exception as error:
             response = problem(error, context.request_id)
+        request.scope.get("state", {}).pop(TASK, None)  # it is answered: nothing is left to cancel
         response.headers["X-Request-ID"] = context.request_id
         if request.app.state.draining or context.unread:
             # Who asks again finds somebody who stays; and what is left of a body is not waited for.

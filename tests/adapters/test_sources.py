@@ -22,11 +22,11 @@ from tests.conftest import SCOPE, entry, unit
 
 pytestmark = pytest.mark.anyio
 
-STANDS = [
-    *EMBEDDED,
-    pytest.param("qdrant local", marks=pytest.mark.filterwarnings("ignore:(Payload indexes|Local mode):UserWarning")),
-    *(pytest.param(name, marks=pytest.mark.server) for name in SERVED),
-]
+QDRANT_LOCAL = pytest.param(
+    "qdrant local", marks=pytest.mark.filterwarnings("ignore:(Payload indexes|Local mode):UserWarning")
+)
+STANDS = [*EMBEDDED, QDRANT_LOCAL, *(pytest.param(name, marks=pytest.mark.server) for name in SERVED)]
+GIVERS = [QDRANT_LOCAL, *(pytest.param(name, marks=pytest.mark.server) for name in ("qdrant", "opensearch"))]
 
 
 @pytest.fixture(params=STANDS)
@@ -130,9 +130,9 @@ async def test_other_words_for_the_query_are_for_keyword_alone(stand: Stand) -> 
     assert (await stand.source.search(quoted)).ids == (await stand.source.search(query('"Alpha Centauri"'))).ids
 
 
+@pytest.mark.parametrize("stand", [*EMBEDDED, pytest.param("opensearch", marks=pytest.mark.server)], indirect=True)
 async def test_the_reader_finds_documents_by_a_filter(stand: Stand) -> None:
-    if stand.reader is None:  # this store keeps no documents
-        return
+    assert stand.reader is not None
     await stand.write([star("a", parent_id="p", chunk_index=1), star("b", parent_id="p", chunk_index=2)])
     await stand.write([star("c", parent_id="q", chunk_index=1), star("s", parent_id="p", sensitivity="restricted")])
     of_p = query(wanted=Eq("parent_id", "p")).filter
@@ -141,10 +141,9 @@ async def test_the_reader_finds_documents_by_a_filter(stand: Stand) -> None:
     assert await stand.reader.find(query(wanted=Eq("parent_id", "nobody")).filter, 10) == []
 
 
+@pytest.mark.parametrize("stand", GIVERS, indirect=True)
 async def test_who_can_give_documents_gives_them_as_they_were_written_and_of_their_scope_alone(stand: Stand) -> None:
     source = stand.source
-    if not hasattr(source, "fetch"):  # this store keeps none
-        return
     first, second = star("a", tags=("x",), metadata={"n": [1, "é"], "m": None}), star("b", parent_id="a", chunk_index=2)
     await stand.write([first, second, replace(first, record=msgspec.structs.replace(first.record, tenant="other"))])
     assert await source.fetch(SCOPE, ["a", "b", "nobody"]) == {"a": first.record, "b": second.record}

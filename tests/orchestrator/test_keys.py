@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -97,6 +99,31 @@ def test_half_a_file_changes_nothing_and_is_told_once(path: Path, caplog: pytest
     known.refresh()
     with pytest.raises(KeyUnknown):
         known.identify(f"Bearer {key}")
+
+
+def test_a_file_that_cannot_be_read_for_a_moment_is_read_when_it_can(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = add(path)
+    known = Keys(path)
+    keys.remove(path, "reader")
+    with monkeypatch.context() as broken, caplog.at_level(logging.ERROR):
+        broken.setattr(Path, "read_bytes", Mock(side_effect=PermissionError(13, "Permission denied")))
+        for _ in range(3):
+            known.refresh()
+    assert known.identify(f"Bearer {key}").name == "reader"
+    assert caplog.text.count("Permission denied") == 1
+    known.refresh()
+    with pytest.raises(KeyUnknown):
+        known.identify(f"Bearer {key}")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_stays_its_owners_whoever_writes_it(path: Path) -> None:
+    add(path)
+    os.chown(path, 12_345, 12_346)
+    keys.remove(path, "reader")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12_345, 12_346)
 
 
 @pytest.mark.parametrize(
