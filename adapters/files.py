@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def replace(path: Path, content: bytes, mode: int = 0o666) -> None:
+def replace(path: Path, content: bytes, mode: int = 0o666, owner: tuple[int, int] | None = None) -> None:
     """Put ``content`` at ``path`` in one step that survives a power cut (write, sync, rename, sync the folder).
 
     :param mode: who may read and write the file, as far as the process' mask lets it.
+    :param owner: its user and group, where they are not those of the process, which must be root's then.
     """
     draft = path.with_name(f"{path.name}.draft")
     with open(draft, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        if owner:
+            os.fchown(file.fileno(), *owner)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

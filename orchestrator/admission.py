@@ -82,7 +82,7 @@ class Admission:
             return None
         expected_s = (self._ahead(tenant) + 1) * self._took_s / self._at_once
         if expected_s > seconds * _EXPECTED or self._full_for(tenant):
-            return self._refused(tenant)
+            return self._overloaded(tenant)
         return None
 
     async def _enter(self, tenant: str, seconds: float) -> None:
@@ -105,7 +105,7 @@ class Admission:
             else:
                 self._forget(tenant, turn)
             if isinstance(error, TimeoutError):
-                raise self._refused(tenant) from None
+                raise self._overloaded(tenant) from None
             raise
 
     def _leave(self) -> None:
@@ -148,6 +148,6 @@ class Admission:
             if not queue:
                 del self._queues[tenant]
 
-    def _refused(self, tenant: str) -> Overloaded:
+    def _overloaded(self, tenant: str) -> Overloaded:
         own, others = len(self._queues.get(tenant, ())), len(self._queues) > 1
         return Overloaded(theirs=others and own > self.waiting / len(self._queues))

@@ -200,8 +200,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, lines: list[Line]) -> None:
-    """As its owner's file, whoever writes: a service that cannot read it goes on with keys that were taken back."""
-    owner = path.stat() if path.exists() else None
-    files.replace(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mode=0o600)
-    if owner and owner.st_uid != os.geteuid():
-        os.chown(path, owner.st_uid, owner.st_gid)
+    """Its owner's it stays, if root writes: a service that cannot read it goes on with keys that were taken back."""
+    found = path.stat() if path.exists() and os.geteuid() == 0 else None
+    owner = (found.st_uid, found.st_gid) if found else None
+    files.replace(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mode=0o600, owner=owner)

@@ -46,8 +46,9 @@ class Bounded(HttpToolsProtocol):
         self._places: int = settings.max_connections
 
     @property
-    def _at_work(self) -> bool:
-        return self._served is not None and not self._served.response_complete
+    def _at_work(self) -> RequestResponseCycle | None:
+        """The request that is being worked on."""
+        return self._served if self._served and not self._served.response_complete else None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -59,11 +60,10 @@ class Bounded(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_come()
         self._is_read()
-        if self._served and not self._served.response_complete:
-            self._served.disconnected = True
-            self._served.message_event.set()
-            if task := self._served.scope["state"].get(TASK):
-                self._served.scope["state"][GONE] = True
+        if cycle := self._at_work:
+            _forsake(cycle)
+            if task := cycle.scope["state"].get(TASK):
+                cycle.scope["state"][GONE] = True
                 task.cancel()
         super().connection_lost(exc)
 
@@ -165,14 +165,13 @@ class Bounded(HttpToolsProtocol):
     def _refuse(self, status: int) -> None:
         """Answer what never becomes a request, and hang up; if a request is being worked on, its answer is the last."""
         self._has_come()
-        if self._served and self._at_work:
-            if self._served is not self.cycle or self._served.response_started or not self._served.more_body:
-                self._served.keep_alive = False
+        if cycle := self._at_work:
+            if cycle is not self.cycle or cycle.response_started or not cycle.more_body:
+                cycle.keep_alive = False
                 self.pipeline.clear()
                 self.flow.pause_reading()
                 return
-            self._served.disconnected = True  # the rest of its body cannot come any more: nobody waits for it
-            self._served.message_event.set()
+            _forsake(cycle)  # the rest of its body cannot come any more
         response = respond(status, _WHY[status].format(most=self._most, patience=self._patience_s), "none")
         response.headers["Connection"] = "close"
         head = b"".join(b"%s: %s\r\n" % pair for pair in response.raw_headers)
@@ -196,6 +195,12 @@ class Bounded(HttpToolsProtocol):
         self.flow.resume_reading()
         self.transport.write_eof()
         self._timer = self.loop.call_later(_LINGER_S, self.transport.close)
+
+
+def _forsake(cycle: RequestResponseCycle) -> None:
+    """Nobody waits for its body, and nobody reads its answer."""
+    cycle.disconnected = True
+    cycle.message_event.set()
 
 
 class _Flow(FlowControl):

@@ -127,9 +127,7 @@ async def test_what_comes_behind_a_request_is_never_its_answer(held: Held, behin
     await held.began.wait()
     await asyncio.sleep(2 * _PATIENCE_S)
     held.go_on.set()
-    answer = await reader.read()
-    assert statuses(answer)[0] == 200
-    assert statuses(answer)[1:] in ([], [408])
+    assert statuses(await reader.read()) == [200]
     writer.close()
 
 
@@ -149,15 +147,14 @@ async def test_time_in_which_we_do_not_read_is_not_the_callers(held: Held) -> No
     writer.close()
 
 
-@pytest.mark.parametrize("path", [b"/nowhere", b"/livez"])
-async def test_a_refusal_reaches_who_is_still_sending(held: Held, path: bytes) -> None:
+@pytest.mark.parametrize(("path", "status"), [(b"/nowhere", 404), (b"/livez", 405)])
+async def test_a_refusal_reaches_who_is_still_sending(held: Held, path: bytes, status: int) -> None:
     size = 20_000_000
     reader, writer = await held.connect()
     writer.write(b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % (path, size))
     writer.write(b" " * size)
     await writer.drain()
-    answer = await reader.read()
-    assert statuses(answer) in ([404], [405])
+    assert statuses(await reader.read()) == [status]
     writer.close()
 
 
