@@ -1,48 +1,68 @@
-"""Pure ranking arithmetic: no I/O, no async, nothing of ours imported."""
+"""Pure ranking arithmetic on columns: no input or output, no ``async``, nothing of ours imported.
+
+Here: rankings and candidates, fusion strategies, boosts, collapsing of chunks, the walk over a graph. Not here:
+anything that reads a store, a clock or a setting.
+"""
 
 from fusion.boost import Boosted, Factors, boost, centrality, importance, recency, relationship
-from fusion.collapse import Collapse, Collapsed, collapse, window
+from fusion.collapse import Collapsed, CollapseMode, collapse, window
+from fusion.columns import Candidates, Documents, DocumentTable, IdTable, RankedDocument, Ranking
 from fusion.concatenate import Concatenate
-from fusion.fused import Contribution, Fused, FusedHit
-from fusion.joint import JointWalk
-from fusion.merge import merged
-from fusion.ranking import DocId, Facts, Hit, Ranking
+from fusion.joint_walk import JointWalk
+from fusion.merge_collections import merge_collections
+from fusion.provenance import Contribution, FusedHit, fused_hits
+from fusion.rank_fields import DocId, DocumentFields, Floats, Ints, RankFields
 from fusion.rrf import RRF
 from fusion.scores import ScoreSum, dbsf, relative_score, weighted_sum
-from fusion.strategy import STRATEGIES, Strategy, TwoRounds, parse
-from fusion.walk import Adjacency, Walk
+from fusion.source import Source, Sources
+from fusion.strategy import STRATEGIES, SeededStrategy, Strategy, parse
+from fusion.sums import Fused, rank_by_sum, sum_contributions
+from fusion.walk import Adjacency, Walk, WalkScratch
 
 __all__ = [
     "RRF",
     "STRATEGIES",
     "Adjacency",
     "Boosted",
-    "Collapse",
+    "Candidates",
+    "CollapseMode",
     "Collapsed",
     "Concatenate",
     "Contribution",
     "DocId",
+    "DocumentFields",
+    "DocumentTable",
+    "Documents",
     "Factors",
-    "Facts",
+    "Floats",
     "Fused",
     "FusedHit",
-    "Hit",
+    "IdTable",
+    "Ints",
     "JointWalk",
+    "RankFields",
+    "RankedDocument",
     "Ranking",
     "ScoreSum",
+    "SeededStrategy",
+    "Source",
+    "Sources",
     "Strategy",
-    "TwoRounds",
     "Walk",
+    "WalkScratch",
     "boost",
     "centrality",
     "collapse",
     "dbsf",
+    "fused_hits",
     "importance",
-    "merged",
+    "merge_collections",
     "parse",
+    "rank_by_sum",
     "recency",
     "relationship",
     "relative_score",
+    "sum_contributions",
     "weighted_sum",
     "window",
 ]

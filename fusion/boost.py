@@ -1,8 +1,8 @@
-"""Bounded factors on a fused score: they may sway an order, never turn it upside down.
+"""Bounded factors on a fusion score: they may change an order a little, never turn it upside down.
 
-Each factor stays within its bounds, so with the default weights a product of all of them goes from ``0.7`` (as old as
-can be) to ``1.5 * 1.1 * 1.1`` (most important, most central, most related): no document overtakes one whose
-``fusion_score`` is more than 1.815 / 0.7 = 2.6 times its own.
+Each factor has bounds, so with the default weights a product of all of them lies between ``0.7`` (oldest) and
+``1.5 * 1.1 * 1.1`` (most important, most central, most related): no document overtakes one whose ``fusion_score`` is
+more than 1.815 / 0.7 = 2.6 times its own.
 """
 
 from __future__ import annotations
@@ -10,36 +10,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
+from typing import TypeAlias
 
-from fusion.fused import Fused
-from fusion.ranking import DocId
-from fusion.total import by_sum
+import numpy as np
 
-OLDEST, MOST_IMPORTANT = 0.7, 1.5
-"""The bounds of recency, downwards, and of importance, upwards."""
+from fusion.columns import Candidates
+from fusion.rank_fields import Floats, Ints
+from fusion.source import Sources
+from fusion.sums import Fused, rank_by_sum
 
-Factors = Mapping[str, Mapping[DocId, float]]
-"""By boost, by document; a document that a boost says nothing of has the factor 1."""
+MIN_RECENCY_FACTOR, MAX_IMPORTANCE_FACTOR = 0.7, 1.5
+"""The lower bound of recency, and the upper bound of importance."""
+
+Factors: TypeAlias = Mapping[str, Floats | None]
+"""By boost, a factor for each row of the candidates; ``None`` if the boost applies to no candidate at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boosted:
-    """Documents by their final score, best first: the fused score times the product of its factors.
+    """Rows by their final score, best first: the fusion score times the product of all factors.
 
-    :param products: of the documents that any boost says something of.
+    :param score: parallel to ``rows``.
     """
 
-    ids: tuple[DocId, ...]
-    factors: Factors
-    products: Mapping[DocId, float]
-
-    def of(self, id_: DocId) -> dict[str, float]:
-        """The factor of each boost for one document."""
-        return {name: by_document.get(id_, 1.0) for name, by_document in self.factors.items()}
-
-    def score(self, id_: DocId, fusion_score: float) -> float:
-        """The final score of one document."""
-        return fusion_score * self.products.get(id_, 1.0)
+    rows: Ints
+    score: Floats
 
 
 def centrality(value: float, weight: float) -> float:
@@ -47,40 +42,42 @@ def centrality(value: float, weight: float) -> float:
 
     :raises ValueError: if the value is not in [0, 1].
     """
-    return 1.0 + weight * _share("centrality", value)
+    return 1.0 + weight * _checked("centrality", value)
 
 
 def relationship(value: float, weight: float) -> float:
-    """``1 + weight * value``, the value being how near the walk came to a document, in shares of the nearest: [0, 1].
+    """``1 + weight * value`` for a value in [0, 1]: the walk's score of a document divided by its best score.
 
     :raises ValueError: if the value is not in [0, 1].
     """
-    return 1.0 + weight * _share("relationship", value)
+    return 1.0 + weight * _checked("relationship", value)
 
 
 def importance(value: float) -> float:
     """``1 + min(value, 10) / 20`` for an importance from 0 to 10: from 1 to 1.5."""
-    return 1.0 + (MOST_IMPORTANT - 1.0) * min(max(value, 0.0), 10.0) / 10
+    return 1.0 + (MAX_IMPORTANCE_FACTOR - 1.0) * min(max(value, 0.0), 10.0) / 10
 
 
 def recency(age_days: float) -> float:
-    """``0.7 + 0.3 * exp(-0.023 * age)``: from 1 today to 0.7; half of the way after 30 days. The future is today."""
-    return OLDEST + (1 - OLDEST) * exp(-0.023 * max(age_days, 0.0))
+    """``0.7 + 0.3 * exp(-0.023 * age)``: from 1 today to 0.7, half of the way after 30 days. The future is today."""
+    return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * exp(-0.023 * max(age_days, 0.0))
 
 
-def boost(fused: Fused, factors: Factors) -> Boosted:
-    """Multiply and sort again; ties as in :func:`fusion.total.by_sum`."""
-    products: dict[DocId, float] = {}
-    for name in sorted(factors):
-        for id_, factor in factors[name].items():
-            products[id_] = products.get(id_, 1.0) * factor
-    if not products:
-        return Boosted(fused.ids, factors, products)
-    scores = {id_: score * products.get(id_, 1.0) for id_, score in zip(fused.ids, fused.scores, strict=True)}
-    return Boosted(tuple(by_sum(scores, fused.rankings)), factors, products)
+def boost(candidates: Candidates, fused: Fused, factors: Factors, sources: Sources) -> Boosted:
+    """Multiply and sort again; ties as in :func:`fusion.sums.rank_by_sum`."""
+    applied = [column for _, column in sorted(factors.items()) if column is not None]
+    if not applied:
+        return Boosted(fused.rows, fused.score)
+    product = np.ones(len(candidates))
+    for column in applied:
+        product *= column
+    score = np.zeros(len(candidates))
+    score[fused.rows] = fused.score * product[fused.rows]
+    rows = rank_by_sum(score[fused.rows], candidates, sources, fused.rows)
+    return Boosted(rows, score[rows])
 
 
-def _share(name: str, value: float) -> float:
+def _checked(name: str, value: float) -> float:
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} is {value}, allowed are 0 to 1")
     return value

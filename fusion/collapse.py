@@ -2,71 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from fusion.ranking import DocId, Facts
+import numpy as np
 
-Collapse: TypeAlias = Literal["none", "parent", "window"]
+from fusion.columns import Candidates
+from fusion.rank_fields import DocumentFields, Ints
+
+CollapseMode: TypeAlias = Literal["none", "parent", "window"]
 
 
 @dataclass(frozen=True, slots=True)
 class Collapsed:
-    """What stays, in the order in which it came, and what each of the others gave way to."""
+    """The rows that stay, in their order, and for each other row the one that replaces it."""
 
-    ids: tuple[DocId, ...]
-    into: Mapping[DocId, DocId] = field(default_factory=dict)
+    rows: Ints
+    collapsed_into: Mapping[int, int] = field(default_factory=dict)
 
 
-def collapse(ids: Sequence[DocId], facts: Mapping[DocId, Facts], by: Collapse, radius: int = 1) -> Collapsed:
-    """Keep one of each group, where it stands.
+def collapse(candidates: Candidates, rows: Ints, mode: CollapseMode, radius: int = 1) -> Collapsed:
+    """One row of each group, in its place.
 
-    ``parent``: of the chunks of one parent the best, which comes first. ``window``: a chunk gives way to a better one
-    of its parent that is ``radius`` places away or less. In both, a whole document gives way to its chunks, however
-    good it is itself: what is wanted is the place that answers. A document that is a chunk itself is not whole.
+    ``parent`` returns the best chunk of each parent document. ``window`` drops a chunk if a better chunk of the same
+    parent is at most ``radius`` positions away. In both, a parent is dropped when one of its chunks is a result,
+    however good the parent itself is: the answer is the passage. A document that is a chunk itself is never dropped as
+    a parent.
 
-    :param ids: best first.
+    :param rows: of the candidates, best first.
     """
-    if by == "none" or not facts:
-        return Collapsed(tuple(ids))
-    chunks = {id_: held for id_ in ids if (held := facts.get(id_)) is not None and held.parent is not None}
-    if not chunks:
-        return Collapsed(tuple(ids))
-    kept: list[DocId] = []
-    into: dict[DocId, DocId] = {}
-    best: dict[DocId, dict[int | None, DocId]] = {}
-    parents = {held.parent for held in chunks.values()}
-    for id_ in ids:
-        chunk = chunks.get(id_)
-        if chunk is None or chunk.parent is None:
-            if id_ not in parents:
-                kept.append(id_)
+    fields = candidates.fields
+    if mode == "none" or fields is None or not (fields.parent[rows] >= 0).any():
+        return Collapsed(rows)
+    parents, chunks = fields.parent[rows].tolist(), fields.chunk[rows].tolist()
+    best: dict[int, dict[int, int]] = {}
+    dropped_parents = _parents_among(candidates, rows)
+    results: list[int] = []
+    collapsed_into: dict[int, int] = {}
+    for row, parent, chunk in zip(rows.tolist(), parents, chunks, strict=True):
+        if parent < 0:
+            if row not in dropped_parents:
+                results.append(row)
             continue
-        places = best.setdefault(chunk.parent, {})
-        better = next(iter(places.values()), None) if by == "parent" else _near(places, chunk.chunk, radius)
+        of_parent = best.setdefault(parent, {})
+        better = next(iter(of_parent.values()), None) if mode == "parent" else _in_window(of_parent, chunk, radius)
         if better is None:
-            places[chunk.chunk] = id_
-            kept.append(id_)
+            of_parent[chunk] = row
+            results.append(row)
         else:
-            into[id_] = better
-    into |= {id_: next(iter(best[id_].values())) for id_ in ids if id_ not in chunks and id_ in best}
-    return Collapsed(tuple(kept), into)
+            collapsed_into[row] = better
+    for row, parent in dropped_parents.items():
+        collapsed_into[row] = next(iter(best[parent].values()))
+    return Collapsed(np.array(results, np.int64), collapsed_into)
 
 
-def window(facts: Facts | None, radius: int) -> str | None:
-    """What the window around a chunk is called: its parent, and the first and the last chunk, from 0.
+def window(fields: DocumentFields | None, radius: int) -> str | None:
+    """The name of the window around a chunk: its parent, and the first and last chunk, from 0.
 
-    ``None`` for what is no chunk, or stands at no known place.
+    ``None`` for a document that is no chunk, or whose position is unknown.
     """
-    if facts is None or facts.parent is None or facts.chunk is None:
+    if fields is None or fields.parent is None or fields.chunk is None:
         return None
-    return f"{facts.parent}:{max(0, facts.chunk - radius)}-{facts.chunk + radius}"
+    return f"{fields.parent}:{max(0, fields.chunk - radius)}-{fields.chunk + radius}"
 
 
-def _near(places: Mapping[int | None, DocId], place: int | None, radius: int) -> DocId | None:
-    """The best of what stays within the radius; chunks without a place are told apart by nothing."""
-    if place is None:
-        return places.get(None)
-    near = {places[each] for each in range(place - radius, place + radius + 1) if each in places}
-    return next((id_ for id_ in places.values() if id_ in near), None) if len(near) > 1 else next(iter(near), None)
+def _parents_among(candidates: Candidates, rows: Ints) -> dict[int, int]:
+    """Rows of whole documents that have a chunk among ``rows``, each with the number of its id among the parents."""
+    fields = candidates.fields
+    if fields is None:
+        return {}
+    unchunked = rows[fields.parent[rows] < 0]
+    number_by_id = {fields.parents[parent]: parent for parent in set(fields.parent[rows].tolist()) if parent >= 0}
+    return {
+        row: number_by_id[id_]
+        for row, id_ in zip(unchunked.tolist(), candidates.ids(unchunked), strict=True)
+        if id_ in number_by_id
+    }
+
+
+def _in_window(of_parent: Mapping[int, int], chunk: int, radius: int) -> int | None:
+    """The best result within the radius; chunks without a position form one window."""
+    if chunk < 0:
+        return of_parent.get(-1)
+    within = {of_parent[each] for each in range(max(chunk - radius, 0), chunk + radius + 1) if each in of_parent}
+    return next((row for row in of_parent.values() if row in within), None)

@@ -1,36 +1,33 @@
-"""The fallback when a fusion strategy fails: the sources one after another."""
+"""The fallback if a fusion strategy raises: the sources one after another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fusion.fused import Fused
-from fusion.ranking import Ranking
-from fusion.total import in_order
+import numpy as np
 
-_PRIORITY = ("keyword", "vector", "graph")
-"""Keyword first: of the three it is the one whose failures a reader can see and understand."""
+from fusion.columns import Candidates
+from fusion.source import Sources, described
+from fusion.sums import Fused
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenate:
-    """``concatenate()``: all of the first source, then what is new in the second, and so on.
+    """``concatenate()``: all of the first source by ``fallback_priority``, then what is new in the second, and so on.
 
-    ``fusion_score`` falls in equal steps from 1.0, so that the order is the only thing that it says.
+    ``fusion_score`` falls in equal steps from 1.0: it says nothing but the order.
     """
 
     def __str__(self) -> str:
         return "concatenate()"
 
-    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
-        """Concatenate and deduplicate; ``weights`` are shown but change nothing."""
-        ids = tuple(dict.fromkeys(id_ for ranking in sorted(rankings, key=_priority) for id_ in ranking.ids))
-        scores = tuple([(len(ids) - place) / len(ids) for place in range(len(ids))])
-        shares = {each.source: [0.0] * len(each) for each in rankings}
-        return Fused(ids, scores, scores, tuple(in_order(rankings)), shares, weights)
-
-
-def _priority(ranking: Ranking) -> tuple[int, str]:
-    place = _PRIORITY.index(ranking.source) if ranking.source in _PRIORITY else len(_PRIORITY)
-    return place, ranking.source
+    def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
+        """Concatenate and deduplicate; ``weights`` are displayed and change nothing."""
+        by_priority = sorted(candidates.sources, key=lambda name: (described(name, sources).fallback_priority, name))
+        every = np.concatenate([np.zeros(0, np.int64), *(candidates.rows[name] for name in by_priority)])
+        _, first = np.unique(every, return_index=True)
+        rows = every[np.sort(first)]
+        score = (len(rows) - np.arange(len(rows))) / max(len(rows), 1)
+        nothing = {name: np.zeros(len(candidates)) for name in candidates.sources}
+        return Fused(rows, score, score, nothing, weights)

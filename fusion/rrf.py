@@ -6,12 +6,12 @@ Methods", SIGIR 2009. A document's raw score is ``sum over sources of weight / (
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fusion.fused import Fused
-from fusion.ranking import Ranking
-from fusion.total import in_order, total
+from fusion.columns import Candidates
+from fusion.source import Sources
+from fusion.sums import Fused, sum_contributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,13 @@ class RRF:
     def __str__(self) -> str:
         return f"rrf(k={self.k})"
 
-    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
-        """Fuse; ties as in :func:`fusion.total.by_sum`."""
-        shares = {each.source: self._shares(each, weights) for each in rankings}
-        ceiling = sum(weights.get(each.source, 1.0) for each in in_order(rankings)) / (self.k + 1)
-        return total(rankings, shares, weights, ceiling)
-
-    def _shares(self, ranking: Ranking, weights: Mapping[str, float]) -> list[float]:
-        weight = weights.get(ranking.source, 1.0)
-        return [weight / (self.k + rank) for rank in ranking.ranks or range(1, len(ranking) + 1)]
+    def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
+        """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""
+        contributions = {
+            source: candidates.spread(
+                source, weights.get(source, 1.0) / (self.k + candidates.ranks[source][candidates.rows[source]])
+            )
+            for source in candidates.sources
+        }
+        ceiling = sum(weights.get(source, 1.0) for source in candidates.sources) / (self.k + 1)
+        return sum_contributions(candidates, contributions, weights, sources, ceiling)

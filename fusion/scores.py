@@ -1,4 +1,4 @@
-"""Strategies that add up scores, each source's brought to one scale first: a ranking loses how far its hits are apart.
+"""Strategies that add scores, each source's brought to one scale first. Ranks alone lose how far hits are apart.
 
 Shaw, Fox: "Combination of Multiple Searches", TREC-2, 1994 (CombSUM); Lee: "Analyses of Multiple Evidence Combination",
 SIGIR 1997 (scaling). All are weighted; a ``fusion_score`` of 1.0 is 1 in every source.
@@ -10,74 +10,83 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
-from fusion.fused import Fused
-from fusion.ranking import Ranking
-from fusion.total import in_order, total
+import numpy as np
+
+from fusion.columns import Candidates
+from fusion.source import Source, Sources, described
+from fusion.sums import Fused, sum_contributions
 
 _DEVIATIONS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreSum:
-    """The weighted sum of scores that ``scaled`` has brought to [0, 1], one for each place of a ranking."""
+    """The weighted sum of scores that ``scale`` maps to [0, 1].
+
+    :param scale: from the scores of a ranking, best first, to as many values in [0, 1].
+    """
 
     name: str
-    scaled: Callable[[Ranking], list[float]]
+    scale: Callable[[Sequence[float], Source], list[float]]
 
     def __str__(self) -> str:
         return f"{self.name}()"
 
-    def __call__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
-        """Fuse; ties as in :func:`fusion.total.by_sum`."""
-        shares = {
-            each.source: [weights.get(each.source, 1.0) * value for value in self.scaled(each)] for each in rankings
-        }
-        ceiling = sum(weights.get(each.source, 1.0) for each in in_order(rankings))
-        return total(rankings, shares, weights, ceiling)
+    def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
+        """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""
+        contributions = {}
+        for source in candidates.sources:
+            scores = candidates.scores[source][candidates.rows[source]].tolist()
+            scaled = np.array(self.scale(scores, described(source, sources)), np.float64)
+            contributions[source] = candidates.spread(source, weights.get(source, 1.0) * scaled)
+        ceiling = sum(weights.get(source, 1.0) for source in candidates.sources)
+        return sum_contributions(candidates, contributions, weights, sources, ceiling)
 
 
 def relative_score() -> ScoreSum:
-    """``relative_score()``: the best of a source is 1, its last is 0, the others in between as their scores are."""
+    """``relative_score()``: the best of a source is 1, its last is 0, the others lie in between as their scores do."""
     return ScoreSum("relative_score", _relative)
 
 
 def dbsf() -> ScoreSum:
     """``dbsf()``: a source's mean is 1/2, three standard deviations above it are 1, three below are 0.
 
-    One score far out moves the others less than by :func:`relative_score`. Mazzeschi: "Distribution-Based Score
-    Fusion", 2023.
+    One outlier moves the others less than in :func:`relative_score`. Mazzeschi: "Distribution-Based Score Fusion",
+    2023.
     """
     return ScoreSum("dbsf", _distributed)
 
 
 def weighted_sum() -> ScoreSum:
-    """``weighted_sum()``: the vector's cosine as it is, and of the others the place in the ranking, from 1 down to 1/n.
+    """``weighted_sum()``: cosines as they are, and of other sources the position in the ranking, from 1 down to 1/n.
 
-    Cosines say the same from query to query; BM25 and a walk's probability do not.
+    Cosines mean the same from query to query; BM25 and a walk's probability do not.
     """
     return ScoreSum("weighted_sum", _comparable)
 
 
-def _relative(ranking: Ranking) -> list[float]:
-    if not ranking.scores:
+def _relative(scores: Sequence[float], source: Source) -> list[float]:
+    del source
+    if not scores:
         return []
-    low, high = ranking.scores[-1], ranking.scores[0]
-    return [(score - low) / (high - low) if high > low else 1.0 for score in ranking.scores]
+    low, high = scores[-1], scores[0]
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 
-def _distributed(ranking: Ranking) -> list[float]:
-    """What is beyond three deviations is cut off; 1/2 where all are equal."""
-    if not ranking.scores:
+def _distributed(scores: Sequence[float], source: Source) -> list[float]:
+    """Values beyond three deviations are cut off; 1/2 where all are equal."""
+    del source
+    if not scores:
         return []
-    spread = 2 * _DEVIATIONS * pstdev(ranking.scores)
+    spread = 2 * _DEVIATIONS * pstdev(scores)
     if spread == 0:
-        return [0.5] * len(ranking)
-    low = fmean(ranking.scores) - spread / 2
-    return [min(max((score - low) / spread, 0.0), 1.0) for score in ranking.scores]
+        return [0.5] * len(scores)
+    low = fmean(scores) - spread / 2
+    return [min(max((score - low) / spread, 0.0), 1.0) for score in scores]
 
 
-def _comparable(ranking: Ranking) -> list[float]:
-    """Cosines under 0 say nothing."""
-    if ranking.source == "vector":
-        return [min(max(score, 0.0), 1.0) for score in ranking.scores]
-    return [1.0 - place / len(ranking) for place in range(len(ranking))]
+def _comparable(scores: Sequence[float], source: Source) -> list[float]:
+    """Negative cosines are no evidence."""
+    if source.comparable_scores:
+        return [min(max(score, 0.0), 1.0) for score in scores]
+    return [1.0 - index / len(scores) for index in range(len(scores))]

@@ -6,13 +6,13 @@ run on a capped neighbourhood of its seeds, so that its cost does not grow with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.integer]
-Floats = npt.NDArray[np.float32]
+Nodes = npt.NDArray[np.integer]
+Weights = npt.NDArray[np.float32]
 Masses = npt.NDArray[np.float64]
 
 
@@ -20,28 +20,36 @@ Masses = npt.NDArray[np.float64]
 class Adjacency:
     """A graph in compressed sparse rows: node ``i`` leads to ``targets[offsets[i]:offsets[i + 1]]``.
 
-    ``offsets`` has one entry more than there are nodes. ``weights``, parallel to ``targets``, sum to 1 in each
-    row that is not empty. The arrays may be mapped from files; nothing here writes to them. For one thread at a time:
-    walks share ``places``, where a walk numbers the nodes that it finds, and leaves -1 for every node behind it.
+    ``offsets`` has one entry more than there are nodes. ``weights``, parallel to ``targets``, sum to 1 in each row that
+    is not empty. The arrays may be mapped from files; nothing here writes to them.
     """
 
-    offsets: Ints
-    targets: Ints
-    weights: Floats
-    places: npt.NDArray[np.int32] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "places", np.full(len(self), -1, np.int32))
+    offsets: Nodes
+    targets: Nodes
+    weights: Weights
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
 
+class WalkScratch:
+    """Memory that a walk numbers its nodes in, reused by the next walk. For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._index = np.full(0, -1, np.int32)
+
+    def index_of(self, nodes: int) -> npt.NDArray[np.int32]:
+        """By node of a graph, -1 everywhere. A walk sets what it wrote back to -1."""
+        if len(self._index) != nodes:
+            self._index = np.full(nodes, -1, np.int32)
+        return self._index
+
+
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How far and how long: ``steps`` of following an edge with probability ``follow`` (else back to a seed),
-    among at most ``cap`` nodes within ``hops`` edges of the seeds. A node with more than ``fanout`` edges is
-    walked to, not through: what leads everywhere says nothing. Of a seed it takes more than ``seed_fanout``."""
+    """How far and how long: ``steps`` of following an edge with probability ``follow`` (else back to a seed), among at
+    most ``cap`` nodes within ``hops`` edges of the seeds. A node with more than ``fanout`` edges is reached but not
+    passed through: an edge from a hub carries no information. For a seed the limit is ``seed_fanout``."""
 
     steps: int = 5
     follow: float = 0.7
@@ -51,87 +59,100 @@ class Walk:
     seed_fanout: int = 4_000
 
     def __call__(
-        self, graph: Adjacency, seeds: Ints, mass: Floats, allowed: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[Ints, Masses]:
-        """Where the walk is found: nodes, the seeds first, and the probability of each; they sum to 1.
+        self,
+        graph: Adjacency,
+        seeds: Nodes,
+        mass: Weights,
+        scratch: WalkScratch,
+        allowed: npt.NDArray[np.bool_] | None = None,
+    ) -> tuple[Nodes, Masses]:
+        """The nodes that the walk reaches, the seeds first, and the probability of each; they sum to 1.
 
         :param seeds: distinct nodes to start from and to return to.
         :param mass: parallel to ``seeds``, positive, of any sum.
-        :param allowed: by node, where the walk may set foot; everywhere if ``None``.
+        :param allowed: by node, whether the walk may reach it; everywhere if ``None``.
         """
-        nodes: Ints = np.asarray(seeds, dtype=np.int64)
+        nodes: Nodes = np.asarray(seeds, dtype=np.int64)
         if len(nodes) == 0:
             return nodes, np.zeros(0)
-        share = np.asarray(mass, np.float64)
-        share = share / share.sum()
+        start = np.asarray(mass, np.float64)
+        start = start / start.sum()
+        index = scratch.index_of(len(graph))
         try:
-            nodes = self._neighbourhood(graph, nodes, share, allowed)
-            rows, columns, weights = self._inner_edges(graph, nodes, len(share))
+            nodes = self._neighbourhood(graph, nodes, start, index, allowed)
+            rows, columns, weights = self._inner_edges(graph, nodes, len(start), index)
         except BaseException:
-            graph.places.fill(-1)
+            index.fill(-1)
             raise
-        graph.places[nodes] = -1
+        index[nodes] = -1
         restart = np.zeros(len(nodes))
-        restart[: len(share)] = share
-        found = restart
+        restart[: len(start)] = start
+        probability = restart
         for _ in range(self.steps):
-            flow = np.bincount(columns, weights * found.take(rows), minlength=len(nodes))
+            flow = np.bincount(columns, weights * probability.take(rows), minlength=len(nodes))
             lost = 1.0 - flow.sum()  # over edges that leave the neighbourhood, and dead ends
-            found = self.follow * (flow + lost * restart) + (1 - self.follow) * restart
-        return nodes, found
+            probability = self.follow * (flow + lost * restart) + (1 - self.follow) * restart
+        return nodes, probability
 
     def _neighbourhood(
-        self, graph: Adjacency, seeds: Ints, mass: Masses, allowed: npt.NDArray[np.bool_] | None
-    ) -> Ints:
-        """The seeds and what is near them, the nearest first; numbered in ``graph.places``."""
+        self,
+        graph: Adjacency,
+        seeds: Nodes,
+        mass: Masses,
+        index: npt.NDArray[np.int32],
+        allowed: npt.NDArray[np.bool_] | None,
+    ) -> Nodes:
+        """The seeds and the nodes around them, the nearest first; numbered in ``index``."""
         nodes = frontier = seeds
         leading = len(seeds)
-        graph.places[seeds] = np.arange(len(seeds))
+        index[seeds] = np.arange(len(seeds))
         for _ in range(self.hops):
             rows, edges = self._edges(graph, frontier, leading)
             leading = 0
             targets = graph.targets.take(edges)
-            new = graph.places.take(targets) < 0
+            new = index.take(targets) < 0
             if allowed is not None:
                 new &= allowed.take(targets)
-            fresh = np.flatnonzero(new)
-            flow = graph.weights.take(edges.take(fresh)) * mass.take(rows.take(fresh))
-            frontier, mass = _sum_by_node(targets.take(fresh), flow, graph.places)
+            new_targets = np.flatnonzero(new)
+            flow = graph.weights.take(edges.take(new_targets)) * mass.take(rows.take(new_targets))
+            frontier, mass = _sum_by_node(targets.take(new_targets), flow, index)
             room = self.cap - len(nodes)
             if len(frontier) > room:  # the most visited stay; ties by node, so that the same walk is the same
-                graph.places[frontier] = -1
-                kept = np.lexsort((frontier, -mass))[: max(room, 0)]
-                frontier, mass = frontier.take(kept), mass.take(kept)
-            graph.places[frontier] = np.arange(len(nodes), len(nodes) + len(frontier))
+                index[frontier] = -1
+                best = np.lexsort((frontier, -mass))[: max(room, 0)]
+                frontier, mass = frontier.take(best), mass.take(best)
+            index[frontier] = np.arange(len(nodes), len(nodes) + len(frontier))
             nodes = np.concatenate((nodes, frontier))
         return nodes
 
-    def _edges(self, graph: Adjacency, nodes: Ints, seeds: int) -> tuple[Ints, Ints]:
-        """Every edge out of ``nodes``: whose it is, as an index into ``nodes``, and where it stands in the graph.
+    def _edges(self, graph: Adjacency, nodes: Nodes, seeds: int) -> tuple[Nodes, Nodes]:
+        """Every edge out of ``nodes``: the index of its node in ``nodes``, and its index in the graph.
 
         The first ``seeds`` of the nodes are seeds.
         """
         starts = graph.offsets.take(nodes)
         counts = graph.offsets.take(nodes + 1) - starts
-        for part, most in ((counts[:seeds], self.seed_fanout), (counts[seeds:], self.fanout)):
-            part[part > most] = 0
+        for group, limit in ((counts[:seeds], self.seed_fanout), (counts[seeds:], self.fanout)):
+            group[group > limit] = 0
         rows = np.repeat(np.arange(len(nodes)), counts)
         return rows, np.arange(len(rows)) + (starts + counts - np.cumsum(counts)).take(rows)
 
-    def _inner_edges(self, graph: Adjacency, nodes: Ints, seeds: int) -> tuple[Ints, Ints, Floats]:
-        """The edges that stay among ``nodes``, with both ends as indices into it."""
+    def _inner_edges(
+        self, graph: Adjacency, nodes: Nodes, seeds: int, index: npt.NDArray[np.int32]
+    ) -> tuple[Nodes, Nodes, Weights]:
+        """The edges among ``nodes``, with both ends as indices into it."""
         rows, edges = self._edges(graph, nodes, seeds)
-        columns = graph.places.take(graph.targets.take(edges))
-        inner = np.flatnonzero(columns >= 0)  # few: most edges of what is far from the seeds lead farther away
+        columns = index.take(graph.targets.take(edges))
+        inner = np.flatnonzero(columns >= 0)  # few: most edges of nodes far from the seeds lead farther away
         return rows.take(inner), columns.take(inner), graph.weights.take(edges.take(inner))
 
 
-def _sum_by_node(nodes: Ints, values: Masses, places: npt.NDArray[np.int32]) -> tuple[Ints, Masses]:
-    """Each node once, and the sum of its values. By writing into ``places`` and reading what stayed: no sorting."""
+def _sum_by_node(nodes: Nodes, values: Masses, index: npt.NDArray[np.int32]) -> tuple[Nodes, Masses]:
+    """Each node once, and the sum of its values. By writing into ``index`` and reading what stayed: no sorting."""
     order = np.arange(len(nodes))
-    places[nodes] = order  # of a node that stands twice, the last
-    last = np.flatnonzero(places.take(nodes) == order)
+    index[nodes] = order  # of a node that occurs twice, the last
+    last = np.flatnonzero(index.take(nodes) == order)
     distinct = nodes.take(last)
-    places[distinct] = np.arange(len(distinct))
-    sums = np.bincount(places.take(nodes), values, minlength=len(distinct))
+    index[distinct] = np.arange(len(distinct))
+    sums = np.bincount(index.take(nodes), values, minlength=len(distinct))
     return distinct, sums.astype(np.float64, copy=False)

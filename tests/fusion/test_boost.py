@@ -2,39 +2,79 @@ from __future__ import annotations
 
 from math import exp
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import RRF, Fused, Ranking, boost, centrality, importance, recency, relationship
+from fusion import (
+    RRF,
+    Boosted,
+    Candidates,
+    Fused,
+    Ranking,
+    boost,
+    centrality,
+    importance,
+    recency,
+    relationship,
+)
+from tests.fusion.helpers import SOURCES, column, listed
 
 
-def fused(*scores: float) -> Fused:
-    ids = tuple(str(place) for place in range(1, len(scores) + 1))
-    return Fused(ids, scores, scores, (), {}, {})
+def fused(*scores: float) -> tuple[Candidates, Fused]:
+    """Documents "1", "2", … with these fusion scores."""
+    candidates = listed({}, *(str(number) for number in range(1, len(scores) + 1)))
+    score = np.array(scores)
+    return candidates, Fused(np.arange(len(scores)), score, score, {}, {})
+
+
+def scored(candidates: Candidates, boosted: Boosted) -> dict[str, float]:
+    """The final score of each document, best first."""
+    return dict(zip(candidates.ids(boosted.rows), boosted.score.tolist(), strict=True))
 
 
 def test_a_score_is_the_fusion_score_times_its_factors() -> None:
-    boosted = boost(fused(0.9, 0.85), {"centrality": {"2": 1.1}, "recency": {"2": 0.98}})
-    assert boosted.ids == ("2", "1")
-    assert [boosted.score("2", 0.85), boosted.score("1", 0.9)] == [0.85 * (1.1 * 0.98), 0.9]
-    assert boosted.of("2") == {"centrality": 1.1, "recency": 0.98}
-    assert boosted.of("1") == {"centrality": 1.0, "recency": 1.0}
+    candidates, before = fused(0.9, 0.85)
+    factors = {"centrality": column(candidates, {"2": 1.1}), "recency": column(candidates, {"2": 0.98})}
+    boosted = boost(candidates, before, factors, SOURCES)
+    assert list(scored(candidates, boosted).items()) == [("2", 0.85 * (1.1 * 0.98)), ("1", 0.9)]
 
 
-def test_what_is_equal_stays_in_order() -> None:
-    assert boost(fused(0.5, 0.5, 0.5), {}).ids == ("1", "2", "3")
-    assert boost(fused(0.5, 0.5, 0.5), {"importance": {"3": 1.0}}).ids == ("1", "2", "3")
+def test_a_boost_that_applies_to_no_candidate_changes_nothing() -> None:
+    candidates, before = fused(0.9, 0.85)
+    assert scored(candidates, boost(candidates, before, {"recency": None}, SOURCES)) == {"1": 0.9, "2": 0.85}
+    factors = {"centrality": column(candidates, {"2": 1.1}), "recency": None}
+    assert scored(candidates, boost(candidates, before, factors, SOURCES)) == {"2": 0.85 * 1.1, "1": 0.9}
 
 
-def test_what_a_boost_makes_equal_goes_by_keyword_rank_then_id() -> None:
-    rankings = (Ranking("keyword", ("a", "k"), (2.0, 1.0)),)
-    scores = (0.8, 0.5, 0.4, 0.25)
-    hits = Fused(("a", "x", "v", "k"), scores, scores, rankings, {}, {})
-    assert boost(hits, {"b": {"a": 0.5 / 0.8, "v": 0.5 / 0.4, "k": 0.5 / 0.25}}).ids == ("a", "k", "v", "x")
+def test_equal_scores_stay_in_order() -> None:
+    candidates, before = fused(0.5, 0.5, 0.5)
+    assert list(scored(candidates, boost(candidates, before, {}, SOURCES))) == ["1", "2", "3"]
+    factors = {"importance": column(candidates, {"3": 1.0})}
+    assert list(scored(candidates, boost(candidates, before, factors, SOURCES))) == ["1", "2", "3"]
 
 
-def test_the_factors_are_those_of_the_rules() -> None:
+def test_scores_that_a_boost_makes_equal_are_ordered_by_keyword_rank_then_by_id() -> None:
+    candidates = Candidates.of(
+        [Ranking.of_ids("keyword", ("a", "k"), (2.0, 1.0)), Ranking.of_ids("vector", ("x", "v"), (0.2, 0.1))]
+    )
+    rows = {id_: row for row, id_ in enumerate(candidates.ids(np.arange(4)))}
+    scores = np.array((0.8, 0.5, 0.4, 0.25))
+    before = Fused(np.array([rows[id_] for id_ in ("a", "x", "v", "k")]), scores, scores, {}, {})
+    factors = {"b": column(candidates, {"a": 0.5 / 0.8, "v": 0.5 / 0.4, "k": 0.5 / 0.25})}
+    assert list(scored(candidates, boost(candidates, before, factors, SOURCES))) == ["a", "k", "v", "x"]
+
+
+def test_only_the_rows_of_the_fused_order_are_returned() -> None:
+    """Rows that :meth:`Fused.above` dropped do not come back, whatever their factor is."""
+    candidates, before = fused(0.9, 0.5, 0.4)
+    factors = {"importance": column(candidates, {"2": 1.9, "3": 9.0})}
+    boosted = boost(candidates, before.above(0.5), factors, SOURCES)
+    assert list(scored(candidates, boosted).items()) == [("2", 0.5 * 1.9), ("1", 0.9)]
+
+
+def test_the_factors_follow_their_formulas() -> None:
     assert [importance(value) for value in (0, 5, 10, 99)] == [1.0, 1 + 5 / 20, 1.5, 1.5]
     assert [recency(days) for days in (0, 30, -3)] == [1.0, 0.7 + 0.3 * exp(-0.023 * 30), 1.0]
     assert recency(100_000) == 0.7
@@ -42,45 +82,50 @@ def test_the_factors_are_those_of_the_rules() -> None:
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
-def test_a_share_beyond_its_range_is_refused(value: float) -> None:
+def test_a_value_outside_its_range_is_an_error(value: float) -> None:
     with pytest.raises(ValueError, match=r"centrality is .*, allowed are 0 to 1"):
         centrality(value, 0.1)
     with pytest.raises(ValueError, match=r"relationship is .*, allowed are 0 to 1"):
         relationship(value, 0.1)
 
 
-shares = st.lists(st.floats(0, 1), min_size=20, max_size=20)
-IDS = tuple(str(n) for n in range(20))
+fractions = st.lists(st.floats(0, 1), min_size=20, max_size=20)
+IDS = tuple(str(number) for number in range(20))
 
 
-@given(shares, shares)
-def test_rank_20_never_overtakes_rank_1_by_centrality_and_relationship(central: list[float], near: list[float]) -> None:
-    """With k = 60, rank 20 has 61/80 of rank 1's score: 80/61 = 1.31 is more than 1.1 * 1.1 makes good."""
-    hits = RRF()([Ranking("keyword", IDS, tuple(-float(n) for n in range(20)))], {})
+@given(fractions, fractions)
+def test_rank_20_never_overtakes_rank_1_by_centrality_and_relationship(
+    centralities: list[float], relationships: list[float]
+) -> None:
+    """With k = 60, rank 20 has 61/80 of rank 1's score: 80/61 = 1.31 is more than the factors' 1.1 * 1.1 = 1.21."""
+    candidates = Candidates.of([Ranking.of_ids("keyword", IDS, tuple(-float(n) for n in range(20)))])
     factors = {
-        "centrality": {id_: centrality(value, 0.1) for id_, value in zip(IDS, central, strict=True)},
-        "relationship": {id_: relationship(value, 0.1) for id_, value in zip(IDS, near, strict=True)},
+        "centrality": column(candidates, {i: centrality(v, 0.1) for i, v in zip(IDS, centralities, strict=True)}),
+        "relationship": column(candidates, {i: relationship(v, 0.1) for i, v in zip(IDS, relationships, strict=True)}),
     }
-    order = boost(hits, factors).ids
+    order = list(scored(candidates, boost(candidates, RRF()(candidates, {}, SOURCES), factors, SOURCES)))
     assert order.index("0") < order.index("19")
 
 
 @given(
-    shares, shares, st.lists(st.floats(-1, 12), min_size=20, max_size=20), st.lists(st.floats(-9, 9_999), min_size=20)
+    fractions,
+    fractions,
+    st.lists(st.floats(-1, 12), min_size=20, max_size=20),
+    st.lists(st.floats(-9, 9_999), min_size=20, max_size=20),
 )
-def test_no_boosts_together_carry_a_document_past_the_stated_bound(
-    central: list[float], near: list[float], important: list[float], ages: list[float]
+def test_all_boosts_together_never_move_a_document_past_the_stated_bound(
+    centralities: list[float], relationships: list[float], importances: list[float], ages: list[float]
 ) -> None:
-    """Each product is in 0.7 to 1.5 * 1.1 * 1.1: who has more than 1.8 / 0.7 times another's score stays before it."""
+    """Each product is from 0.7 to 1.5 * 1.1 * 1.1: more than 1.8 / 0.7 times another score always stays ahead of it."""
     bound = 1.5 * 1.1 * 1.1 / 0.7
-    hits = fused(*(0.9**place for place in range(20)))
-    columns = (central, near, important, ages)
-    made = (lambda c: centrality(c, 0.1), lambda r: relationship(r, 0.1), importance, recency)
+    candidates, fused_before = fused(*(0.9**index for index in range(20)))
+    values = (centralities, relationships, importances, ages)
+    formulas = (lambda c: centrality(c, 0.1), lambda r: relationship(r, 0.1), importance, recency)
     factors = {
-        str(number): {id_: factor(value) for id_, value in zip(hits.ids, column, strict=False)}
-        for number, (factor, column) in enumerate(zip(made, columns, strict=True))
+        str(number): np.array([formula(value) for value in column_values])
+        for number, (formula, column_values) in enumerate(zip(formulas, values, strict=True))
     }
-    boosted = boost(hits, factors)
-    before = dict(zip(hits.ids, hits.scores, strict=True))
-    for place, id_ in enumerate(boosted.ids):
-        assert all(before[later] <= before[id_] * bound * (1 + 1e-12) for later in boosted.ids[place + 1 :])
+    order = list(scored(candidates, boost(candidates, fused_before, factors, SOURCES)))
+    before = dict(zip(candidates.ids(fused_before.rows), fused_before.score.tolist(), strict=True))
+    for index, id_ in enumerate(order):
+        assert all(before[later] <= before[id_] * bound * (1 + 1e-12) for later in order[index + 1 :])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import Adjacency, Walk
+from fusion import Adjacency, Walk, WalkScratch
 
 
 def adjacency(edges: list[tuple[int, int]], nodes: int) -> Adjacency:
@@ -22,7 +22,7 @@ def adjacency(edges: list[tuple[int, int]], nodes: int) -> Adjacency:
 
 
 def walked(walk: Walk, graph: Adjacency, *seeds: int, allowed: np.ndarray | None = None) -> dict[int, float]:
-    nodes, mass = walk(graph, np.array(seeds), np.ones(len(seeds), np.float32), allowed)
+    nodes, mass = walk(graph, np.array(seeds), np.ones(len(seeds), np.float32), WalkScratch(), allowed)
     return dict(zip(nodes.tolist(), mass.tolist(), strict=True))
 
 
@@ -38,54 +38,68 @@ def test_two_steps_by_hand() -> None:
     assert walked(Walk(steps=2), line, 0) == pytest.approx({0: 0.7 * 0.35 + 0.3, 1: 0.7 * 0.3, 2: 0.7 * 0.35})
 
 
-def test_many_steps_are_networkx_personalised_pagerank() -> None:
+def test_many_steps_equal_personalised_pagerank_of_networkx() -> None:
     graph = nx.karate_club_graph()
-    ours = walked(
+    probabilities = walked(
         Walk(steps=60, hops=9, cap=1_000, follow=0.7),
         adjacency([(a, b) for a, b in graph.edges], len(graph)),
         5,
         30,
     )
-    theirs = nx.pagerank(graph, alpha=0.7, personalization={5: 1, 30: 1}, weight=None, tol=1e-10)
-    assert ours == pytest.approx(theirs, abs=1e-4)
+    expected = nx.pagerank(graph, alpha=0.7, personalization={5: 1, 30: 1}, weight=None, tol=1e-10)
+    assert probabilities == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_dead_end_leads_home() -> None:
-    lonely = adjacency([(1, 2)], 3)
-    assert walked(Walk(), lonely, 0) == pytest.approx({0: 1.0})
+def test_a_dead_end_leads_back_to_the_seed() -> None:
+    isolated = adjacency([(1, 2)], 3)
+    assert walked(Walk(), isolated, 0) == pytest.approx({0: 1.0})
 
 
-def test_no_seed_no_walk() -> None:
-    nodes, mass = Walk()(adjacency([(0, 1)], 2), np.zeros(0, np.int64), np.zeros(0, np.float32))
+def test_a_walk_without_seeds_reaches_nothing() -> None:
+    nodes, mass = Walk()(adjacency([(0, 1)], 2), np.zeros(0, np.int64), np.zeros(0, np.float32), WalkScratch())
     assert len(nodes) == len(mass) == 0
 
 
-def test_the_cap_keeps_the_most_visited_and_all_seeds() -> None:
+def test_under_the_cap_the_most_visited_nodes_and_all_seeds_stay() -> None:
     # Node 0 leads to 1..9; 1 and 2 also lead to each other, so nothing else distinguishes them at one step.
     star = adjacency([(0, leaf) for leaf in range(1, 10)], 10)
-    found = walked(Walk(cap=4), star, 0)
-    assert set(found) == {0, 1, 2, 3}
+    assert set(walked(Walk(cap=4), star, 0)) == {0, 1, 2, 3}
     assert set(walked(Walk(cap=1), star, 8, 9)) == {8, 9}
 
 
-def test_a_hub_is_walked_to_but_not_through() -> None:
+def test_a_hub_is_reached_but_not_passed_through() -> None:
     hub = adjacency([(0, leaf) for leaf in range(1, 12)], 12)
     assert set(walked(Walk(fanout=10), hub, 1)) == {0, 1}
     assert set(walked(Walk(fanout=11), hub, 1)) == set(range(12))
 
 
-def test_what_is_not_allowed_is_neither_reached_nor_crossed() -> None:
+def test_a_node_that_is_not_allowed_is_neither_reached_nor_passed_through() -> None:
     line = adjacency([(0, 1), (1, 2), (2, 3)], 4)
     allowed = np.array([True, False, True, True])
     assert set(walked(Walk(hops=4), line, 0, allowed=allowed)) == {0}
 
 
 @given(st.integers(2, 30), st.data())
-def test_mass_is_kept_and_never_negative(nodes: int, data: st.DataObject) -> None:
+def test_probabilities_sum_to_one_and_are_never_negative(nodes: int, data: st.DataObject) -> None:
     pairs = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda pair: pair[0] < pair[1])
     edges = data.draw(st.lists(pairs, unique=True, max_size=60))
     seeds = data.draw(st.lists(st.integers(0, nodes - 1), unique=True, min_size=1, max_size=5))
-    found = walked(Walk(cap=data.draw(st.integers(1, 40))), adjacency(edges, nodes), *seeds)
-    assert sum(found.values()) == pytest.approx(1.0, abs=1e-4)
-    assert min(found.values()) >= 0
-    assert set(seeds) <= set(found)
+    probabilities = walked(Walk(cap=data.draw(st.integers(1, 40))), adjacency(edges, nodes), *seeds)
+    assert sum(probabilities.values()) == pytest.approx(1.0, abs=1e-4)
+    assert min(probabilities.values()) >= 0
+    assert set(seeds) <= set(probabilities)
+
+
+@given(st.lists(st.tuples(st.integers(2, 12), st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=6))
+def test_a_scratch_that_earlier_walks_used_changes_nothing(walks: list[tuple[int, int, int]]) -> None:
+    """Walks on graphs of different sizes, one after another: circles with one more edge each."""
+    scratch = WalkScratch()
+    for nodes, seed, end in walks:
+        edges = [(node, (node + 1) % nodes) for node in range(nodes)]
+        if end % nodes != seed % nodes:
+            edges.append((seed % nodes, end % nodes))
+        graph, seeds = adjacency(edges, nodes), np.array([seed % nodes])
+        reused = Walk()(graph, seeds, np.ones(1, np.float32), scratch)
+        new_scratch = Walk()(graph, seeds, np.ones(1, np.float32), WalkScratch())
+        assert [column.tolist() for column in reused] == [column.tolist() for column in new_scratch]
+        assert (scratch.index_of(nodes) == -1).all()

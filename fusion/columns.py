@@ -1,0 +1,247 @@
+"""Rankings and candidates as columns of numbers.
+
+A query carries some 300 candidates and shows ten, so ids and objects are made for the page only. A document is a number
+that its :class:`DocumentTable` can turn into an id. Sources that read one snapshot of one index share a table, and
+their rankings are joined number by number; rankings of different tables are joined by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fusion.rank_fields import DocId, DocumentFields, Floats, Ints, RankFields, join_fields
+
+
+class DocumentTable(Protocol):
+    """Documents by number. A number means the same document for as long as the table lives."""
+
+    def ids(self, docs: Ints) -> list[DocId]:
+        """The ids of these documents, in order."""
+        ...
+
+    def fields(self, docs: Ints) -> RankFields | None:
+        """The fields of these documents, in order; ``None`` if none of them has any."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IdTable:
+    """A table of the documents of one ranking or one request: number ``n`` is ``names[n]``."""
+
+    names: Sequence[DocId]
+    values: RankFields | None = None
+
+    def ids(self, docs: Ints) -> list[DocId]:
+        """See :class:`DocumentTable`."""
+        return [self.names[doc] for doc in docs.tolist()]
+
+    def fields(self, docs: Ints) -> RankFields | None:
+        """See :class:`DocumentTable`."""
+        return None if self.values is None else self.values.take(docs)
+
+
+_EMPTY = IdTable(())
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Some documents of a table, in an order that means something."""
+
+    docs: Ints
+    table: DocumentTable
+
+    @classmethod
+    def of_ids(cls, ids: Sequence[DocId]) -> Documents:
+        """Documents by id."""
+        return cls(np.arange(len(ids)), IdTable(tuple(ids)))
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    @property
+    def ids(self) -> tuple[DocId, ...]:
+        """Their ids, in order."""
+        return tuple(self.table.ids(self.docs))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedDocument:
+    """One document of a ranking. ``rank`` starts at 1; ``score`` is the source's own, on its own scale."""
+
+    id: DocId
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one source found, best first, as columns of equal length.
+
+    :param docs: numbers of documents in ``table``, each once.
+    :param scores: on the source's own scale, never rising.
+    :param ranks: from 1. Not always 1, 2, 3: see :func:`fusion.merge_collections.merge_collections`.
+    :param entity_coverage: in [0, 1], the fraction of the query's information that the source knows as entities; 0 for
+        sources that know none.
+    :raises ValueError: if the columns differ in length.
+    """
+
+    source: str
+    docs: Ints
+    scores: Floats
+    ranks: Ints
+    table: DocumentTable
+    entity_coverage: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, column in (("scores", self.scores), ("ranks", self.ranks)):
+            if len(column) != len(self.docs):
+                raise ValueError(f"ranking {self.source!r} has {len(self.docs)} ids but {len(column)} {name}")
+
+    @classmethod
+    def empty(cls, source: str, entity_coverage: float = 0.0) -> Ranking:
+        """A ranking of nothing."""
+        return cls(source, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), _EMPTY, entity_coverage)
+
+    @classmethod
+    def of_docs(
+        cls, source: str, docs: Ints, scores: npt.NDArray[np.floating], table: DocumentTable, coverage: float = 0.0
+    ) -> Ranking:
+        """A ranking of numbered documents with the ranks 1, 2, 3."""
+        return cls(source, docs, scores.astype(np.float64), np.arange(1, len(docs) + 1), table, coverage)
+
+    @classmethod
+    def of_ids(
+        cls,
+        source: str,
+        ids: Sequence[DocId],
+        scores: Sequence[float],
+        entity_coverage: float = 0.0,
+        fields: Mapping[DocId, DocumentFields] | None = None,
+        ranks: Sequence[int] = (),
+    ) -> Ranking:
+        """A ranking of documents by id, with a table of its own.
+
+        :param ranks: 1, 2, 3 if empty.
+        :raises ValueError: if the columns differ in length, or an id occurs twice.
+        """
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"ranking {source!r} names a document twice")
+        values = RankFields.of([fields.get(id_) for id_ in ids]) if fields else None
+        return cls(
+            source,
+            np.arange(len(ids)),
+            np.array(scores, np.float64),
+            np.array(ranks or range(1, len(ids) + 1), np.int64),
+            IdTable(tuple(ids), values),
+            entity_coverage,
+        )
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def __iter__(self) -> Iterator[RankedDocument]:
+        for id_, rank, score in zip(self.ids, self.ranks.tolist(), self.scores.tolist(), strict=True):
+            yield RankedDocument(id_, rank, score)
+
+    @property
+    def ids(self) -> tuple[DocId, ...]:
+        """The ids, best first. They are made here: for explanations and tests."""
+        return tuple(self.table.ids(self.docs))
+
+    @property
+    def fields(self) -> RankFields | None:
+        """The fields of the documents, in the order of the ranking."""
+        return self.table.fields(self.docs)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Every document that at least one source returned, one row each.
+
+    :param docs: by row, the number in ``table``.
+    :param rows: by source, the row of each document of its ranking, best first.
+    :param ranks: by source and row, the rank from 1; 0 where the source did not return the document.
+    :param scores: by source and row, the source's own score; 0 where the source did not return the document.
+    :param entity_coverage: by source.
+    """
+
+    docs: Ints
+    table: DocumentTable
+    fields: RankFields | None
+    rows: Mapping[str, Ints]
+    ranks: Mapping[str, Ints]
+    scores: Mapping[str, Floats]
+    entity_coverage: Mapping[str, float]
+
+    @classmethod
+    def of(cls, rankings: Sequence[Ranking]) -> Candidates:
+        """Join rankings of different sources. The order of ``rankings`` never matters."""
+        ordered = sorted(rankings, key=lambda ranking: ranking.source)
+        tables = {id(ranking.table): ranking.table for ranking in ordered if len(ranking)}
+        if len(tables) > 1:
+            docs, rows, table, fields = _join_by_id(ordered)
+        else:
+            docs, rows = _join_by_number(ordered)
+            table = next(iter(tables.values()), _EMPTY)
+            fields = table.fields(docs)
+        ranks: dict[str, Ints] = {}
+        scores: dict[str, Floats] = {}
+        for ranking, at in zip(ordered, rows, strict=True):
+            ranks[ranking.source] = rank = np.zeros(len(docs), np.int64)
+            scores[ranking.source] = score = np.zeros(len(docs))
+            rank[at] = ranking.ranks
+            score[at] = ranking.scores
+        return cls(
+            docs,
+            table,
+            fields,
+            {ranking.source: at for ranking, at in zip(ordered, rows, strict=True)},
+            ranks,
+            scores,
+            {ranking.source: ranking.entity_coverage for ranking in ordered},
+        )
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources that answered, sorted. Sums are added in this order, so they are the same every time."""
+        return tuple(self.rows)
+
+    def ids(self, rows: Ints) -> list[DocId]:
+        """The ids of some rows, in order."""
+        return self.table.ids(self.docs[rows])
+
+    def spread(self, source: str, values: Floats) -> Floats:
+        """A value for each document of a source's ranking, best first, as a column over all rows; 0 elsewhere."""
+        column = np.zeros(len(self.docs))
+        column[self.rows[source]] = values
+        return column
+
+
+def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:
+    """Distinct numbers, ascending, and the row of each document of each ranking."""
+    if len(rankings) == 1:
+        return rankings[0].docs, [np.arange(len(rankings[0]))]
+    docs, rows = np.unique(
+        np.concatenate([np.zeros(0, np.int64), *(ranking.docs for ranking in rankings)]), return_inverse=True
+    )
+    ends = np.cumsum([len(ranking) for ranking in rankings])
+    return docs, np.split(rows, ends[:-1]) if rankings else []
+
+
+def _join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], DocumentTable, RankFields | None]:
+    """The same for rankings of different tables: their ids are numbered in the order of first sight.
+
+    Of several sources that report fields of a document the last one by name counts.
+    """
+    numbers: dict[DocId, int] = {}
+    rows = [np.array([numbers.setdefault(id_, len(numbers)) for id_ in ranking.ids], np.int64) for ranking in rankings]
+    values = join_fields(len(numbers), [(at, ranking.fields) for at, ranking in zip(rows, rankings, strict=True)])
+    return np.arange(len(numbers)), rows, IdTable(tuple(numbers), values), values

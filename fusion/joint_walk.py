@@ -1,0 +1,82 @@
+"""Text and graph as one: the walk over the graph starts from what the text sources find, and its scores are added.
+
+Scores are added, not ranks: each is divided by the best of its source (CombSUM with the scores scaled by their maximum:
+Fox, Shaw: "Combination of Multiple Searches", TREC-2, 1994; Lee: "Analyses of Multiple Evidence Combination", SIGIR
+1997) and raised to the exponent of the source: above 1 for text sources (sharper head), below 1 for the walk (flatter).
+The walk counts more, the more of the query consists of entities that the graph knows.
+docs/decisions/0006-joint-walk-by-default.md has the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion.columns import Candidates
+from fusion.rank_fields import Floats, Ints
+from fusion.source import Sources, described
+from fusion.sums import Fused, rank_by_sum, sum_contributions
+
+
+@dataclass(frozen=True, slots=True)
+class JointWalk:
+    """``joint_walk(base=4, slope=12, seeds=50)``: the best document of a text source contributes 1, the best of the
+    walk ``base + slope * entity_coverage``. The walk starts from at most ``seeds`` documents.
+
+    :raises ValueError: if ``base`` or ``slope`` is not in 0..100, or ``seeds`` not in 1..1000.
+    """
+
+    base: int = 4
+    slope: int = 12
+    max_seeds: int = 50
+
+    def __post_init__(self) -> None:
+        for name, value, low, high in (
+            ("base", self.base, 0, 100),
+            ("slope", self.slope, 0, 100),
+            ("seeds", self.max_seeds, 1, 1_000),
+        ):
+            if not low <= value <= high:
+                raise ValueError(f"joint_walk: {name} is {value}, allowed are {low} to {high}")
+
+    def __str__(self) -> str:
+        return f"joint_walk(base={self.base}, slope={self.slope}, seeds={self.max_seeds})"
+
+    def seeds(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Ints:
+        """Rows of the best documents of the first stage, best first."""
+        total = np.zeros(len(candidates))
+        for source in candidates.sources:
+            total += self._contributions(candidates, source, weights, sources)
+        return rank_by_sum(total, candidates, sources)[: self.max_seeds]
+
+    def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
+        """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""
+        contributions = {
+            source: self._contributions(candidates, source, weights, sources) for source in candidates.sources
+        }
+        ceiling = sum(self._best_contribution(candidates, source, weights, sources) for source in candidates.sources)
+        return sum_contributions(candidates, contributions, weights, sources, ceiling)
+
+    def _best_contribution(
+        self, candidates: Candidates, source: str, weights: Mapping[str, float], sources: Sources
+    ) -> float:
+        """What the first document of a ranking gets."""
+        is_graph = described(source, sources).is_graph
+        strength = self.base + self.slope * candidates.entity_coverage[source] if is_graph else 1.0
+        return weights.get(source, 1.0) * strength
+
+    def _contributions(
+        self, candidates: Candidates, source: str, weights: Mapping[str, float], sources: Sources
+    ) -> Floats:
+        rows = candidates.rows[source]
+        scores = candidates.scores[source][rows].tolist()
+        best = scores[0] if scores else 0.0
+        if best <= 0:  # a cosine may be negative, and then it is no evidence
+            return np.zeros(len(candidates))
+        highest = self._best_contribution(candidates, source, weights, sources)
+        exponent = described(source, sources).exponent
+        # Not by numpy, whose power differs in the last digit from one processor to the next.
+        values = [highest * (score / best) ** exponent if score > 0 else 0.0 for score in scores]
+        return candidates.spread(source, np.array(values))

@@ -1,0 +1,59 @@
+"""The description of a source. It is written once; no stage names a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+QueryInput: TypeAlias = Literal["query_vector", "expansions"]
+"""What has to be computed from the query before the source can be searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What planning, retrieval, fusion and boosting know about one source.
+
+    :param name: key of weights, ``degraded``, explanations and settings.
+    :param role: the rankings of ``text`` sources give the seeds of a second stage and decide whether it is needed. A
+        ``graph`` source knows entities: it reports how much of a query they cover.
+    :param needs: see :data:`QueryInput`.
+    :param stage: 2 if the source may start from what the sources of stage 1 found.
+    :param per_collection: whether several collections are searched one by one, so that each gets its own depth.
+    :param exponent: of a score divided by the best score of the ranking, in ``joint_walk``. Above 1 makes the head of
+        the ranking sharper, below 1 flatter.
+    :param comparable_scores: whether raw scores mean the same for every query (cosines do, BM25 does not).
+    :param tie_priority: equal sums are ordered by the rank in the source with the smallest priority; ``None`` takes no
+        part in that.
+    :param fallback_priority: position in ``concatenate()``; the smallest comes first.
+    :param exact_phrases: searched alone for a query that is only quoted text, because it alone can demand a phrase.
+    :param identifier_boost: weighs more if the query contains an identifier.
+    :param scaled_by_trust: whether the default weight is multiplied by the measured trust of the scope.
+    """
+
+    name: str
+    role: Literal["text", "graph"] = "text"
+    needs: frozenset[QueryInput] = frozenset()
+    stage: Literal[1, 2] = 1
+    per_collection: bool = True
+    exponent: float = 1.0
+    comparable_scores: bool = False
+    tie_priority: int | None = None
+    fallback_priority: int = 100
+    exact_phrases: bool = False
+    identifier_boost: bool = False
+    scaled_by_trust: bool = False
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the source walks over a graph."""
+        return self.role == "graph"
+
+
+Sources: TypeAlias = Mapping[str, Source]
+"""Sources by name."""
+
+
+def described(name: str, sources: Sources) -> Source:
+    """The description of a source; one with default values if there is none."""
+    return sources.get(name) or Source(name)

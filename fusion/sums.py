@@ -1,0 +1,99 @@
+"""The sum of what each source contributes, and the order that follows from it. Shared by every strategy that adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion.columns import Candidates
+from fusion.rank_fields import Floats, Ints
+from fusion.source import Sources, described
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """All candidates in one order.
+
+    :param rows: of the candidates, best first.
+    :param raw: the strategy's own value, parallel to ``rows``.
+    :param score: the fusion score in [0, 1], parallel to ``rows``, never rising.
+    :param contributions: by source and row of the candidates, in units of ``raw``; 0 where there is none.
+    :param weights: by source; 1 where a source has none.
+    """
+
+    rows: Ints
+    raw: Floats
+    score: Floats
+    contributions: Mapping[str, Floats]
+    weights: Mapping[str, float]
+
+    def above(self, min_score: float) -> Fused:
+        """The candidates with a fusion score of at least ``min_score``."""
+        count = int(np.searchsorted(-self.score, -min_score, side="right"))
+        if count == len(self.rows):
+            return self
+        return Fused(self.rows[:count], self.raw[:count], self.score[:count], self.contributions, self.weights)
+
+
+def sum_contributions(
+    candidates: Candidates,
+    contributions: Mapping[str, Floats],
+    weights: Mapping[str, float],
+    sources: Sources,
+    ceiling: float,
+) -> Fused:
+    """Add up contributions and order the candidates. Ties as in :func:`rank_by_sum`.
+
+    :param contributions: by source and row.
+    :param weights: what the contributions were weighted with, for display.
+    :param ceiling: the sum of a document that is first in every source.
+    """
+    raw = np.zeros(len(candidates))
+    for source in candidates.sources:
+        raw += contributions[source]
+    rows = rank_by_sum(raw, candidates, sources)
+    raw = raw[rows]
+    # Rounding may carry a document that is first everywhere one unit in the last place past the ceiling.
+    score = np.minimum(raw / ceiling, 1.0) if ceiling > 0 else np.zeros(len(raw))
+    return Fused(rows, raw, score, contributions, weights)
+
+
+def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: Ints | None = None) -> Ints:
+    """Rows by value, the largest first.
+
+    Equal values are ordered by the position in the ranking of the source with the smallest ``tie_priority`` (documents
+    that it did not return come last), then by id, ascending.
+
+    :param values: parallel to ``rows``.
+    :param rows: the rows to order; all by default.
+    """
+    position = _tie_positions(candidates, sources)
+    if rows is not None:
+        position = position[rows]
+    order = np.lexsort((position, -values))
+    ordered, positions = values[order], position[order]
+    same = (ordered[1:] == ordered[:-1]) & (positions[1:] == positions[:-1])
+    if same.any():
+        tied = np.zeros(len(order), np.bool_)
+        tied[1:] |= same
+        tied[:-1] |= same
+        members = order[tied]
+        ids = candidates.ids(members if rows is None else rows[members])
+        by_id = np.zeros(len(order), np.int64)
+        by_id[members[sorted(range(len(ids)), key=ids.__getitem__)]] = np.arange(len(ids))
+        order = np.lexsort((by_id, position, -values))
+    return order if rows is None else rows[order]
+
+
+def _tie_positions(candidates: Candidates, sources: Sources) -> Ints:
+    """By row, the position in the ranking that decides ties; the number of candidates where it has none."""
+    position = np.full(len(candidates), len(candidates), np.int64)
+    priorities = {
+        name: priority for name in candidates.sources if (priority := described(name, sources).tie_priority) is not None
+    }
+    if priorities:
+        at = candidates.rows[min(priorities, key=priorities.__getitem__)]
+        position[at] = np.arange(len(at))
+    return position
