@@ -1,29 +1,33 @@
-"""Keys, bytes and how long they are kept; never a query. Imports nothing of ours."""
+"""A cache of bytes in two levels, and the small tools that it is built from.
 
-from cache.breaker import Breaker
-from cache.flight import Flights
-from cache.key import key
-from cache.memo import Memo
-from cache.memory import Memory
-from cache.policy import Entry
-from cache.port import Numbers, SecondLevel
+Here: cache entries and their freshness, the in-process level (L1), the level in Redis (L2), one computation per key,
+a circuit breaker, and the counters that invalidate entries. Not here: anything that knows what the bytes mean (queries,
+responses, tenants) or that reads settings. The package imports nothing else of this project, and ``redis`` is imported
+only by ``cache.redis`` and ``cache.counters``, which this file does not import.
+"""
+
+from cache.circuit_breaker import CircuitBreaker
+from cache.key import hash_key
+from cache.memory import MemoryLevel
+from cache.policy import CacheEntry
+from cache.port import InvalidationCounters, SharedLevel
+from cache.single_flight import SingleFlight
 from cache.stats import Stats
-from cache.tiered import Level, Load, Made, Tiered, Times, Use
+from cache.tiered import CacheMode, CachePolicy, Compute, Computed, Level, TieredCache
 
 __all__ = [
-    "Breaker",
-    "Entry",
-    "Flights",
+    "CacheEntry",
+    "CacheMode",
+    "CachePolicy",
+    "CircuitBreaker",
+    "Compute",
+    "Computed",
+    "InvalidationCounters",
     "Level",
-    "Load",
-    "Made",
-    "Memo",
-    "Memory",
-    "Numbers",
-    "SecondLevel",
+    "MemoryLevel",
+    "SharedLevel",
+    "SingleFlight",
     "Stats",
-    "Tiered",
-    "Times",
-    "Use",
-    "key",
+    "TieredCache",
+    "hash_key",
 ]

@@ -1,4 +1,4 @@
-"""A value as a key: the same for equal values, in every process."""
+"""Values as a cache key: the same bytes for equal values, in every process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import msgspec
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def key(*parts: object) -> bytes:
-    """Sixteen bytes of anything that JSON can say: who wants two keys to differ has two values that do."""
-    return blake2b(_encode(parts), digest_size=16).digest()
+def hash_key(*values: object) -> bytes:
+    """A hash of 16 bytes of any values that JSON can express. Keys of different purposes need different values."""
+    return blake2b(_encode(values), digest_size=16).digest()

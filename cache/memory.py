@@ -1,36 +1,37 @@
-"""The first level: in this process, bounded in bytes, the least recently used goes first."""
+"""The first cache level (L1): in this process, bounded in bytes, the least recently used entry is evicted first."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-from cache.policy import Entry
+from cache.policy import CacheEntry
 from cache.stats import Stats
 
 OVERHEAD = 512
-"""Bytes that an entry costs beside its key and content: objects, and a place in two tables. Measured, rounded up."""
+"""Bytes of memory that an entry needs beside its key and content: Python objects and two hash table slots. Measured,
+then rounded up."""
 
 
-class Memory:
-    """Not for threads: one event loop owns it.
+class MemoryLevel:
+    """Not thread-safe: it belongs to one event loop.
 
-    :param max_bytes: of keys, contents and what it takes to keep them.
-    :raises ValueError: if that is not positive.
+    :param max_bytes: limit for keys, contents and ``OVERHEAD`` of all entries.
+    :raises ValueError: if ``max_bytes`` is not positive.
     """
 
     def __init__(self, max_bytes: int) -> None:
         if max_bytes < 1:
-            raise ValueError(f"a cache of {max_bytes} bytes keeps nothing, allowed are 1 and more")
+            raise ValueError(f"the size of the memory cache is {max_bytes} bytes, allowed are 1 and more")
         self.stats = Stats()
         self.bytes = 0
         self._max_bytes = max_bytes
-        self._entries: OrderedDict[bytes, Entry] = OrderedDict()
+        self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: bytes, now: float) -> Entry | None:
-        """The entry, now the most recently used, if it is not expired."""
+    def get(self, key: bytes, now: float) -> CacheEntry | None:
+        """The entry, now the most recently used one; ``None`` if there is none or it is expired at ``now``."""
         entry = self._entries.get(key)
         if entry is None:
             self.stats.misses += 1
@@ -40,29 +41,32 @@ class Memory:
             self.stats.misses += 1
             return None
         self._entries.move_to_end(key)
-        self.stats.found(entry, now)
+        self.stats.record_found(entry, now)
         return entry
 
-    def put(self, key: bytes, entry: Entry) -> None:
-        """Keep it, at the cost of the least recently used; not at all, if it is larger than everything may be."""
+    def put(self, key: bytes, entry: CacheEntry) -> None:
+        """Store the entry and evict the least recently used ones until it fits.
+
+        An entry that is larger than ``max_bytes`` is not stored and evicts nothing.
+        """
         self.delete(key)
         size = _size(key, entry)
         if size > self._max_bytes:
             self.stats.skipped += 1
             return
         while self.bytes + size > self._max_bytes:
-            oldest, gone = self._entries.popitem(last=False)
-            self.bytes -= _size(oldest, gone)
+            evicted_key, evicted = self._entries.popitem(last=False)
+            self.bytes -= _size(evicted_key, evicted)
             self.stats.evictions += 1
         self._entries[key] = entry
         self.bytes += size
         self.stats.stored += 1
 
     def delete(self, key: bytes) -> None:
-        """Forget it, if it is there."""
-        if (gone := self._entries.pop(key, None)) is not None:
-            self.bytes -= _size(key, gone)
+        """Remove the entry, if there is one."""
+        if (deleted := self._entries.pop(key, None)) is not None:
+            self.bytes -= _size(key, deleted)
 
 
-def _size(key: bytes, entry: Entry) -> int:
+def _size(key: bytes, entry: CacheEntry) -> int:
     return len(key) + len(entry.content) + OVERHEAD

@@ -1,45 +1,48 @@
-"""How long an answer is good: pure arithmetic on its age."""
+"""How long a cache entry may be used: pure arithmetic on its age."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-_SKEW_S = 5.0
+_MAX_CLOCK_SKEW_S = 5.0
 
 Freshness: TypeAlias = Literal["fresh", "stale", "expired"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Bytes and how long they are good: fresh for ``fresh_s`` seconds, then usable while somebody makes them anew for
-    another ``stale_s``.
+class CacheEntry:
+    """Bytes with an age.
 
-    ``born`` is in seconds since the epoch, so that it means the same in every process.
+    They are fresh for ``ttl_s`` seconds, then stale for ``stale_while_revalidate_s`` seconds, when they may be returned
+    while they are recomputed (RFC 5861, section 3), then expired.
+
+    ``created_at`` is in seconds since the epoch, so it means the same in every process.
     """
 
     content: bytes
-    born: float
-    fresh_s: float
-    stale_s: float
+    created_at: float
+    ttl_s: float
+    stale_while_revalidate_s: float
 
     def freshness(self, now: float) -> Freshness:
-        """At ``now``. Clocks differ a little; what comes from further in the future has no age that means anything."""
-        age = now - self.born
-        if age < -_SKEW_S:
+        """The state at ``now``. Clocks of different machines may differ by 5 seconds; an entry from further in the
+        future is expired, because its age is unknown."""
+        age = now - self.created_at
+        if age < -_MAX_CLOCK_SKEW_S:
             return "expired"
-        if age < self.fresh_s:
+        if age < self.ttl_s:
             return "fresh"
-        return "stale" if age < self.fresh_s + self.stale_s else "expired"
+        return "stale" if age < self.ttl_s + self.stale_while_revalidate_s else "expired"
 
-    def left_s(self, now: float) -> float:
-        """Seconds until it is expired; 0 if it is."""
-        return max(0.0, self.born + self.fresh_s + self.stale_s - now)
+    def remaining_s(self, now: float) -> float:
+        """Seconds until the entry expires; 0 if it is expired."""
+        return max(0.0, self.created_at + self.ttl_s + self.stale_while_revalidate_s - now)
 
 
-def jittered(seconds: float, draw: float, share: float = 0.1) -> float:
-    """``seconds`` less up to ``share`` of them, so that what was made together does not expire together.
+def jittered(seconds: float, draw: float, fraction: float = 0.1) -> float:
+    """``seconds`` reduced by up to ``fraction`` of them, so that entries created together do not expire together.
 
-    :param draw: at random, in [0, 1].
+    :param draw: a random number in [0, 1].
     """
-    return seconds * (1.0 - share * draw)
+    return seconds * (1.0 - fraction * draw)

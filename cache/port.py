@@ -1,51 +1,51 @@
-"""What is shared with other processes, as seen from this one."""
+"""What this process shares with others through a server, as Protocols."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-from cache.policy import Entry
+from cache.policy import CacheEntry
 from cache.stats import Stats
 
 
-class Numbers(Protocol):
-    """Numbers that grow with every write, by name, as far as this process knows."""
+class InvalidationCounters(Protocol):
+    """By name, a number that grows with every write, as far as this process knows it."""
 
     def known(self, name: str) -> int:
-        """0 if it has never heard of it."""
+        """The value that this process knows; 0 if it knows none."""
         ...
 
-    async def learn(self, names: Collection[str]) -> bool:
-        """Ask for what was never heard of; whether all are known now."""
+    async def ensure_loaded(self, names: Collection[str]) -> bool:
+        """Read the counters that are not known yet; whether other processes use the same values for these names."""
         ...
 
-    async def bump(self, names: Iterable[str]) -> None:
-        """A write was acknowledged under these names. Never fails."""
+    async def increment(self, names: Iterable[str]) -> None:
+        """Invalidate everything cached under these names. Never raises."""
         ...
 
     async def run(self) -> None:
-        """Keep up with others, for ever."""
+        """Receive the increments of other processes; runs until it is cancelled."""
         ...
 
 
-class SecondLevel(Protocol):
-    """A store that others share. Neither method raises, and neither takes longer than its own small deadline."""
+class SharedLevel(Protocol):
+    """A cache level that several processes share. Its methods never raise, and none exceeds its own short deadline."""
 
     @property
     def stats(self) -> Stats:
-        """What it did so far."""
+        """Counts since the process began."""
         ...
 
     @property
     def state(self) -> str:
-        """Of its breaker: ``closed``, ``open`` or ``half-open``."""
+        """Of its circuit breaker: ``closed``, ``open`` or ``half-open``."""
         ...
 
-    async def get(self, key: bytes, now: float) -> Entry | None:
-        """The entry, if it is there and not expired at ``now``."""
+    async def get(self, key: bytes, now: float) -> CacheEntry | None:
+        """The entry; ``None`` if there is none or it is expired at ``now``."""
         ...
 
-    def put(self, key: bytes, entry: Entry, now: float) -> None:
-        """Keep it, soon."""
+    def put(self, key: bytes, entry: CacheEntry, now: float) -> None:
+        """Store the entry in the background."""
         ...

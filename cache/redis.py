@@ -1,4 +1,7 @@
-"""The second level: a Redis that all pods share. It is never waited for beyond a small deadline, and never an error."""
+"""The second cache level (L2): a Redis that all processes share.
+
+No request waits for it longer than a short deadline, and none of its failures is an error of a request.
+"""
 
 from __future__ import annotations
 
@@ -13,91 +16,101 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from cache import codec
-from cache.breaker import Breaker
-from cache.policy import Entry
+from cache.circuit_breaker import CircuitBreaker
+from cache.policy import CacheEntry
 from cache.stats import Stats
 
 _log = logging.getLogger(__name__)
 
-_FAILURES, _PAUSE_S = 3, 1.0
-_MAX_BYTES = 1_048_576
-"""A larger entry costs more to fetch than to make."""
-_AT_ONCE = 16
-"""Calls under way: one event loop gets no more done with more of them, and each has a connection."""
-_MAX_WRITES = 64
-"""Under way at once; more are dropped."""
+_MAX_FAILURES, _RESET_S = 3, 1.0
+_MAX_CONTENT_BYTES = 1_048_576
+"""A larger entry costs more to fetch than to compute."""
+_MAX_CONCURRENT_CALLS = 16
+"""One event loop gets no more done with more concurrent calls, and each needs a connection."""
+_MAX_PENDING_WRITES = 64
+"""Further writes are dropped."""
 
 
-def connect(url: str, timeout_s: float) -> Redis:
-    """A client for a URL ``redis://[:password@]host:port/db``; call it on the event loop that will use it."""
+def connect(url: str, call_timeout_s: float) -> Redis:
+    """A client for a URL ``redis://[:password@]host:port/db``; to be called on the event loop that will use it.
+
+    :param call_timeout_s: the deadline of one call. The sockets get ten times that, as a last resort.
+    """
     client: Redis = Redis.from_url(
-        url, socket_timeout=10 * timeout_s, socket_connect_timeout=10 * timeout_s, max_connections=4 * _AT_ONCE
+        url,
+        socket_timeout=10 * call_timeout_s,
+        socket_connect_timeout=10 * call_timeout_s,
+        max_connections=4 * _MAX_CONCURRENT_CALLS,
     )
     return client
 
 
-class Failed(Exception):
-    """Redis did not do what it was asked, or was not asked. It goes no further than this package."""
+class RedisFailed(Exception):
+    """A call to Redis failed, or was not made because the circuit is open. It never leaves this package."""
 
 
-class Guarded:
-    """A Redis behind a deadline and a breaker.
+class GuardedRedis:
+    """A Redis client behind a deadline, a limit of concurrent calls and a circuit breaker.
 
-    :param deadline_s: for every call, the wait for its turn and the connecting included.
+    :param deadline_s: for every call, including the wait for a slot and for a connection.
     """
 
     def __init__(self, client: Redis, deadline_s: float, clock: Callable[[], float] = monotonic) -> None:
         self.client = client
-        self.breaker = Breaker(_FAILURES, _PAUSE_S, clock)
+        self.breaker = CircuitBreaker(_MAX_FAILURES, _RESET_S, clock)
         self._deadline_s = deadline_s
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_CALLS)
 
     @asynccontextmanager
     async def call(self) -> AsyncIterator[Redis]:
-        """Around what is asked of it.
+        """The client, for the commands of one call.
 
-        :raises Failed: for everything that goes wrong, and at once where it went wrong before.
+        :raises RedisFailed: for every failure of Redis; immediately if the circuit is open.
         """
         if not self.breaker.allows():
-            raise Failed("left alone for a moment")
-        turn_came: float | None = None
+            raise RedisFailed("circuit open")
+        slot_acquired_at: float | None = None
         try:
-            async with asyncio.timeout(self._deadline_s), self._turns:
-                turn_came = perf_counter()
+            async with asyncio.timeout(self._deadline_s), self._slots:
+                slot_acquired_at = perf_counter()
                 yield self.client
         except BaseException as error:
-            if not _of_redis(error):
+            if not _is_redis_failure(error):
                 self.breaker.abandoned()
                 raise
-            own_s = perf_counter() - turn_came if turn_came else 0.0
-            if isinstance(error, TimeoutError) and own_s < self._deadline_s / 2:
-                self.breaker.abandoned()  # it waited for its turn most of the time: that is our own doing
+            call_s = perf_counter() - slot_acquired_at if slot_acquired_at else 0.0
+            if isinstance(error, TimeoutError) and call_s < self._deadline_s / 2:
+                self.breaker.abandoned()  # most of the time passed in our own queue: no evidence against Redis
             else:
-                self._failed(error)
-            raise Failed(str(error) or "timed out") from error
+                self._record_failure(error)
+            raise RedisFailed(str(error) or "timed out") from error
         self.breaker.succeeded()
 
-    def _failed(self, error: Exception) -> None:
-        was = self.breaker.state
+    def _record_failure(self, error: Exception) -> None:
+        before = self.breaker.state
         self.breaker.failed()
-        if was == "closed" and self.breaker.state == "open":
-            _log.warning("redis is left alone until it answers again: %s", str(error) or type(error).__name__)
+        if before == "closed" and self.breaker.state == "open":
+            _log.warning("redis failed %d times in a row, circuit open: %s", _MAX_FAILURES, _describe(error))
 
 
-def _of_redis(error: BaseException) -> TypeGuard[Exception]:
-    """Whether it tells of Redis or the way to it; anything else is a defect, or a cancellation."""
-    if type(error) is RuntimeError:  # uvloop's word for a connection that was lost just before it was written to
+def _describe(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _is_redis_failure(error: BaseException) -> TypeGuard[Exception]:
+    """Whether the error comes from Redis or the connection to it. Any other is a defect or a cancellation."""
+    if type(error) is RuntimeError:  # raised by uvloop if the connection was lost just before a write
         return str(error).endswith("the handler is closed")
     return isinstance(error, (RedisError, OSError, TimeoutError, ValueError))
 
 
 class RedisLevel:
-    """Entries in Redis, each under ``prefix`` and its key, until it expires.
+    """Cache entries in Redis, each under ``prefix`` and its key, until it expires.
 
-    :param redis: closed by who made it.
+    :param redis: closed by the caller.
     """
 
-    def __init__(self, redis: Guarded, prefix: bytes) -> None:
+    def __init__(self, redis: GuardedRedis, prefix: bytes) -> None:
         self.stats = Stats()
         self.redis = redis
         self._prefix = prefix
@@ -105,41 +118,42 @@ class RedisLevel:
 
     @property
     def state(self) -> str:
-        """Of the breaker."""
+        """Of the circuit breaker: ``closed``, ``open`` or ``half-open``."""
         return self.redis.breaker.state
 
-    async def get(self, key: bytes, now: float) -> Entry | None:
-        """The entry, if Redis has it, says so in time, and it is one of ours."""
+    async def get(self, key: bytes, now: float) -> CacheEntry | None:
+        """The entry; ``None`` if Redis has none, fails or is too slow, or if the bytes are not an encoded entry."""
         try:
             async with self.redis.call() as client:
-                written = await client.get(self._prefix + key)
-        except Failed:
+                encoded = await client.get(self._prefix + key)
+        except RedisFailed:
             self.stats.errors += 1
             return None
-        entry = codec.decode(written) if isinstance(written, bytes) else None
+        entry = codec.decode(encoded) if isinstance(encoded, bytes) else None
         if entry is None or entry.freshness(now) == "expired":
-            self.stats.errors += written is not None and entry is None  # garbage under our key
+            self.stats.errors += encoded is not None and entry is None  # not written by this program
             self.stats.misses += 1
             return None
-        self.stats.found(entry, now)
+        self.stats.record_found(entry, now)
         return entry
 
-    def put(self, key: bytes, entry: Entry, now: float) -> None:
-        """Store it soon; who asked does not wait for it."""
-        if len(entry.content) > _MAX_BYTES or len(self._writes) >= _MAX_WRITES:
+    def put(self, key: bytes, entry: CacheEntry, now: float) -> None:
+        """Store the entry in the background; the request does not wait for it."""
+        if len(entry.content) > _MAX_CONTENT_BYTES or len(self._writes) >= _MAX_PENDING_WRITES:
             self.stats.skipped += 1
             return
-        self._soon(self._put(key, entry, now))
+        self._in_background(self._put(key, entry, now))
 
-    async def _put(self, key: bytes, entry: Entry, now: float) -> None:
+    async def _put(self, key: bytes, entry: CacheEntry, now: float) -> None:
+        expires_in_ms = max(1, int(entry.remaining_s(now) * 1_000))
         try:
             async with self.redis.call() as client:
-                await client.set(self._prefix + key, codec.encode(entry), px=max(1, int(entry.left_s(now) * 1_000)))
+                await client.set(self._prefix + key, codec.encode(entry), px=expires_in_ms)
             self.stats.stored += 1
-        except Failed:
+        except RedisFailed:
             self.stats.errors += 1
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
+    def _in_background(self, write: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(write)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)

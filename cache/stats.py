@@ -1,15 +1,21 @@
-"""What a level of the cache did so far."""
+"""Counts of one cache level."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cache.policy import Entry
+from cache.policy import CacheEntry
 
 
 @dataclass(slots=True)
 class Stats:
-    """Counted since the process began. ``age_s`` is the sum of the ages of all hits, in seconds."""
+    """Counts since the process began.
+
+    :param hits: lookups that found a fresh entry.
+    :param stale: lookups that found a stale entry, which was usable all the same.
+    :param skipped: entries that were not stored because they were too large or too many writes were pending.
+    :param age_s: sum of the ages of all entries found, in seconds.
+    """
 
     hits: int = 0
     stale: int = 0
@@ -20,9 +26,9 @@ class Stats:
     skipped: int = 0
     age_s: float = 0.0
 
-    def found(self, entry: Entry, now: float) -> None:
-        """Count an entry that was there, and not expired."""
-        self.age_s += max(0.0, now - entry.born)
+    def record_found(self, entry: CacheEntry, now: float) -> None:
+        """Count a lookup that found an entry, fresh or stale."""
+        self.age_s += max(0.0, now - entry.created_at)
         if entry.freshness(now) == "fresh":
             self.hits += 1
         else:
@@ -30,12 +36,12 @@ class Stats:
 
     @property
     def hit_rate(self) -> float:
-        """Of what was asked, what was there and usable: in [0, 1]."""
+        """Lookups that found a usable entry, as a fraction of all lookups, in [0, 1]; 0 without lookups."""
         found = self.hits + self.stale
         return found / (found + self.misses) if found + self.misses else 0.0
 
     @property
     def mean_age_s(self) -> float:
-        """Of what was found."""
+        """Mean age of the entries found, in seconds; 0 if none was found."""
         found = self.hits + self.stale
         return self.age_s / found if found else 0.0

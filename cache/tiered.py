@@ -1,4 +1,4 @@
-"""From the nearest level that has it, or from whoever makes it: once, however many ask."""
+"""Lookup in L1, then in L2, then computation: one per key, however many callers wait for it."""
 
 from __future__ import annotations
 
@@ -6,119 +6,128 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from cache.flight import Flights
-from cache.memory import Memory
-from cache.policy import Entry, jittered
-from cache.port import SecondLevel
+from cache.memory import MemoryLevel
+from cache.policy import CacheEntry, jittered
+from cache.port import SharedLevel
+from cache.single_flight import SingleFlight
 
 Level: TypeAlias = Literal["l1", "l2", "stale", "miss"]
-Use: TypeAlias = Literal["use", "refresh", "bypass"]
+"""Where bytes came from: fresh from a level, stale from either level, or computed."""
+CacheMode: TypeAlias = Literal["use", "refresh", "bypass"]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Bytes that were just made. ``lasting`` says that they are good for their whole time, not for a moment."""
+class Computed:
+    """Bytes that were just computed. Bytes that are not ``cacheable`` are degraded: they are stored for
+    ``degraded_ttl_s`` only, and only in this process."""
 
     content: bytes
-    lasting: bool
+    cacheable: bool
 
 
-Load: TypeAlias = Callable[[bool], Coroutine[Any, Any, Made]]
-"""Makes the bytes; told whether nothing that was kept anywhere may go into them."""
+Compute: TypeAlias = Callable[[bool], Coroutine[Any, Any, Computed]]
+"""Computes the bytes. Its argument is ``recompute: bool``: if true, nothing may be used that any other cache stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """Seconds that an entry is fresh, that it is used after that while it is made anew, and that what is
-    not lasting is kept."""
+class CachePolicy:
+    """Seconds that an entry is fresh, that it may be returned afterwards while it is recomputed, and that a degraded
+    result is stored."""
 
-    fresh_s: float
-    stale_s: float
-    moment_s: float
+    ttl_s: float
+    stale_while_revalidate_s: float
+    degraded_ttl_s: float
 
 
-class Tiered:
-    """Two levels over a loader.
+class TieredCache:
+    """Two cache levels in front of a computation.
 
     :param clock: seconds since the epoch.
-    :param draw: a random number in [0, 1].
+    :param draw: returns a random number in [0, 1], for the jitter of ``ttl_s``.
     """
 
     def __init__(
         self,
-        l1: Memory,
-        l2: SecondLevel | None,
-        times: Times,
+        l1: MemoryLevel,
+        l2: SharedLevel | None,
+        policy: CachePolicy,
         clock: Callable[[], float],
         draw: Callable[[], float],
     ) -> None:
         self.l1 = l1
         self.l2 = l2
-        self.flights: Flights[tuple[bytes, Level]] = Flights()
-        self._times = times
+        self.single_flight: SingleFlight[tuple[bytes, Level]] = SingleFlight()
+        self._policy = policy
         self._clock = clock
         self._draw = draw
 
-    async def get(
+    async def get_or_compute(
         self,
         key: bytes,
-        load: Load,
-        use: Use = "use",
-        flight: bytes = b"",
+        compute: Compute,
+        mode: CacheMode = "use",
+        flight_key: bytes = b"",
         shared: bool = True,
-        refusal: Callable[[], Exception | None] = lambda: None,
+        reject: Callable[[], Exception | None] = lambda: None,
     ) -> tuple[bytes, Level]:
         """The bytes of ``key`` and where they came from.
 
-        ``use`` takes what is there; ``refresh`` makes them anew, and keeps them; ``bypass`` keeps nothing.
-
-        :param shared: whether the key means the same to others, so that the second level may be asked.
-        :param flight: what a load hangs on beside the key: who gives the same shares it, and what is made for a moment.
-        :param refusal: what is to be raised instead of beginning anything: asked before anybody waits, where the first
-            level has nothing fresh and nobody is at it.
-        :raises Exception: what ``load`` raises, or ``refusal`` gives.
+        :param mode: ``use`` returns a cached entry if there is one; ``refresh`` recomputes and stores; ``bypass``
+            recomputes and stores nothing.
+        :param flight_key: what else a computation depends on (its time limit, for example). Only calls with the same
+            ``key`` and ``flight_key`` wait for the same computation and get the same degraded result.
+        :param shared: whether the key means the same to other processes, so that L2 may be used.
+        :param reject: returns the error to raise instead of starting a computation, or ``None``. It is called only if
+            L1 has no fresh entry and no computation is under way; a stale entry is returned even if it rejects.
+        :raises Exception: what ``compute`` raises or ``reject`` returns.
         """
-        if use == "use" and (entry := self._nearest(key, flight, now := self._clock())) is not None:
+        if mode == "use" and (entry := self._from_l1(key, flight_key, now := self._clock())) is not None:
             if entry.freshness(now) == "fresh":
                 return entry.content, "l1"
-            if refusal() is None:  # else what is kept is good enough
-                self._renew(key, load, shared)
+            if reject() is None:
+                self._refresh_in_background(key, compute, shared)
             return entry.content, "stale"
-        if (use != "use" or (key, flight) not in self.flights) and (refused := refusal()):
-            raise refused
-        if use == "bypass":
-            return (await load(True)).content, "miss"
-        if use == "refresh":
-            return await self._make(key, load, flight, shared, anew=True)
-        return await self.flights.load((key, flight), lambda: self._fetch(key, load, flight, shared))
+        if (mode != "use" or (key, flight_key) not in self.single_flight) and (rejection := reject()):
+            raise rejection
+        if mode == "bypass":
+            return (await compute(True)).content, "miss"
+        if mode == "refresh":
+            return await self._compute_and_store(key, compute, flight_key, shared, recompute=True)
+        return await self.single_flight.run((key, flight_key), lambda: self._fetch(key, compute, flight_key, shared))
 
-    def _nearest(self, key: bytes, flight: bytes, now: float) -> Entry | None:
-        """What is kept for all, or for a moment for who asks just like this."""
-        return self.l1.get(key, now) or (self.l1.get(key + flight, now) if flight else None)
+    def _from_l1(self, key: bytes, flight_key: bytes, now: float) -> CacheEntry | None:
+        """The entry for all callers; otherwise the degraded result for calls with this ``flight_key``."""
+        return self.l1.get(key, now) or (self.l1.get(key + flight_key, now) if flight_key else None)
 
-    async def _fetch(self, key: bytes, load: Load, flight: bytes, shared: bool) -> tuple[bytes, Level]:
+    async def _fetch(self, key: bytes, compute: Compute, flight_key: bytes, shared: bool) -> tuple[bytes, Level]:
         now = self._clock()
         if self.l2 and shared and (entry := await self.l2.get(key, now)) is not None:
             self.l1.put(key, entry)
             if entry.freshness(now) == "fresh":
                 return entry.content, "l2"
-            self._renew(key, load, shared)
+            self._refresh_in_background(key, compute, shared)
             return entry.content, "stale"
-        return await self._make(key, load, flight, shared, anew=False)
+        return await self._compute_and_store(key, compute, flight_key, shared, recompute=False)
 
-    def _renew(self, key: bytes, load: Load, shared: bool) -> None:
-        """Make it anew for who asks next, while this one has what there is."""
-        self.flights.begin((key, "anew"), lambda: self._make(key, load, b"anew", shared, anew=True))
+    def _refresh_in_background(self, key: bytes, compute: Compute, shared: bool) -> None:
+        """Recompute for later calls, while this call returns the stale entry."""
+        self.single_flight.run_detached(
+            (key, "background"),
+            lambda: self._compute_and_store(key, compute, b"background", shared, recompute=True),
+        )
 
-    async def _make(self, key: bytes, load: Load, flight: bytes, shared: bool, anew: bool) -> tuple[bytes, Level]:
-        made = await load(anew)
+    async def _compute_and_store(
+        self, key: bytes, compute: Compute, flight_key: bytes, shared: bool, recompute: bool
+    ) -> tuple[bytes, Level]:
+        computed = await compute(recompute)
         now = self._clock()
-        times = self._times
-        if made.lasting:
-            entry = Entry(made.content, now, jittered(times.fresh_s, self._draw()), times.stale_s)
+        policy = self._policy
+        if computed.cacheable:
+            ttl_s = jittered(policy.ttl_s, self._draw())
+            entry = CacheEntry(computed.content, now, ttl_s, policy.stale_while_revalidate_s)
             if self.l2 and shared:
                 self.l2.put(key, entry, now)
             self.l1.put(key, entry)
-        else:  # beside what is kept for all: it may be better
-            self.l1.put(key + flight, Entry(made.content, now, times.moment_s, 0.0))
-        return made.content, "miss"
+        else:  # under another key, because an entry under ``key`` may be better
+            self.l1.put(key + flight_key, CacheEntry(computed.content, now, policy.degraded_ttl_s, 0.0))
+        return computed.content, "miss"

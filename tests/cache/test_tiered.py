@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from cache import Entry, Made, Memory, Stats, Tiered, Times
+from cache import CacheEntry, CachePolicy, Computed, MemoryLevel, Stats, TieredCache
 
 pytestmark = pytest.mark.anyio
 
@@ -16,34 +16,36 @@ class Clock:
         return self.now
 
 
-class Shelf:
-    """A second level in this process: it stands in for Redis, which ``test_redis.py`` has."""
+class DictLevel:
+    """A shared level in this process, in place of Redis, which ``test_redis.py`` tests."""
 
     state = "closed"
 
     def __init__(self) -> None:
         self.stats = Stats()
-        self.held: dict[bytes, Entry] = {}
-        self.asked = 0
+        self.entries: dict[bytes, CacheEntry] = {}
+        self.l2_reads = 0
 
-    async def get(self, key: bytes, now: float) -> Entry | None:
-        self.asked += 1
-        entry = self.held.get(key)
+    async def get(self, key: bytes, now: float) -> CacheEntry | None:
+        self.l2_reads += 1
+        entry = self.entries.get(key)
         return None if entry is None or entry.freshness(now) == "expired" else entry
 
-    def put(self, key: bytes, entry: Entry, now: float) -> None:
-        self.held[key] = entry
+    def put(self, key: bytes, entry: CacheEntry, now: float) -> None:
+        self.entries[key] = entry
 
 
-class Load:
-    def __init__(self, lasting: bool = True) -> None:
+class Compute:
+    """Computes the number of its calls."""
+
+    def __init__(self, cacheable: bool = True) -> None:
         self.calls = 0
-        self.lasting = lasting
+        self.cacheable = cacheable
 
-    async def __call__(self, anew: bool) -> Made:
+    async def __call__(self, recompute: bool) -> Computed:
         self.calls += 1
         await asyncio.sleep(0)
-        return Made(b"%d" % self.calls, self.lasting)
+        return Computed(b"%d" % self.calls, self.cacheable)
 
 
 @pytest.fixture
@@ -52,108 +54,138 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    return Shelf()
+def l2() -> DictLevel:
+    return DictLevel()
 
 
-def tiered(clock: Clock, shelf: Shelf | None = None) -> Tiered:
-    """Fresh for 10 seconds, used for 5 more; what is not lasting for 1."""
-    return Tiered(Memory(1_000_000), shelf, Times(10.0, 5.0, 1.0), clock, lambda: 0.0)
+def tiered(clock: Clock, l2: DictLevel | None = None) -> TieredCache:
+    """Fresh for 10 seconds, stale for 5 more; a degraded result is stored for 1 second."""
+    return TieredCache(MemoryLevel(1_000_000), l2, CachePolicy(10.0, 5.0, 1.0), clock, lambda: 0.0)
 
 
-async def test_it_is_made_once_and_then_comes_from_the_nearest_level(clock: Clock, shelf: Shelf) -> None:
-    load = Load()
-    here, there = tiered(clock, shelf), tiered(clock, shelf)
-    assert await here.get(b"k", load) == (b"1", "miss")
-    assert await here.get(b"k", load) == (b"1", "l1")
-    assert await there.get(b"k", load) == (b"1", "l2")
-    assert await there.get(b"k", load) == (b"1", "l1")
-    assert (load.calls, shelf.asked) == (1, 2)
+async def test_a_value_is_computed_once_and_then_comes_from_the_first_level_that_has_it(
+    clock: Clock, l2: DictLevel
+) -> None:
+    compute = Compute()
+    one, other = tiered(clock, l2), tiered(clock, l2)
+    assert await one.get_or_compute(b"k", compute) == (b"1", "miss")
+    assert await one.get_or_compute(b"k", compute) == (b"1", "l1")
+    assert await other.get_or_compute(b"k", compute) == (b"1", "l2")
+    assert await other.get_or_compute(b"k", compute) == (b"1", "l1")
+    assert (compute.calls, l2.l2_reads) == (1, 2)
 
 
-async def test_what_is_stale_is_given_while_it_is_made_anew(clock: Clock) -> None:
-    load, kept = Load(), tiered(clock)
-    await kept.get(b"k", load)
+async def test_a_stale_entry_is_returned_while_it_is_recomputed(clock: Clock) -> None:
+    compute, cache = Compute(), tiered(clock)
+    await cache.get_or_compute(b"k", compute)
     clock.now += 10.0
-    assert [await kept.get(b"k", load) for _ in range(3)] == [(b"1", "stale")] * 3
+    assert [await cache.get_or_compute(b"k", compute) for _ in range(3)] == [(b"1", "stale")] * 3
     await asyncio.sleep(0.01)
-    assert await kept.get(b"k", load) == (b"2", "l1")
+    assert await cache.get_or_compute(b"k", compute) == (b"2", "l1")
     clock.now += 15.0
-    assert await kept.get(b"k", load) == (b"3", "miss")
+    assert await cache.get_or_compute(b"k", compute) == (b"3", "miss")
 
 
-async def test_what_is_stale_in_the_second_level_is_given_likewise(clock: Clock, shelf: Shelf) -> None:
-    load = Load()
-    await tiered(clock, shelf).get(b"k", load)
+async def test_a_stale_entry_of_the_second_level_is_returned_likewise(clock: Clock, l2: DictLevel) -> None:
+    compute = Compute()
+    await tiered(clock, l2).get_or_compute(b"k", compute)
     clock.now += 12.0
-    there = tiered(clock, shelf)
-    assert await there.get(b"k", load) == (b"1", "stale")
+    other = tiered(clock, l2)
+    assert await other.get_or_compute(b"k", compute) == (b"1", "stale")
     await asyncio.sleep(0.01)
-    assert await there.get(b"k", load) == (b"2", "l1")
+    assert await other.get_or_compute(b"k", compute) == (b"2", "l1")
 
 
-async def test_what_is_not_lasting_is_kept_for_a_moment_and_here_alone(clock: Clock, shelf: Shelf) -> None:
-    load, kept = Load(lasting=False), tiered(clock, shelf)
-    assert await kept.get(b"k", load) == (b"1", "miss")
+async def test_a_degraded_result_is_stored_briefly_and_in_this_process_only(clock: Clock, l2: DictLevel) -> None:
+    compute, cache = Compute(cacheable=False), tiered(clock, l2)
+    assert await cache.get_or_compute(b"k", compute) == (b"1", "miss")
     clock.now += 0.9
-    assert await kept.get(b"k", load) == (b"1", "l1")
+    assert await cache.get_or_compute(b"k", compute) == (b"1", "l1")
     clock.now += 0.2
-    assert await kept.get(b"k", load) == (b"2", "miss")
-    assert shelf.held == {}
+    assert await cache.get_or_compute(b"k", compute) == (b"2", "miss")
+    assert l2.entries == {}
 
 
-async def test_refresh_makes_it_anew_and_bypass_keeps_nothing(clock: Clock) -> None:
-    load, kept = Load(), tiered(clock)
-    assert await kept.get(b"k", load, "bypass") == (b"1", "miss")
-    assert await kept.get(b"k", load) == (b"2", "miss")
-    assert await kept.get(b"k", load, "refresh") == (b"3", "miss")
-    assert await kept.get(b"k", load) == (b"3", "l1")
+async def test_refresh_recomputes_and_bypass_stores_nothing(clock: Clock) -> None:
+    compute, cache = Compute(), tiered(clock)
+    assert await cache.get_or_compute(b"k", compute, "bypass") == (b"1", "miss")
+    assert await cache.get_or_compute(b"k", compute) == (b"2", "miss")
+    assert await cache.get_or_compute(b"k", compute, "refresh") == (b"3", "miss")
+    assert await cache.get_or_compute(b"k", compute) == (b"3", "l1")
 
 
-async def test_a_key_that_others_do_not_share_goes_nowhere_else(clock: Clock, shelf: Shelf) -> None:
-    load, kept = Load(), tiered(clock, shelf)
-    await kept.get(b"k", load, shared=False)
-    assert (shelf.held, shelf.asked) == ({}, 0)
-    assert await kept.get(b"k", load, shared=False) == (b"1", "l1")
+async def test_a_key_that_is_not_shared_never_reaches_the_second_level(clock: Clock, l2: DictLevel) -> None:
+    compute, cache = Compute(), tiered(clock, l2)
+    await cache.get_or_compute(b"k", compute, shared=False)
+    assert (l2.entries, l2.l2_reads) == ({}, 0)
+    assert await cache.get_or_compute(b"k", compute, shared=False) == (b"1", "l1")
 
 
-async def test_what_is_not_lasting_never_takes_the_place_of_what_is(clock: Clock) -> None:
-    whole, partly, kept = Load(), Load(lasting=False), tiered(clock)
-    assert await kept.get(b"k", whole, flight=b"long") == (b"1", "miss")
-    assert await kept.get(b"k", partly, "refresh", flight=b"short") == (b"1", "miss")
-    assert await kept.get(b"k", Load(), flight=b"long") == (b"1", "l1")
+async def test_a_degraded_result_never_replaces_a_complete_one(clock: Clock) -> None:
+    complete, degraded, cache = Compute(), Compute(cacheable=False), tiered(clock)
+    assert await cache.get_or_compute(b"k", complete, flight_key=b"long") == (b"1", "miss")
+    assert await cache.get_or_compute(b"k", degraded, "refresh", flight_key=b"short") == (b"1", "miss")
+    assert await cache.get_or_compute(b"k", Compute(), flight_key=b"long") == (b"1", "l1")
     other = tiered(clock)
-    assert await other.get(b"k", partly, flight=b"short") == (b"2", "miss")
-    assert await other.get(b"k", whole, flight=b"long") == (b"2", "miss")
+    assert await other.get_or_compute(b"k", degraded, flight_key=b"short") == (b"2", "miss")
+    assert await other.get_or_compute(b"k", complete, flight_key=b"long") == (b"2", "miss")
 
 
-async def test_a_renewal_is_made_of_nothing_that_was_kept(clock: Clock) -> None:
-    told: list[bool] = []
+async def test_a_refresh_is_computed_from_nothing_that_was_cached(clock: Clock) -> None:
+    arguments: list[bool] = []
 
-    async def load(anew: bool) -> Made:
-        told.append(anew)
-        return Made(b"x", lasting=True)
+    async def compute(recompute: bool) -> Computed:
+        arguments.append(recompute)
+        return Computed(b"x", cacheable=True)
 
-    kept = tiered(clock)
-    await kept.get(b"k", load)
+    cache = tiered(clock)
+    await cache.get_or_compute(b"k", compute)
     clock.now += 11.0
-    await kept.get(b"k", load)
+    await cache.get_or_compute(b"k", compute)
     await asyncio.sleep(0.01)
-    await kept.get(b"k", load, "refresh")
-    assert told == [False, True, True]
+    await cache.get_or_compute(b"k", compute, "refresh")
+    assert arguments == [False, True, True]
+    await cache.get_or_compute(b"k", compute, "bypass")
+    assert arguments == [False, True, True, True]
 
 
-async def test_a_failure_is_not_kept(clock: Clock) -> None:
-    async def fails(anew: bool) -> Made:
+async def test_an_error_is_not_cached(clock: Clock) -> None:
+    async def fails(recompute: bool) -> Computed:
         raise ZeroDivisionError
 
-    kept = tiered(clock)
+    cache = tiered(clock)
     with pytest.raises(ZeroDivisionError):
-        await kept.get(b"k", fails)
-    assert await kept.get(b"k", Load()) == (b"1", "miss")
+        await cache.get_or_compute(b"k", fails)
+    assert await cache.get_or_compute(b"k", Compute()) == (b"1", "miss")
 
 
-async def test_who_may_not_share_a_load_does_not(clock: Clock) -> None:
-    load, kept = Load(), tiered(clock)
-    await asyncio.gather(*(kept.get(b"k", load, flight=timeout) for timeout in (b"100", b"100", b"200")))
-    assert (load.calls, kept.flights.joined) == (2, 1)
+async def test_only_calls_with_the_same_flight_key_share_a_computation(clock: Clock) -> None:
+    compute, cache = Compute(), tiered(clock)
+    await asyncio.gather(*(cache.get_or_compute(b"k", compute, flight_key=limit) for limit in (b"100", b"100", b"200")))
+    assert (compute.calls, cache.single_flight.coalesced) == (2, 1)
+
+
+class Overloaded(Exception):
+    pass
+
+
+async def test_a_computation_that_is_rejected_does_not_begin_and_cached_entries_are_returned(clock: Clock) -> None:
+    compute, cache = Compute(), tiered(clock)
+    for mode in ("use", "refresh", "bypass"):
+        with pytest.raises(Overloaded):
+            await cache.get_or_compute(b"k", compute, mode, reject=Overloaded)
+    assert compute.calls == 0
+    await cache.get_or_compute(b"k", compute)
+    assert await cache.get_or_compute(b"k", compute, reject=Overloaded) == (b"1", "l1")
+    clock.now += 10.0
+    assert await cache.get_or_compute(b"k", compute, reject=Overloaded) == (b"1", "stale")
+    await asyncio.sleep(0.01)
+    assert compute.calls == 1
+
+
+async def test_waiting_for_a_computation_that_is_under_way_is_never_rejected(clock: Clock) -> None:
+    compute, cache = Compute(), tiered(clock)
+    first = asyncio.create_task(cache.get_or_compute(b"k", compute))
+    await asyncio.sleep(0)
+    assert await cache.get_or_compute(b"k", compute, reject=Overloaded) == (b"1", "miss")
+    assert await first == (b"1", "miss")
