@@ -1,21 +1,19 @@
-"""Every backend behind a small port: one folder a source, the embedded engine and the server beside each other."""
+"""Backends behind small ports: one folder for each source, with its embedded and its server implementation.
+
+Here: ports, their implementations, documents and filters. Not here: when a source is searched, and what is done with
+its ranking.
+"""
 
 from adapters.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
-from adapters.port import (
-    DocumentEncoder,
-    DocumentReader,
-    Entry,
-    Expander,
-    Judgement,
-    Priors,
-    Query,
-    QueryEncoder,
-    RecordReader,
-    Reranker,
-    Retriever,
-    Writer,
-)
+from adapters.ports.documents import DocumentFetcher, DocumentReader
+from adapters.ports.encoders import DocumentEncoder, QueryEncoder
+from adapters.ports.expander import Expander
+from adapters.ports.replica import VectorRecord
+from adapters.ports.reranker import Reranker, RerankResult
+from adapters.ports.retriever import Retriever, SourceQuery
+from adapters.ports.snapshot import Snapshot
+from adapters.ports.writer import DocumentWriter
 
 __all__ = [
     "SENSITIVITIES",
@@ -23,23 +21,23 @@ __all__ = [
     "BadResponse",
     "Document",
     "DocumentEncoder",
+    "DocumentFetcher",
     "DocumentReader",
-    "Entry",
+    "DocumentWriter",
     "Expander",
-    "Judgement",
     "Link",
-    "Priors",
-    "Query",
     "QueryEncoder",
     "Record",
-    "RecordReader",
     "Rejected",
+    "RerankResult",
     "Reranker",
     "Retriever",
     "Scope",
     "Sensitivity",
+    "Snapshot",
+    "SourceQuery",
     "TimedOut",
     "Unavailable",
+    "VectorRecord",
     "VersionMismatch",
-    "Writer",
 ]

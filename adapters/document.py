@@ -1,4 +1,4 @@
-"""The unit of indexing: a document as its owner writes it, and as the stores hold it."""
+"""The unit of indexing: a document as its author writes it, and the record that is stored of it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fusion import Facts
+from fusion.rank_fields import DocumentFields
 
 Scalar: TypeAlias = str | float | bool
-"""A value that a filter can name. Numbers are compared as IEEE doubles, dates as seconds since the epoch."""
+"""A value that a filter can test. Numbers are compared as IEEE doubles, dates as seconds since the epoch."""
 
 Sensitivity: TypeAlias = Literal["public", "normal", "sensitive", "restricted"]
 SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "restricted")
-"""Least to most guarded: a caller sees what is at or under its clearance."""
+"""From the least to the most protected. A caller sees documents up to its own clearance."""
 
-ID_BYTES = 512
-Name = Annotated[str, Meta(min_length=1, max_length=ID_BYTES)]
+MAX_ID_BYTES = 512
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES)]
 Weight = Annotated[float, Meta(gt=0, le=1_000)]
 Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An edge to another document of the same scope. ``weight`` scales what flows along it."""
+    """An edge to another document of the same scope. A walk follows it in proportion to ``weight``."""
 
     target: Name
     type: Name
@@ -33,10 +33,12 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One JSON object of the document contract. Unknown keys are refused.
+    """One JSON object of the document contract. Unknown keys are rejected.
 
-    ``importance`` is 0 to 10; ``chunk_index`` counts from 0 within ``parent_id``; ``created_at`` is RFC 3339.
-    ``entities`` left out means: extract them from the text.
+    :param chunk_index: from 0, within the document ``parent_id``.
+    :param created_at: in JSON a text as in RFC 3339.
+    :param importance: from 0 to 10.
+    :param entities: names of entities that the document mentions; ``None`` to extract them from the text.
     """
 
     id: Name
@@ -58,14 +60,14 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose documents: nothing ever crosses it. Both names are 1 to 512 bytes."""
+    """A tenant and its environment: no search or walk leaves it. Both names have 1 to 512 bytes."""
 
     tenant: str = "default"
     environment: str = "default"
 
 
 class Record(Struct, frozen=True, omit_defaults=True):
-    """A document as the stores hold it: in its scope, with the entities that it was found to mention."""
+    """A document as it is stored: with its scope, and with the names of the entities that it mentions."""
 
     tenant: str
     environment: str
@@ -74,19 +76,19 @@ class Record(Struct, frozen=True, omit_defaults=True):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What is unique: (tenant, environment, id)."""
+        """(tenant, environment, id), which is unique."""
         return self.tenant, self.environment, self.document.id
 
 
 def passage(document: Document) -> str:
-    """What is embedded and matched: the title, then the text."""
+    """The text that is encoded and searched: the title, then the text."""
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
 def fields(record: Record) -> dict[str, tuple[Scalar, ...]]:
-    """Every value that a filter can see, by field. A field without a value is left out."""
+    """Every value that a filter can test, by field. A field without a value is left out."""
     document = record.document
-    found: dict[str, tuple[Scalar, ...]] = {
+    values_by_field: dict[str, tuple[Scalar, ...]] = {
         "tenant": (record.tenant,),
         "environment": (record.environment,),
         "id": (document.id,),
@@ -94,43 +96,43 @@ def fields(record: Record) -> dict[str, tuple[Scalar, ...]]:
         "sensitivity": (document.sensitivity,),
     }
     if document.parent_id is not None:
-        found["parent_id"] = (document.parent_id,)
+        values_by_field["parent_id"] = (document.parent_id,)
     if document.chunk_index is not None:
-        found["chunk_index"] = (float(document.chunk_index),)
+        values_by_field["chunk_index"] = (float(document.chunk_index),)
     if document.url is not None:
-        found["url"] = (document.url,)
+        values_by_field["url"] = (document.url,)
     if document.created_at is not None:
-        found["created_at"] = (document.created_at.timestamp(),)
+        values_by_field["created_at"] = (document.created_at.timestamp(),)
     if document.importance is not None:
-        found["importance"] = (float(document.importance),)
+        values_by_field["importance"] = (float(document.importance),)
     if document.language is not None:
-        found["language"] = (document.language,)
+        values_by_field["language"] = (document.language,)
     if document.tags:
-        found["tags"] = document.tags
+        values_by_field["tags"] = document.tags
     for name, value in document.metadata.items():
         values = value if isinstance(value, list) else [value]
-        if numbered := tuple(plain(each) for each in values if each is not None):
-            found[f"metadata.{name}"] = numbered
-    return found
+        if present := tuple(plain(each) for each in values if each is not None):
+            values_by_field[f"metadata.{name}"] = present
+    return values_by_field
 
 
-def facts(document: Document) -> Facts | None:
-    """What ranking needs to know of a document; ``None`` if there is nothing of it."""
+def rank_fields(document: Document) -> DocumentFields | None:
+    """The fields of a document that ranking needs; ``None`` if it has none of them."""
     created = document.created_at
-    found = Facts(
+    fields = DocumentFields(
         document.parent_id, document.chunk_index, created.timestamp() if created else None, document.importance
     )
-    return None if found == _NO_FACTS else found
+    return None if fields == _NO_FIELDS else fields
 
 
-_NO_FACTS = Facts()
+_NO_FIELDS = DocumentFields()
 
 
 def plain(value: Scalar) -> Scalar:
-    """A value as it is compared: every number a double."""
+    """The form in which a value is compared: every number as a double."""
     return value if isinstance(value, str | bool) else float(value)
 
 
 def trimmed(values: Iterable[str]) -> tuple[str, ...]:
-    """Without surrounding space, without the empty, each once, in the order of first sight."""
+    """The distinct, not empty values without surrounding white space, in the order of their first occurrence."""
     return tuple(dict.fromkeys(stripped for value in values if (stripped := value.strip())))

@@ -1,35 +1,35 @@
-"""What an adapter raises, and nothing else leaves one.
+"""The errors that adapters raise. No other exception of a backend leaves an adapter.
 
 AdapterError
-├── Unavailable    cannot be reached, refuses, or is not built yet
-├── TimedOut       did not answer in its time
-├── Rejected       understood us and said no: our request was at fault
-├── BadResponse    answered what makes no sense
-└── VersionMismatch  holds an index that another embedder or analyser built
+├── Unavailable      cannot be reached, refuses to answer, or has no index yet
+├── TimedOut         did not answer within its time limit
+├── Rejected         understood the request and refused it: the request is wrong
+├── BadResponse      answered something that cannot be understood
+└── VersionMismatch  has an index that another encoder or analyser built
 """
 
 from __future__ import annotations
 
 
 class AdapterError(Exception):
-    """Base of what adapters raise; knows nothing of HTTP."""
+    """Base class of all errors of adapters. It knows nothing of HTTP."""
 
 
 class Unavailable(AdapterError):
-    """The backend cannot be reached, refuses connections, or has no index yet."""
+    """The backend cannot be reached, refuses connections, or has no index yet. A later attempt may succeed."""
 
 
 class TimedOut(AdapterError):
-    """The backend did not answer within its deadline."""
+    """The backend did not answer within its time limit. A later attempt may succeed."""
 
 
 class Rejected(AdapterError):
-    """The backend refused the request as wrong."""
+    """The backend refused the request as wrong. The same request will be refused again."""
 
 
 class BadResponse(AdapterError):
-    """The backend's answer cannot be understood."""
+    """The backend's response cannot be understood."""
 
 
 class VersionMismatch(AdapterError):
-    """The index was built by another embedder, analyser or format than the settings name."""
+    """The index was built by another encoder, analyser or file format than the settings require."""

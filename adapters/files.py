@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and are never changed afterwards."""
+"""Files that are written completely or not at all, and never changed afterwards."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
+
+FileStamp: TypeAlias = tuple[int, int]
+"""Modification time in nanoseconds, and inode."""
 
 
 def replace(path: Path, content: bytes, mode: int = 0o666, owner: tuple[int, int] | None = None) -> None:
     """Put ``content`` at ``path`` in one step that survives a power cut (write, sync, rename, sync the folder).
 
-    :param mode: who may read and write the file, as far as the process' mask lets it.
-    :param owner: its user and group, where they are not those of the process, which must be root's then.
+    :param mode: permissions of the file, reduced by the umask of the process.
+    :param owner: user id and group id of the file. By default those of the process; setting others requires root.
     """
     draft = path.with_name(f"{path.name}.draft")
     with open(draft, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
@@ -27,17 +31,17 @@ def replace(path: Path, content: bytes, mode: int = 0o666, owner: tuple[int, int
     sync(path.parent)
 
 
-def stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when a file is replaced by another; ``None`` where there is none."""
+def file_stamp(path: Path) -> FileStamp | None:
+    """A value that differs once a file is replaced by another; ``None`` if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_mtime_ns, found.st_ino
+    return status.st_mtime_ns, status.st_ino
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or a folder's entries are on disk."""
+    """Wait until a file, or the list of files of a folder, is on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -52,8 +56,8 @@ def sync_tree(folder: Path) -> None:
     sync(folder)
 
 
-def share(source: Path, target: Path) -> None:
-    """Make ``target`` the same unchanging file as ``source``: a hard link, or a copy where there are none."""
+def link_or_copy(source: Path, target: Path) -> None:
+    """Put a file that never changes at a second path: by a hard link, or by a copy where links are not supported."""
     try:
         target.hardlink_to(source)
     except OSError:
@@ -62,7 +66,7 @@ def share(source: Path, target: Path) -> None:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the one writer's lock of a folder, across processes; it goes with the process, however that ends."""
+    """Lock ``path`` against all other processes, waiting for the lock. It is released when the process ends."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -70,7 +74,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
 @contextmanager
 def exclusive_now(path: Path) -> Iterator[bool]:
-    """Hold that lock if nobody else does: whether it is held."""
+    """Lock ``path`` as :func:`exclusive` does, but without waiting: ``False`` if another process has the lock."""
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
-"""What a search may return: a small algebra, its normal form, and its meaning.
+"""Filters: a small algebra of conditions on documents, its normal form, and its meaning.
 
-A field may hold several values (``tags``); a test on it holds if any value passes. ``Not`` is the complement,
-so ``Not(Eq("language", "en"))`` also holds for a document without a language. Strings, numbers and booleans
-never equal each other (``"1"``, ``1``, ``true``).
+A field may have several values (``tags``); a condition on it is true if any value passes. ``Not`` is the complement, so
+``Not(Eq("language", "en"))`` is also true of a document without a language. Texts, numbers and booleans never equal
+each other (``"1"``, ``1``, ``true``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class In(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="i
 
 
 class Range(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="range"):
-    """Some number of ``field`` lies within the bounds that are given. Bounds of ``created_at`` may be RFC 3339."""
+    """Some number of ``field`` is within the bounds. A bound that is ``None`` does not apply.
+
+    Bounds of ``created_at`` may be dates, in JSON as in RFC 3339.
+    """
 
     field: str
     gt: float | datetime | None = None
@@ -49,19 +52,19 @@ class Exists(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", ta
 
 
 class And(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="and"):
-    """Every one holds; ``And(())`` holds for all documents."""
+    """All of ``filters`` are true; ``And(())`` is true of all documents."""
 
     filters: tuple[Filter, ...] = ()
 
 
 class Or(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="or"):
-    """At least one holds; ``Or(())`` holds for none."""
+    """At least one of ``filters`` is true; ``Or(())`` is true of none."""
 
     filters: tuple[Filter, ...] = ()
 
 
 class Not(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="not"):
-    """The one inside does not hold."""
+    """``filter`` is not true."""
 
     filter: Filter
 
@@ -83,43 +86,45 @@ FIELDS = (
     "tags",
     "language",
 )
-"""What a user's filter may name, besides ``metadata.<key>``."""
+"""The fields that a filter of a request may name, besides ``metadata.<key>``."""
 
 MAX_NODES = 256
 MAX_VALUES = 4_096
-_VALUES_A_NODE = 64
-"""So many values count as one condition more: what a filter costs must not grow with how it is cut up."""
+_VALUES_PER_NODE = 64
+"""This many values of ``In`` count as one more condition, so that one long list costs as much as many conditions."""
 MAX_DEPTH = 16
 _METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
 
 
 def access(scope: Scope, clearance: Sensitivity) -> Filter:
-    """What a caller may see at all: its scope, at or under its clearance."""
+    """The documents that a caller may see: those of its scope, up to its clearance."""
     visible = SENSITIVITIES[: SENSITIVITIES.index(clearance) + 1]
     return And((Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible)))
 
 
-def check(wanted: Filter, depth: int = 1) -> int:
-    """Refuse what a user may not ask; the number of nodes otherwise.
+def check(condition: Filter, depth: int = 1) -> int:
+    """Validate a filter of a request.
 
-    :raises ValueError: for an unknown field, a value that is no number where one is needed, or more nodes,
-        values or nesting than is allowed; the message names what is.
+    :param depth: nesting level of ``condition``, from 1.
+    :returns: its number of conditions.
+    :raises ValueError: for an unknown field, a wrong bound, or more conditions, values or nesting than allowed; the
+        message names what is allowed.
     """
     if depth > MAX_DEPTH:
         raise ValueError(f"filter: nested deeper than the {MAX_DEPTH} levels allowed")
-    match wanted:
+    match condition:
         case And(filters) | Or(filters):
             nodes = 1 + sum(check(each, depth + 1) for each in filters)
         case Not(inner):
             nodes = 1 + check(inner, depth + 1)
         case In(field, values):
             _check_field(field)
-            nodes = 1 + len(values) // _VALUES_A_NODE
+            nodes = 1 + len(values) // _VALUES_PER_NODE
             if len(values) > MAX_VALUES:
                 raise ValueError(f"filter: {len(values)} values for {field!r}, allowed are {MAX_VALUES}")
         case Range(field):
             _check_field(field)
-            bounds = [b for b in (wanted.gt, wanted.gte, wanted.lt, wanted.lte) if b is not None]
+            bounds = [b for b in (condition.gt, condition.gte, condition.lt, condition.lte) if b is not None]
             if not bounds:
                 raise ValueError(f"filter: the range of {field!r} has no bound, give gt, gte, lt or lte")
             if any(isinstance(bound, datetime) for bound in bounds) and field != "created_at":
@@ -131,7 +136,7 @@ def check(wanted: Filter, depth: int = 1) -> int:
             _check_field(field)
             nodes = 1
         case _:
-            assert_never(wanted)
+            assert_never(condition)
     if nodes > MAX_NODES:
         raise ValueError(f"filter: more than the {MAX_NODES} conditions allowed")
     return nodes
@@ -142,22 +147,22 @@ def _check_field(field: str) -> None:
         raise ValueError(f"filter: unknown field {field[:80]!r}, allowed are {', '.join(FIELDS)}, metadata.<key>")
 
 
-def normal(wanted: Filter) -> Filter:
-    """The one form of all filters that say the same by the laws applied here, so that it can be a key.
+def normal(condition: Filter) -> Filter:
+    """The normal form of a filter. Filters that are equal by the rules below have the same one: it can be a cache key.
 
-    Nested ``And`` and ``Or`` are flattened, sorted and freed of repetition; ``Eq`` becomes ``In``; dates become
-    seconds; double negation goes; what is always or never true is folded away.
+    Nested ``And`` and ``Or`` are flattened and sorted, and duplicates in them removed; ``Eq`` becomes ``In``; dates
+    become seconds; double negation is removed; conditions that are always or never true are folded away.
     """
-    match wanted:
+    match condition:
         case Eq(field, value):
             return In(field, (plain(value),))
         case In(field, values):
             distinct = {(type(value).__name__, value) for value in map(plain, values)}
             return In(field, tuple(value for _, value in sorted(distinct))) if distinct else NOTHING
         case Range():
-            return _normal_range(wanted)
+            return _normal_range(condition)
         case Exists():
-            return wanted
+            return condition
         case Not(inner):
             folded = normal(inner)
             if folded in {EVERYTHING, NOTHING}:
@@ -168,24 +173,24 @@ def normal(wanted: Filter) -> Filter:
         case Or(filters):
             return _normal_list(Or, filters, neutral=NOTHING, absorbing=EVERYTHING)
         case _:
-            assert_never(wanted)
+            assert_never(condition)
 
 
 def conjunction(one: Filter, other: Filter) -> Filter:
-    """Both, which are in normal form; the outcome is, too, but for the order of its parts."""
+    """``And`` of two filters in normal form; in normal form itself, apart from the order of its conditions."""
     if NOTHING in {one, other}:
         return NOTHING
-    parts = [part for each in (one, other) for part in (each.filters if isinstance(each, And) else (each,))]
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
+    both = [inner for each in (one, other) for inner in (each.filters if isinstance(each, And) else (each,))]
+    return both[0] if len(both) == 1 else And(tuple(both))
 
 
-def _normal_range(wanted: Range) -> Filter:
-    """At most one lower and one upper bound, in seconds where dates were given."""
-    lower = [(b, strict) for b, strict in ((_epoch(wanted.gt), 1), (_epoch(wanted.gte), 0)) if b is not None]
-    upper = [(b, -strict) for b, strict in ((_epoch(wanted.lt), 1), (_epoch(wanted.lte), 0)) if b is not None]
+def _normal_range(condition: Range) -> Filter:
+    """At most one lower and one upper bound, the stricter one of each; dates become seconds."""
+    lower = [(b, strict) for b, strict in ((_epoch(condition.gt), 1), (_epoch(condition.gte), 0)) if b is not None]
+    upper = [(b, -strict) for b, strict in ((_epoch(condition.lt), 1), (_epoch(condition.lte), 0)) if b is not None]
     low, high = max(lower, default=None), min(upper, default=None)
     return Range(
-        wanted.field,
+        condition.field,
         gt=low[0] if low and low[1] else None,
         gte=low[0] if low and not low[1] else None,
         lt=high[0] if high and high[1] else None,
@@ -194,7 +199,7 @@ def _normal_range(wanted: Range) -> Filter:
 
 
 def seconds(bound: float | datetime) -> float:
-    """A bound as the number that it is compared as: a date in seconds since the epoch."""
+    """The number that a bound is compared as: for a date, seconds since the epoch."""
     return bound.timestamp() if isinstance(bound, datetime) else float(bound)
 
 
@@ -207,47 +212,48 @@ def _normal_list(kind: type[And] | type[Or], filters: tuple[Filter, ...], neutra
     for each in map(normal, filters):
         if each == absorbing:
             return absorbing
-        for part in each.filters if isinstance(each, kind) else (each,):
-            flat[repr(part)] = part
-    parts = tuple(flat[key] for key in sorted(flat))
-    if not parts:
+        for inner in each.filters if isinstance(each, kind) else (each,):
+            flat[repr(inner)] = inner
+    distinct = tuple(flat[key] for key in sorted(flat))
+    if not distinct:
         return neutral
-    return parts[0] if len(parts) == 1 else kind(parts)
+    return distinct[0] if len(distinct) == 1 else kind(distinct)
 
 
 Fields: TypeAlias = Mapping[str, tuple[Scalar, ...]]
+"""Values of one document by field: see :func:`adapters.document.fields`."""
 
 
-def matches(wanted: Filter, values: Fields) -> bool:
-    """What a filter means, told on one document's fields. Every backend's compiler must agree with this."""
-    return predicate(wanted)(values)
+def matches(condition: Filter, values: Fields) -> bool:
+    """Whether a filter is true of a document with these fields: the definition that every backend must agree with."""
+    return predicate(condition)(values)
 
 
-def predicate(wanted: Filter) -> Callable[[Fields], bool]:
-    """The meaning of a filter as a function, for who asks it of many documents."""
-    match wanted:
+def predicate(condition: Filter) -> Callable[[Fields], bool]:
+    """:func:`matches` as a function of the fields, for a filter that is applied to many documents."""
+    match condition:
         case Eq(field, value):
-            return lambda values: _meet(values.get(field, ()), (value,))
+            return lambda values: _intersect(values.get(field, ()), (value,))
         case In(field, among):
             if all(isinstance(value, str) for value in among):
                 texts = frozenset(among)
                 return lambda values: not texts.isdisjoint(values.get(field, ()))
-            return lambda values: _meet(values.get(field, ()), among)
+            return lambda values: _intersect(values.get(field, ()), among)
         case Range(field):
-            return lambda values: any(_within(each, wanted) for each in values.get(field, ()))
+            return lambda values: any(_within(each, condition) for each in values.get(field, ()))
         case Exists(field):
             return lambda values: bool(values.get(field))
         case And(filters):
-            parts = [predicate(each) for each in filters]
-            return lambda values: all(part(values) for part in parts)
+            inner_predicates = [predicate(each) for each in filters]
+            return lambda values: all(each(values) for each in inner_predicates)
         case Or(filters):
-            parts = [predicate(each) for each in filters]
-            return lambda values: any(part(values) for part in parts)
+            inner_predicates = [predicate(each) for each in filters]
+            return lambda values: any(each(values) for each in inner_predicates)
         case Not(inner):
-            holds = predicate(inner)
-            return lambda values: not holds(values)
+            is_true = predicate(inner)
+            return lambda values: not is_true(values)
         case _:
-            assert_never(wanted)
+            assert_never(condition)
 
 
 def kind(value: Scalar) -> str:
@@ -257,10 +263,10 @@ def kind(value: Scalar) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-def _meet(held: tuple[Scalar, ...], among: tuple[Scalar, ...]) -> bool:
-    """Whether some value is in both; in Python 1.0 == True, so equal is not yet the same."""
-    for one in held:
-        for other in among:
+def _intersect(one_side: tuple[Scalar, ...], other_side: tuple[Scalar, ...]) -> bool:
+    """Whether some value is in both. Their kinds are compared, too: in Python 1.0 == True."""
+    for one in one_side:
+        for other in other_side:
             if one == other and kind(one) == kind(other):
                 return True
     return False

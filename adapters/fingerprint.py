@@ -1,4 +1,4 @@
-"""Names for stores that allow no free text in theirs."""
+"""Names for servers that do not allow free text in the names of documents and indexes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import hashlib
 from uuid import UUID
 
 
-def fingerprint(*parts: str) -> str:
-    """128 bits of BLAKE2b (RFC 7693) over the parts, written as a UUID: the same parts, the same name."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        text = part.encode()
-        digest.update(len(text).to_bytes(8, "big") + text)
-    return str(UUID(bytes=digest.digest()))
+def fingerprint(*texts: str) -> str:
+    """128 bits of BLAKE2b (RFC 7693) over the texts, written as a UUID. Equal texts have equal fingerprints."""
+    hasher = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        encoded = text.encode()
+        hasher.update(len(encoded).to_bytes(8, "big") + encoded)
+    return str(UUID(bytes=hasher.digest()))
 
 
-def generation_name(name: str, index_version: str) -> str:
-    """What a store calls the index that ``index_version`` built; ``name`` itself is an alias of one of these."""
-    return f"{name}-{fingerprint(index_version)[:8]}"
+def build_name(name: str, build_id: str) -> str:
+    """The name on a server of an index as ``build_id`` built it; ``name`` itself is an alias of one of these."""
+    return f"{name}-{fingerprint(build_id)[:8]}"

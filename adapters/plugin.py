@@ -1,4 +1,4 @@
-"""A function of the user's, by its address ``python://package.module:function``."""
+"""Functions of the user's, by their address ``python://package.module:function``."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from adapters.errors import Unavailable
 
 FORM = "python://package.module:function"
 PATTERN = r"python://(?:\w+\.)*\w+:\w+"
-"""What an address looks like, as a regular expression."""
+"""The form of an address, as a regular expression."""
 
 
-def function(address: str, allowed: str) -> Callable[..., Any]:
-    """Import it.
+def import_function(address: str, allowed: str) -> Callable[..., Any]:
+    """Import the function at an address.
 
-    :param allowed: what ``address`` might have been, for who is told that it is none of that.
-    :raises ValueError: if that is no such address.
-    :raises Unavailable: if there is no such function.
+    :param allowed: all forms that the setting may have, for the error message.
+    :raises ValueError: if ``address`` is not of this form.
+    :raises Unavailable: if the module or the function cannot be imported.
     """
     if not re.fullmatch(PATTERN, address):
-        raise ValueError(f"{address!r} is none of {allowed}")
+        raise ValueError(f"{address!r} is not an address, it must be one of {allowed}")
     module, _, name = address.removeprefix("python://").partition(":")
     try:
-        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise Unavailable(f"{address} cannot be imported: {error}") from error
-    return found
+    return function

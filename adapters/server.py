@@ -1,4 +1,4 @@
-"""What adapters of servers share: where one is, how long it is waited for, how much it is given at once."""
+"""Common to all adapters of servers: addresses, limits, translation of errors, batches, rankings."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
-from fusion import DocId, Facts, Ranking
+from fusion.columns import Ranking
+from fusion.rank_fields import DocId, DocumentFields
 
 T = TypeVar("T")
 
-VECTOR = {"qdrant+grpc": 6334, "qdrant+grpcs": 6334, "qdrant+http": 6333, "qdrant+https": 6333}
-GRAPH = {"bolt": 7687, "bolt+s": 7687, "bolt+ssc": 7687}
-KEYWORD = {"opensearch+http": 9200, "opensearch+https": 9200}
-"""Schemes of the addresses of each source's servers, with the port where an address has none."""
+VECTOR_SCHEMES = {"qdrant+grpc": 6334, "qdrant+grpcs": 6334, "qdrant+http": 6333, "qdrant+https": 6333}
+GRAPH_SCHEMES = {"bolt": 7687, "bolt+s": 7687, "bolt+ssc": 7687}
+KEYWORD_SCHEMES = {"opensearch+http": 9200, "opensearch+https": 9200}
+"""By source, the schemes of its servers' addresses, each with its default port."""
 
 _FORM = "write scheme://host:port, with user:password@ (percent-encoded) before the host where needed"
-
-_MAY_PASS = frozenset({401, 403, 404, 408, 429})
-"""Statuses that say nothing against what was asked: another time, or with other credentials, it may go through."""
+_RETRYABLE_STATUSES = frozenset({401, 403, 404, 408, 429})
+"""Statuses below 500 that do not mean that the request is wrong: it may succeed later, or with other credentials."""
+_MAX_ERROR_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is, from a URL ``scheme://[user[:password]@]host[:port]``. It never shows the password.
+    """The address of a server: ``scheme://[user[:password]@]host[:port]``. Its text form never contains the password.
 
-    :raises ValueError: if the URL has another scheme than those allowed, no host, or anything after the port.
+    :raises ValueError: if the scheme is not allowed, the host is missing, or anything follows the port.
     """
 
     scheme: str
@@ -41,23 +42,26 @@ class Address:
     password: str = field(default="", repr=False)
 
     @classmethod
-    def parse(cls, url: str, ports: dict[str, int]) -> Address:
-        """Read ``url``; ``ports`` are the allowed schemes, each with the port where the URL has none."""
+    def parse(cls, url: str, default_ports: dict[str, int]) -> Address:
+        """Parse ``url``.
+
+        :param default_ports: the allowed schemes, each with the port of a URL that names none.
+        """
         try:
-            parts = urlsplit(url)
-            port = parts.port
+            parsed = urlsplit(url)
+            port = parsed.port
         except ValueError:
-            raise ValueError(f"not an address: {_FORM}") from None  # what cannot be read may be a password
-        if parts.scheme not in ports:
-            raise ValueError(f"its scheme must be one of {', '.join(f'{each}://' for each in ports)}")
-        if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
+            raise ValueError(f"not an address: {_FORM}") from None  # the text that cannot be parsed may be a password
+        if parsed.scheme not in default_ports:
+            raise ValueError(f"its scheme must be one of {', '.join(f'{each}://' for each in default_ports)}")
+        if not parsed.hostname or parsed.path.strip("/") or parsed.query or parsed.fragment:
             raise ValueError(f"not an address: {_FORM}")
         return cls(
-            parts.scheme,
-            parts.hostname,
-            port or ports[parts.scheme],
-            unquote(parts.username or ""),
-            unquote(parts.password or ""),
+            parsed.scheme,
+            parsed.hostname,
+            port or default_ports[parsed.scheme],
+            unquote(parsed.username or ""),
+            unquote(parsed.password or ""),
         )
 
     def __str__(self) -> str:
@@ -66,67 +70,87 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds that a server has for a search and for a write of one batch; connections at most to one server."""
+    """Limits of the use of one server.
 
-    read_s: float = 1.0
-    write_s: float = 30.0
-    connections: int = 32
+    :param read_timeout_s: of one search, in seconds.
+    :param write_timeout_s: of one batch of a write, in seconds.
+    """
+
+    read_timeout_s: float = 1.0
+    write_timeout_s: float = 30.0
+    max_connections: int = 32
 
 
 @asynccontextmanager
-async def call(server: str, seconds: float, ours: Callable[[Exception], AdapterError | None]) -> AsyncIterator[None]:
-    """Around a driver's call: our own time limit, whatever its own limits are, and its errors as ours.
+async def translated_errors(
+    server: str, call_timeout_s: float, translate: Callable[[Exception], AdapterError | None]
+) -> AsyncIterator[None]:
+    """Run a driver's call with a time limit, whatever limits the driver has, and translate its errors.
 
-    :param ours: what an error of the driver means; ``None`` if it is none of the driver's, and a defect of ours.
+    :param server: its name in error messages.
+    :param translate: returns the meaning of a driver's error; ``None`` for an exception that is not the driver's, which
+        is raised unchanged because it is a defect of this code.
     :raises AdapterError: and nothing else that the driver or the network may raise.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(call_timeout_s):
             yield
     except AdapterError:
         raise
     except TimeoutError as error:
-        raise TimedOut(f"{server} did not answer within {seconds:g} s") from error
+        raise TimedOut(f"{server} did not answer within {call_timeout_s:g} s") from error
     except Exception as error:
-        meant = ours(error)
-        if meant is None and (isinstance(error, OSError) or _hung_up(error)):
-            meant = Unavailable(f"{server} cannot be reached: {short(error)}")
-        if meant is None:
+        translated = translate(error)
+        if translated is None and (isinstance(error, OSError) or _is_closed_connection(error)):
+            translated = Unavailable(f"{server} cannot be reached: {describe_error(error)}")
+        if translated is None:
             raise
-        raise meant from error
+        raise translated from error
 
 
-def _hung_up(error: Exception) -> bool:
-    """Whether it is uvloop's word for a connection that was lost just before it was written to."""
+def _is_closed_connection(error: Exception) -> bool:
+    """Whether uvloop raised this because the connection was closed just before a write."""
     return isinstance(error, RuntimeError) and str(error).endswith("the handler is closed")
 
 
-def ranking(
-    source: str, hits: Iterable[tuple[float, DocId, object]], depth: int | None = None, coverage: float = 0.0
+def server_ranking(
+    source: str,
+    hits: Iterable[tuple[float, DocId, object]],
+    depth: int | None = None,
+    entity_coverage: float = 0.0,
 ) -> Ranking:
-    """A server's hits (score, id, facts as they were stored), in any order, as a source's answer. Ties by id.
+    """The ranking of a server's hits, best first. Ties by id.
 
-    :raises ValueError: if the facts of a document are none, or a document is there twice.
+    :param hits: score, id, and rank fields as they were stored, in any order.
+    :param depth: maximum number of documents; unlimited if ``None``.
+    :raises ValueError: if stored rank fields cannot be decoded, or a document occurs twice.
     """
-    best = sorted((-score, id_, msgspec.convert(held, Facts | None)) for score, id_, held in hits)[:depth]
-    facts = {id_: held for _, id_, held in best if held is not None}
-    return Ranking(source, tuple(id_ for _, id_, _ in best), tuple(-score for score, *_ in best), coverage, facts)
+    decoded = [(-score, id_, msgspec.convert(stored, DocumentFields | None)) for score, id_, stored in hits]
+    best = sorted(decoded, key=lambda hit: hit[:2])[:depth]
+    fields = {id_: stored for _, id_, stored in best if stored is not None}
+    return Ranking.of_ids(
+        source, [id_ for _, id_, _ in best], [-negated for negated, *_ in best], entity_coverage, fields
+    )
 
 
-def of_status(status: int, told: str) -> AdapterError:
-    """What an HTTP status other than success means: try later, never try that again, or nothing that makes sense."""
-    if status in _MAY_PASS or status >= 500:
-        return Unavailable(told)
-    return (Rejected if 400 <= status < 500 else BadResponse)(told)
+def error_of_status(status: int, message: str) -> AdapterError:
+    """The error that an HTTP status other than success means.
+
+    :returns: :class:`Unavailable` if the same request may succeed later, :class:`Rejected` if it never will,
+        :class:`BadResponse` for a status that makes no sense here.
+    """
+    if status in _RETRYABLE_STATUSES or status >= 500:
+        return Unavailable(message)
+    return (Rejected if 400 <= status < 500 else BadResponse)(message)
 
 
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """``items`` in order, ``size`` at a time."""
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Consecutive slices of ``items`` with at most ``size`` items each."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
-def short(error: BaseException) -> str:
-    """An error of a driver in a line: some carry whole answers."""
+def describe_error(error: BaseException) -> str:
+    """A driver's error in one line of at most 300 characters: some errors contain whole responses."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:300]} …"
+    return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]} …"

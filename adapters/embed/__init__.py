@@ -1,1 +1,1 @@
-"""Encoders: text to vectors in one space, documents and queries."""
+"""Encoders: documents and queries to vectors of one space."""

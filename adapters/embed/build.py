@@ -1,8 +1,8 @@
 """MiniLM as an int8 model that computes in int8.
 
-The published int8 files of this model only *store* int8 and multiply floats. This one is put together from the
-fp32 weights with onnxruntime's fused operators and quantised dynamically, per channel: 2.5 times as many
-queries a second at a cosine of .993 to the fp32 model (docs/decisions/0004-embedder.md).
+The published int8 files of this model only *store* int8 and multiply floats. This model is built from the fp32 weights
+with onnxruntime's fused operators and quantised dynamically, per channel: 2.5 times as many queries a second, at a
+cosine of .993 to the fp32 model (docs/decisions/0004-embedder.md).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors.numpy import load_file
 
 from adapters import files
-from adapters.embed.weights import Weights, digest
+from adapters.embed.weights import Weights, sha256_of_file
 
 RECIPE = 1
-"""Counted up whenever the same weights would give another model."""
+"""Part of the encoder's identity: increased whenever the same weights would give another model."""
 
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _FUSED = "com.microsoft"
@@ -31,16 +31,16 @@ _Tensors = Mapping[str, npt.NDArray[np.float32]]
 
 
 def model(weights: Weights, cache: Path) -> Path:
-    """The int8 model file under ``cache``, built if it is not there or not whole (some 3 s)."""
+    """The int8 model file in the folder ``cache``, built if it does not exist or is damaged (some 3 s)."""
     path = cache / f"minilm-l6-int8-r{RECIPE}.onnx"
     checksum = path.with_suffix(".sha256")
     cache.mkdir(parents=True, exist_ok=True)
     with files.exclusive(cache / "lock"):
-        if not (path.exists() and checksum.exists() and checksum.read_text() == digest(path)):
+        if not (path.exists() and checksum.exists() and checksum.read_text() == sha256_of_file(path)):
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 draft = _quantised(weights, Path(folder))
                 draft.replace(path)
-            files.replace(checksum, digest(path).encode())
+            files.replace(checksum, sha256_of_file(path).encode())
     return path
 
 
@@ -48,7 +48,7 @@ def _quantised(weights: Weights, folder: Path) -> Path:
     onnx.save(_network(load_file(weights.tensors)), folder / "fp32.onnx")
     root = logging.getLogger()
     level = root.level
-    root.setLevel(logging.ERROR)  # it advises a pre-processing that has nothing to do on fused operators
+    root.setLevel(logging.ERROR)  # it recommends a pre-processing that does nothing for fused operators
     try:
         quantize_dynamic(
             folder / "fp32.onnx",
@@ -69,7 +69,7 @@ def _network(tensors: _Tensors) -> onnx.ModelProto:
     """BERT's encoder (Devlin et al. 2019), mean pooling over the mask, unit length."""
     graph = _Graph()
     embeddings = "embeddings"
-    # There is one segment, so its vector is added to every position's once and for all.
+    # There is only one token type, so its vector is added to the vector of every position here.
     positions = (
         tensors[f"{embeddings}.position_embeddings.weight"] + tensors[f"{embeddings}.token_type_embeddings.weight"][0]
     )
@@ -116,18 +116,18 @@ def _layer(graph: _Graph, tensors: _Tensors, layer: int, hidden: str) -> str:
     def add(operator: str, inputs: list[str], output: str, **attributes: float) -> str:
         return graph.add(operator, inputs, [f"{output}_{layer}"], **attributes)
 
-    def residual(branch: str, kept: str, norm: str, dense: str, output: str) -> str:
+    def residual(branch: str, skipped: str, norm: str, dense: str, output: str) -> str:
         scale = constant(f"{output}_scale", tensor(f"{norm}.weight"))
         shift = constant(f"{output}_shift", tensor(f"{norm}.bias"))
         bias = constant(f"{output}_bias", tensor(f"{dense}.bias"))
-        return add("SkipLayerNormalization", [branch, kept, scale, shift, bias], output, epsilon=_EPSILON)
+        return add("SkipLayerNormalization", [branch, skipped, scale, shift, bias], output, epsilon=_EPSILON)
 
-    thirds = ("query", "key", "value")
-    mixed = np.concatenate([tensor(f"attention.self.{third}.weight").T for third in thirds], axis=1)
-    shift = np.concatenate([tensor(f"attention.self.{third}.bias") for third in thirds])
+    roles = ("query", "key", "value")
+    mixed = np.concatenate([tensor(f"attention.self.{role}.weight").T for role in roles], axis=1)
+    mixed_bias = np.concatenate([tensor(f"attention.self.{role}.bias") for role in roles])
     attended = add(
         "Attention",
-        [hidden, constant("mixed", mixed), constant("mixed_bias", shift), "attention_mask"],
+        [hidden, constant("mixed", mixed), constant("mixed_bias", mixed_bias), "attention_mask"],
         "attended",
         num_heads=_HEADS,
     )
@@ -140,6 +140,7 @@ def _layer(graph: _Graph, tensors: _Tensors, layer: int, hidden: str) -> str:
 
 
 def _pool(graph: _Graph, hidden: str) -> None:
+    """The mean of the token vectors under the mask. The sum is enough: it is scaled to unit length."""
     last, tokens = graph.constant("last", np.array([2])), graph.constant("tokens", np.array([1]))
     graph.add("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT)
     graph.add("Unsqueeze", ["mask", last], ["mask_column"])
@@ -149,7 +150,7 @@ def _pool(graph: _Graph, hidden: str) -> None:
 
 
 class _Graph:
-    """Nodes and constants in the order in which they are added."""
+    """The nodes and constants of an ONNX graph, in the order in which they are added."""
 
     _FUSED_OPERATORS = frozenset({"EmbedLayerNormalization", "Attention", "SkipLayerNormalization", "BiasGelu"})
 

@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 on the CPU, in int8.
 
 Wang et al.: "MiniLM: Deep Self-Attention Distillation for Task-Agnostic Compression of Pre-Trained
-Transformers", 2020; fine-tuned by sentence-transformers. 384 numbers a vector.
+Transformers", 2020; fine-tuned by sentence-transformers. A vector has 384 numbers.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from adapters.embed import build, weights
-from adapters.port import Matrix, Vector
+from adapters.ports.encoders import Matrix, Vector
 
 _WINDOW = 256
-"""Tokens that the model was trained on, its two marks included."""
+"""Maximum number of tokens of a text in the model's training, [CLS] and [SEP] included."""
 _MAX_WINDOWS = 4
-"""Windows of a long text that are read; what is behind them is found by its words."""
+"""Later windows of a long text are not encoded; keyword search still finds them."""
 _POOLING = "t"
-"""How windows become one vector; another letter whenever that changes."""
+"""Part of the identity: another letter whenever the windows of a text are pooled in another way."""
 _BATCH_TOKENS = 4_096
 _BEGIN, _END = 101, 102
 """[CLS] and [SEP]."""
 
 
 class MiniLM:
-    """Encodes documents, blocking and on all cores; and queries, one at a time, in a thread.
+    """Encodes documents (blocking, on all cores) and queries (one at a time, in a thread).
 
-    :param cache: folder for the model, built there on first use.
+    :param cache: folder of the model file, which is built on first use.
     :raises Unavailable: if no package with the weights is installed.
     """
 
@@ -45,7 +45,7 @@ class MiniLM:
         found = weights.find()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # parallel by text, not within one
-        options.log_severity_level = 3
+        options.log_severity_level = 3  # errors
         self._session = onnxruntime.InferenceSession(
             str(build.model(found, cache)), options, providers=["CPUExecutionProvider"]
         )
@@ -53,20 +53,23 @@ class MiniLM:
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         self._threads = os.cpu_count() or 1
-        self._lane = anyio.CapacityLimiter(1)
+        self._query_slot = anyio.CapacityLimiter(1)
 
     @property
     def identity(self) -> str:
-        """Weights and recipe."""
+        """See :class:`adapters.ports.DocumentEncoder`."""
         return f"minilm-l6-int8-r{build.RECIPE}{_POOLING}-{weights.SHA256[:8]}"
 
     async def encode(self, text: str) -> Vector:
-        """A query's vector; some 2 ms in a thread, one query after the other."""
+        """See :class:`adapters.ports.QueryEncoder`. Some 2 ms in a thread, one query after the other."""
         ids = self._windows(text)[0]
-        return await anyio.to_thread.run_sync(self._one, ids, limiter=self._lane)
+        return await anyio.to_thread.run_sync(self._run_one, ids, limiter=self._query_slot)
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """One row a text. A long text is the mean of its windows, each weighing as much as it has tokens."""
+        """See :class:`adapters.ports.DocumentEncoder`.
+
+        A long text is the mean of its windows, weighted by their numbers of tokens.
+        """
         windows = [self._windows(text) for text in texts]
         flat = [window for each in windows for window in each]
         vectors = self.encode_tokens(flat) * np.array([[max(len(each), 1)] for each in flat], np.float32)
@@ -77,8 +80,8 @@ class MiniLM:
         return unit
 
     def encode_tokens(self, windows: Sequence[Sequence[int]]) -> Matrix:
-        """One row for each list of at most 254 token ids, in order."""
-        # In order of length, so that a batch is hardly padded.
+        """One unit row for each list of at most 254 token ids, in order."""
+        # By length, so that the texts of a batch need little padding.
         order = sorted(range(len(windows)), key=lambda index: -len(windows[index]))
         vectors = np.zeros((len(windows), self.dimension), np.float32)
         with ThreadPoolExecutor(self._threads) as pool:
@@ -89,12 +92,12 @@ class MiniLM:
         return vectors
 
     def _windows(self, text: str) -> list[list[int]]:
-        # No token is longer than the longest word piece allows, so this much text fills every window.
+        # 16 characters for each token: enough text to fill every window.
         ids = self.tokenizer.encode(text[: _WINDOW * _MAX_WINDOWS * 16], add_special_tokens=False).ids
         size = _WINDOW - 2
         return [ids[start : start + size] for start in range(0, len(ids), size)][:_MAX_WINDOWS] or [[]]
 
-    def _one(self, ids: list[int]) -> Vector:
+    def _run_one(self, ids: list[int]) -> Vector:
         vector: Vector = self._run([ids])[0]
         return vector
 

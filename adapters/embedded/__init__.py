@@ -1,7 +1,11 @@
-"""The engine that the embedded sources share: files, versions, documents, masks."""
+"""The common engine of the embedded sources.
 
-from adapters.embedded.catalog import Catalog, Mask
-from adapters.embedded.library import Library, Snapshot
-from adapters.embedded.part import Change, Part
+Here: segments, commits, filterable columns, documents by id. Not here: any source.
+"""
 
-__all__ = ["Catalog", "Change", "Library", "Mask", "Part", "Snapshot"]
+from adapters.embedded.component import Delta, IndexComponent
+from adapters.embedded.index import EmbeddedIndex, pinned_view
+from adapters.embedded.segment_set import Mask, SegmentSet
+from adapters.embedded.view import IndexView
+
+__all__ = ["Delta", "EmbeddedIndex", "IndexComponent", "IndexView", "Mask", "SegmentSet", "pinned_view"]

@@ -1,11 +1,11 @@
-"""The filterable values of many records, by field, and what a filter makes of them: a mask.
+"""The filterable values of many records as columns by field, and the evaluation of filters on them.
 
-This is the embedded compiler of :mod:`adapters.filter`: the vector and graph sources search inside its masks.
+The vector and graph sources search within the flags that a filter evaluates to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from typing import TypeAlias, assert_never
 
@@ -20,7 +20,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class _Column(msgspec.Struct, frozen=True):
-    """The values of one field, as (row, value) pairs sorted by row: texts by their place in a sorted table."""
+    """The values of one field as (row, value) pairs sorted by row; a text as its index in the sorted list ``texts``."""
 
     rows: bytes = b""
     numbers: bytes = b""
@@ -32,29 +32,29 @@ class _Column(msgspec.Struct, frozen=True):
 
 
 class ColumnsBuilder:
-    """Gathers the fields of one record after the other, then gives the bytes that :class:`Columns` reads."""
+    """Collects the fields of one record after the other and encodes them for :class:`Columns`."""
 
     def __init__(self) -> None:
         self._count = 0
         self._pairs: dict[str, dict[str, tuple[list[int], list[Scalar]]]] = {}
 
     def add(self, fields: Mapping[str, tuple[Scalar, ...]]) -> None:
-        """The next row."""
+        """Add the next row."""
         for name, values in fields.items():
             kinds = self._pairs.setdefault(name, {})
             for value in values:
-                rows, held = kinds.setdefault(kind(value), ([], []))
+                rows, same_kind = kinds.setdefault(kind(value), ([], []))
                 rows.append(self._count)
-                held.append(value)
+                same_kind.append(value)
         self._count += 1
 
     def encode(self) -> bytes:
-        """All rows so far."""
+        """The columns of all rows added so far."""
         return msgspec.msgpack.encode((self._count, {name: _column(kinds) for name, kinds in self._pairs.items()}))
 
 
 class Columns:
-    """Filterable values of ``count`` records, rows from 0, read from what :class:`ColumnsBuilder` wrote."""
+    """The filterable values of ``count`` records; rows count from 0."""
 
     def __init__(self, count: int, columns: Mapping[str, _Column]) -> None:
         self._count = count
@@ -62,18 +62,18 @@ class Columns:
 
     @classmethod
     def decode(cls, content: bytes) -> Columns:
-        """Read them."""
+        """Decode what :meth:`ColumnsBuilder.encode` returned. The arrays are views of ``content``."""
         return cls(*msgspec.msgpack.decode(content, type=tuple[int, dict[str, _Column]]))
 
-    def flags(self, wanted: Filter) -> Flags:
-        """By row, whether ``wanted`` (in any form) holds."""
-        match wanted:
+    def flags(self, condition: Filter) -> Flags:
+        """By row, whether a filter (in any form) is true; shape (count,)."""
+        match condition:
             case Eq(field, value):
                 return self._among(field, (value,))
             case In(field, values):
                 return self._among(field, values)
             case Range(field):
-                return self._between(field, wanted)
+                return self._between(field, condition)
             case Exists(field):
                 return self._having(field)
             case And(filters):
@@ -83,22 +83,25 @@ class Columns:
             case Not(inner):
                 return ~self.flags(inner)
             case _:
-                assert_never(wanted)
+                assert_never(condition)
 
     def counts(self, field: str, flags: Flags) -> dict[str, int]:
-        """How many of the flagged rows have each text value of a field; values of none are left out."""
+        """How many of the flagged rows have each text value of a field; values without such a row are left out."""
         if (column := self._columns.get(field)) is None:
             return {}
         codes, numbers = np.unique(column.text_codes[flags[column.text_rows]], return_counts=True)
         texts = list(column.codes)
         return {texts[code]: int(number) for code, number in zip(codes, numbers, strict=True)}
 
-    def pairs(self, field: str) -> Iterator[tuple[int, Scalar]]:
-        """Row and value, by row: numbers, then texts."""
-        if (column := self._columns.get(field)) is not None:
-            texts = list(column.codes)
-            yield from zip(column.rows.tolist(), column.numbers.tolist(), strict=True)
-            yield from zip(column.text_rows.tolist(), map(texts.__getitem__, column.text_codes.tolist()), strict=True)
+    def numbers(self, field: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """The numbers of a field: rows, and the value of each."""
+        column = self._columns.get(field, _NO_COLUMN)
+        return column.rows, column.numbers
+
+    def texts(self, field: str) -> tuple[tuple[str, ...], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+        """The texts of a field: the distinct ones; rows, and the index of each row's text."""
+        column = self._columns.get(field, _NO_COLUMN)
+        return tuple(column.codes), (column.text_rows, column.text_codes)
 
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)
@@ -137,7 +140,7 @@ class Columns:
 
 
 class _Arrays:
-    """A column's bytes as arrays that share them."""
+    """A column's bytes as arrays, without copying them."""
 
     def __init__(self, column: _Column) -> None:
         self.rows = np.frombuffer(column.rows, np.int32)
@@ -149,18 +152,21 @@ class _Arrays:
         self.codes = {text: code for code, text in enumerate(column.texts)}
 
 
+_NO_COLUMN = _Arrays(_Column())
+
+
 def _column(kinds: Mapping[str, tuple[list[int], list[Scalar]]]) -> _Column:
     number_rows, numbers = kinds.get("number", ([], []))
     text_rows, texts = kinds.get("text", ([], []))
     truth_rows, truths = kinds.get("truth", ([], []))
-    table = sorted({str(text) for text in texts})
-    codes = {text: code for code, text in enumerate(table)}
+    distinct = sorted({str(text) for text in texts})
+    codes = {text: code for code, text in enumerate(distinct)}
     return _Column(
         rows=np.asarray(number_rows, np.int32).tobytes(),
         numbers=np.asarray(numbers, np.float64).tobytes(),
         text_rows=np.asarray(text_rows, np.int32).tobytes(),
         text_codes=np.asarray([codes[str(text)] for text in texts], np.int32).tobytes(),
-        texts=table,
+        texts=distinct,
         truth_rows=np.asarray(truth_rows, np.int32).tobytes(),
         truths=np.asarray(truths, np.bool_).tobytes(),
     )

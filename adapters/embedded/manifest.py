@@ -1,4 +1,4 @@
-"""The one small file that says which version of a library is current."""
+"""The one small file that names the files of the current commit."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from adapters.errors import Unavailable
 _NAME = "manifest.json"
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """A version, counted from 1; 0 is the empty library that has no file yet."""
+class Manifest(msgspec.Struct, frozen=True, rename={"generation": "version", "build_id": "index_version"}):
+    """One commit. Generations count from 1; 0 is the empty index that has no file yet."""
 
-    version: int
-    index_version: str
+    generation: int
+    build_id: str
     segments: tuple[str, ...] = ()
     next_docno: int = 0
     documents: int = 0
     optimized: bool = False
-    """Nothing was written since everything was put into one piece."""
+    """Whether nothing was written since all segments were merged."""
 
     @property
     def name(self) -> str:
-        """What the files of this version are called."""
-        return f"{self.version:012d}"
+        """The name of this commit's files."""
+        return f"{self.generation:012d}"
 
     @classmethod
-    def read(cls, folder: Path, index_version: str) -> Manifest:
-        """The current one of ``folder``; where there is none, that of an empty library of ``index_version``.
+    def read(cls, folder: Path, build_id: str) -> Manifest:
+        """The current manifest of ``folder``; where there is none, that of an empty index of ``build_id``.
 
         :raises Unavailable: if it cannot be read.
         """
         try:
-            found = msgspec.json.decode((folder / _NAME).read_bytes(), type=cls)
+            return msgspec.json.decode((folder / _NAME).read_bytes(), type=cls)
         except FileNotFoundError:
-            return cls(0, index_version)
+            return cls(0, build_id)
         except msgspec.DecodeError as error:
             raise Unavailable(f"{folder / _NAME} is damaged: {error}") from error
-        return found
 
     def write(self, folder: Path) -> None:
-        """Make this the current one: the step that publishes a version."""
+        """Make this the current manifest: the step that publishes a commit."""
         files.replace(folder / _NAME, msgspec.json.encode(self))

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adapters.embedded.columns import Flags
-from adapters.embedded.segment import Segment
 
 
-def worth_keeping(segments: Sequence[Segment], dead: Sequence[Flags], incoming: int) -> int:
-    """How many of the first segments stay as they are; the later ones are merged with what comes in.
+def count_unmerged(dead: Sequence[Flags], incoming: int) -> int:
+    """How many of the first segments stay as they are; the later ones are merged with the incoming documents.
 
-    The logarithmic method (Bentley, Saxe 1980): a segment is merged when what comes after it has grown to half
-    its size, so there are O(log n) segments and a document is written O(log n) times. A segment that is more
-    than half dead is merged too.
+    The logarithmic method (Bentley, Saxe 1980): a segment is merged when the segments after it have grown to half its
+    size, so there are O(log n) segments and a document is written O(log n) times. A segment of which more than half is
+    deleted is merged too.
+
+    :param dead: by segment and row, whether the row is deleted.
     """
-    kept = len(segments)
+    unmerged = len(dead)
     for index, flags in enumerate(dead):
         if 2 * int(flags.sum()) > len(flags):
-            kept = index
+            unmerged = index
             break
-    after = incoming + sum(int((~flags).sum()) for flags in dead[kept:])
-    while kept and int((~dead[kept - 1]).sum()) <= 2 * after:
-        kept -= 1
-        after += int((~dead[kept]).sum())
-    return kept
+    after = incoming + sum(int((~flags).sum()) for flags in dead[unmerged:])
+    while unmerged and int((~dead[unmerged - 1]).sum()) <= 2 * after:
+        unmerged -= 1
+        after += int((~dead[unmerged]).sum())
+    return unmerged

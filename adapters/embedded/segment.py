@@ -7,7 +7,6 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,8 +15,8 @@ import numpy.typing as npt
 from adapters import files
 from adapters.document import Record, fields
 from adapters.embedded.columns import Columns, ColumnsBuilder
-from adapters.port import Matrix, Vector
-from fusion import Facts
+from adapters.ports.encoders import Matrix, Vector
+from fusion.rank_fields import RankFields
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
@@ -25,7 +24,7 @@ _decode = msgspec.json.Decoder(Record).decode
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One row to write: ``docno`` is the number that a document gets when it is written, growing for ever."""
+    """One row to write: ``docno`` is its document number: each write of a document assigns the next one."""
 
     docno: int
     record: Record
@@ -49,7 +48,7 @@ class Segment:
             len(self.keys), -1
         )
         self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
-        self.facts = _facts(self.columns)
+        self.rank_fields = _rank_fields(self.columns, len(self.keys))
         self._ends = array("q", np.load(folder / "ends.npy").tobytes())  # read one by one, which numpy is slow at
         self.ids = [id_ for _, _, id_ in self.keys]
         self._rows = {key: row for row, key in enumerate(self.keys)}
@@ -60,7 +59,7 @@ class Segment:
         return len(self.keys)
 
     def row(self, key: tuple[str, str, str]) -> int | None:
-        """The row that holds this key, dead or alive."""
+        """The row of this key, deleted or not; ``None`` if the segment never had it."""
         return self._rows.get(key)
 
     def record(self, row: int) -> Record:
@@ -74,19 +73,31 @@ class Segment:
             yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
 
 
-def _facts(columns: Columns) -> dict[int, Facts]:
-    """By row, what ranking needs to know of the documents that have any of it."""
-    known: dict[int, dict[str, Any]] = {}
-    for name, field in (("parent", "parent_id"), ("created_at", "created_at"), ("importance", "importance")):
-        for row, value in columns.pairs(field):
-            known.setdefault(row, {})[name] = value
-    for row, value in columns.pairs("chunk_index"):
-        known.setdefault(row, {})["chunk"] = int(value)
-    return {row: Facts(**values) for row, values in known.items()}
+def no_fields(count: int) -> RankFields:
+    """Rank fields of rows that have none."""
+    return RankFields(
+        np.full(count, -1, np.int64), np.full(count, -1, np.int64), np.full(count, np.nan), np.full(count, np.nan), ()
+    )
+
+
+def _rank_fields(columns: Columns, count: int) -> RankFields | None:
+    """What ranking needs to know of the rows; ``None`` if no row has any of it."""
+    texts, codes = columns.texts("parent_id")
+    numbers = [columns.numbers(field) for field in ("chunk_index", "created_at", "importance")]
+    if not len(codes[0]) and not any(len(rows) for rows, _ in numbers):
+        return None
+    fields = no_fields(count)
+    fields.parent[codes[0]] = codes[1]
+    for column, (rows, values) in zip((fields.chunk, fields.created_at, fields.importance), numbers, strict=True):
+        column[rows] = values
+    return RankFields(fields.parent, fields.chunk, fields.created_at, fields.importance, texts)
 
 
 def write(folder: Path, rows: Iterable[Stored]) -> None:
-    """Write a segment of at least one row; docnos must grow. One record at a time is held. On disk at the end."""
+    """Write a segment of at least one row, with one record at a time in memory. It is on disk when this returns.
+
+    :param rows: with growing document numbers.
+    """
     folder.mkdir(parents=True)
     ends, docnos, keys = array("q"), array("q"), []
     columns = ColumnsBuilder()

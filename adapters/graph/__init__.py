@@ -1,1 +1,1 @@
-"""The graph source: names in texts, documents around names."""
+"""The graph source: names of entities in texts, and documents that are connected through them and through links."""

@@ -1,4 +1,7 @@
-"""Cypher over Bolt: one server, its dialect, its errors as ours. Managed transactions only, with bounded retries."""
+"""Cypher over Bolt: connections to one server, its dialect, the translation of its errors.
+
+Only managed transactions are used, with a bounded number of retries.
+"""
 
 from __future__ import annotations
 
@@ -10,116 +13,126 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import neo4j
-from neo4j import exceptions as raised
+from neo4j import exceptions as driver
 
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
 from adapters.graph.cypher import Dialect
-from adapters.server import Address, Limits, call, short
+from adapters.server import Address, Limits, describe_error, translated_errors
 
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]
-Work: TypeAlias = Callable[[neo4j.AsyncManagedTransaction], Awaitable[T]]
+Run: TypeAlias = Callable[[str, Row], Awaitable[list[Row]]]
+"""Runs one statement with its parameters and returns all its rows."""
+TransactionBody: TypeAlias = Callable[[Run], Awaitable[T]]
+"""The statements of one transaction. It may run several times, so it must have no effect outside the server."""
 
-# A server warns of every name in a statement that it has not seen yet: of all of them, on an empty database.
+# A server warns about each name in a statement that the database does not contain yet: on an empty one, about all.
 logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
 
 _READ, _WRITE = neo4j.READ_ACCESS, neo4j.WRITE_ACCESS
 
 
 class Bolt:
-    """A connection pool to one server. Make it on the event loop that will use it.
+    """A connection pool for one server. Create it on the event loop that will use it.
 
-    ``bolt://`` and never ``neo4j://``: routing needs a cluster that can route.
+    The driver gets ``bolt://``, never ``neo4j://``: routing needs a cluster that supports it.
     """
 
     def __init__(self, address: Address, limits: Limits) -> None:
         self._limits = limits
+        read_timeout_s = limits.read_timeout_s
         self._driver = neo4j.AsyncGraphDatabase.driver(
             str(address),
             auth=(address.user, address.password),
-            max_connection_pool_size=limits.connections,
-            connection_timeout=limits.read_s,
-            connection_acquisition_timeout=limits.read_s,
-            # A query that timed out counts as transient for the driver, which would first wait a second and then try it
-            # again for 30. This leaves it a few tries inside the time of a search, and time to say what went wrong.
-            initial_retry_delay=limits.read_s / 20,
-            max_transaction_retry_time=limits.read_s / 4,
+            max_connection_pool_size=limits.max_connections,
+            connection_timeout=read_timeout_s,
+            connection_acquisition_timeout=read_timeout_s,
+            # The driver treats a query that timed out as transient: by default it waits a second and retries for 30.
+            # These values allow a few retries within the time limit of a search, and leave time to report the error.
+            initial_retry_delay=read_timeout_s / 20,
+            max_transaction_retry_time=read_timeout_s / 4,
             telemetry_disabled=True,
         )
         self._dialect: Dialect | None = None
 
-    async def read(self, query: str, parameters: Row, patient: bool = False) -> list[Row]:
-        """One statement that reads; with the patience of a write if nobody waits for the answer of a search."""
-        seconds = self._limits.write_s if patient else self._limits.read_s
-        return await self._run(_READ, seconds, partial(run, query=query, parameters=parameters))
+    async def read(self, statement: str, parameters: Row, maintenance: bool = False) -> list[Row]:
+        """Run one statement that reads.
 
-    async def write(self, query: str, parameters: Row) -> list[Row]:
-        """One statement that writes."""
-        return await self.change(partial(run, query=query, parameters=parameters))
+        :param maintenance: whether no search waits for it; then it has the time limit of a write.
+        """
+        timeout_s = self._limits.write_timeout_s if maintenance else self._limits.read_timeout_s
+        return await self._execute(_READ, timeout_s, lambda run: run(statement, parameters))
 
-    async def change(self, work: Work[T]) -> T:
-        """A transaction that writes; ``work`` may be run again, so it must do nothing but ask the server."""
-        return await self._run(_WRITE, self._limits.write_s, work)
+    async def write(self, statement: str, parameters: Row) -> list[Row]:
+        """Run one statement that writes."""
+        return await self.transaction(lambda run: run(statement, parameters))
 
-    async def define(self, statements: list[str]) -> None:
-        """What changes the schema, each statement in a transaction of its own, as Memgraph demands."""
-        async with _call(self._limits.write_s), self._driver.session() as session:
-            for each in statements:
-                await (await session.run(each)).consume()
+    async def transaction(self, body: TransactionBody[T]) -> T:
+        """Run a transaction that writes. ``work`` may run several times."""
+        return await self._execute(_WRITE, self._limits.write_timeout_s, body)
+
+    async def run_separately(self, statements: list[str]) -> None:
+        """Run each statement in a transaction of its own, as Memgraph requires of changes to the schema."""
+        async with _translated(self._limits.write_timeout_s), self._driver.session() as session:
+            for statement in statements:
+                await (await session.run(statement)).consume()
 
     async def dialect(self) -> Dialect:
-        """Which of the two is spoken there."""
+        """The dialect of Cypher that the server speaks."""
         if self._dialect is None:
-            self._dialect = "memgraph" if "memgraph" in (await self.version()).lower() else "neo4j"
+            self._dialect = "memgraph" if "memgraph" in (await self.release()).lower() else "neo4j"
         return self._dialect
 
-    async def version(self) -> str:
-        """What the server says it is."""
-        async with _call(self._limits.read_s):
+    async def release(self) -> str:
+        """The product and release that the server reports."""
+        async with _translated(self._limits.read_timeout_s):
             return (await self._driver.get_server_info()).agent
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._driver.close()
 
-    async def _run(self, mode: str, seconds: float, work: Work[T]) -> T:
-        bounded = neo4j.unit_of_work(timeout=seconds)(work)
-        async with _call(seconds), self._driver.session(default_access_mode=mode) as session:
+    async def _execute(self, mode: str, timeout_s: float, body: TransactionBody[T]) -> T:
+        @neo4j.unit_of_work(timeout=timeout_s)
+        async def bounded(transaction: neo4j.AsyncManagedTransaction) -> T:
+            return await body(partial(_run, transaction))
+
+        async with _translated(timeout_s), self._driver.session(default_access_mode=mode) as session:
             execute = session.execute_read if mode == _READ else session.execute_write
             return await execute(bounded)
 
 
-async def run(transaction: neo4j.AsyncManagedTransaction, query: str, parameters: Row) -> list[Row]:
-    """One statement of a transaction; all its rows."""
-    return await (await transaction.run(query, parameters)).data()
+async def _run(transaction: neo4j.AsyncManagedTransaction, statement: str, parameters: Row) -> list[Row]:
+    return await (await transaction.run(statement, parameters)).data()
 
 
-def _call(seconds: float) -> AbstractAsyncContextManager[None]:
-    return call("the graph server", seconds, _meant)
+def _translated(call_timeout_s: float) -> AbstractAsyncContextManager[None]:
+    return translated_errors("the graph server", call_timeout_s, _translate)
 
 
-def _meant(error: Exception) -> AdapterError | None:
-    """The driver's errors as ours."""
+def _translate(error: Exception) -> AdapterError | None:
+    """The meaning of an error of the driver."""
     match error:
-        case raised.ServiceUnavailable() | raised.SessionExpired() | raised.ConnectionPoolError():
-            return Unavailable(f"the graph server cannot be reached: {short(error)}")
+        case driver.ServiceUnavailable() | driver.SessionExpired() | driver.ConnectionPoolError():
+            return Unavailable(f"the graph server cannot be reached: {describe_error(error)}")
         case asyncio.IncompleteReadError():
-            return Unavailable(f"the graph server hung up: {short(error)}")
-        case raised.Neo4jError():
-            return _of_server(error)
-        case raised.AuthError() | raised.ConfigurationError():
-            return Unavailable(f"the graph server refuses us: {short(error)}")
+            return Unavailable(f"the graph server closed the connection: {describe_error(error)}")
+        case driver.Neo4jError():
+            return _translate_server_error(error)
+        case driver.AuthError() | driver.ConfigurationError():
+            return Unavailable(f"the graph server refuses the connection: {describe_error(error)}")
         case _ if type(error).__module__.startswith("neo4j."):
-            # What breaks the protocol is raised as something that the driver shows nobody.
-            return BadResponse(f"the graph server: {short(error)}")
+            # For violations of the protocol the driver raises errors that are not part of its public API.
+            return BadResponse(f"the graph server: {describe_error(error)}")
         case _:
             return None
 
 
-def _of_server(error: raised.Neo4jError) -> AdapterError:
-    """A failure that the server tells of itself; its time-outs come under several codes."""
-    told = f"the graph server: {short(error)}"
-    if "timeout" in told.lower() or "timedout" in told.lower() or "timed out" in told.lower():
-        return TimedOut(told)
-    # Memgraph has one code for all that went wrong, full memory included: what may pass must not count as refused.
-    return Rejected(told) if str(error.code).startswith("Neo.ClientError.Statement") else Unavailable(told)
+def _translate_server_error(error: driver.Neo4jError) -> AdapterError:
+    """The meaning of a failure that the server reports; it reports time-outs under several codes."""
+    message = f"the graph server: {describe_error(error)}"
+    if any(text in message.lower() for text in ("timeout", "timedout", "timed out")):
+        return TimedOut(message)
+    # Memgraph has one code for all failures, full memory included: what may pass must not count as rejected.
+    is_rejected = str(error.code).startswith("Neo.ClientError.Statement")
+    return Rejected(message) if is_rejected else Unavailable(message)

@@ -1,11 +1,13 @@
-"""How central each document is in the whole graph, by a measure that networkx knows by name.
+"""The centrality of each document in the whole graph, by a measure of networkx.
 
-Computed by a job after bulk writes, kept beside the index, and read as a prior: documents that came since have none.
+A job computes it after bulk writes and stores it in a file beside the index. Documents written later have none until
+the next run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,91 +18,134 @@ import numpy.typing as npt
 from scipy import sparse
 
 from adapters import files
-from adapters.embedded import Catalog
+from adapters.embedded.segment_set import SegmentSet
 from adapters.errors import Unavailable
-from adapters.graph.part import Graph
-from adapters.port import Centrality
+from adapters.followed_file import FollowedFile
+from adapters.graph.component import Graph
+from adapters.ports.graph import Centrality
 
 _PIVOTS = 64
-"""Nodes that betweenness is estimated from (Brandes, Pich 2007): the exact one takes hours on a large graph."""
+"""Nodes that betweenness is estimated from (Brandes, Pich 2007): the exact value takes hours on a large graph."""
 
-MEASURES: Mapping[str, Callable[[nx.DiGraph], Mapping[Any, float]]] = {
+_MEASURES: Mapping[str, Callable[[nx.DiGraph], Mapping[Any, float]]] = {
     "pagerank": nx.pagerank,
     "degree": nx.degree_centrality,
     "betweenness": lambda graph: nx.betweenness_centrality(graph, k=min(_PIVOTS, len(graph)), seed=0),
-    "harmonic": lambda graph: nx.harmonic_centrality(graph, sources=_spread(graph)),
+    "harmonic": lambda graph: nx.harmonic_centrality(graph, sources=_evenly_spaced_nodes(graph)),
 }
 
 
 class _Stored(msgspec.Struct, frozen=True):
+    """The content of the file: ``docnos`` ascending (int64), ``values`` parallel to them (float32, in [0, 1])."""
+
     name: str
     generation: int
     docnos: bytes
     values: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Centralities:
+    generation: int
+    docnos: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float32]
+
+
+_NO_CENTRALITIES = _Centralities(0, np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+
 class CentralityFile:
-    """The centralities at ``path``, where there are any, followed as they are computed again."""
+    """The centralities stored at ``path``, reread when the file is replaced.
+
+    If the file is deleted, the centralities that were read last remain in use. A file of another measure counts as
+    empty.
+
+    :param name: the measure.
+    :raises Unavailable: if the file is damaged.
+    """
 
     def __init__(self, path: Path, name: Centrality) -> None:
         self.path = path
         self.name = name
-        self.generation = 0
-        self._stamp: tuple[int, int] | None = None
+        self._file = FollowedFile[_Centralities | None](path, self._decode, missing=None)
         # One attribute, so that a reader on the event loop never sees half of what a thread has read.
-        self._values: tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]] = (
-            np.zeros(0, np.int64),
-            np.zeros(0, np.float32),
-        )
+        self._centralities = _NO_CENTRALITIES
         self.refresh()
 
+    @property
+    def generation(self) -> int:
+        """The generation of the index that the centralities were computed from; 0 if there are none."""
+        return self._centralities.generation
+
     def refresh(self) -> None:
-        """Read the file if it is another one than the last time; one of another measure counts as none.
+        """Read the file if it was replaced since the last time.
 
-        :raises Unavailable: if it is damaged.
+        :raises Unavailable: if it is damaged; the centralities stay as they were.
         """
-        stamp = files.stamp(self.path)
-        if stamp is None or stamp == self._stamp:
-            return
-        try:
-            stored = msgspec.msgpack.decode(self.path.read_bytes(), type=_Stored)
-        except msgspec.DecodeError as error:
-            raise Unavailable(f"{self.path} is damaged, remove it: {error}") from error
-        self._stamp = stamp
-        if stored.name == self.name:
-            self._values = (np.frombuffer(stored.docnos, np.int64), np.frombuffer(stored.values, np.float32))
-            self.generation = stored.generation
-        else:
-            self._values = (np.zeros(0, np.int64), np.zeros(0, np.float32))
-            self.generation = 0
+        self._file.refresh()
+        if self._file.value is not None:
+            self._centralities = self._file.value
 
-    def compute(self, graph: Graph, catalog: Catalog, generation: int) -> None:
-        """Compute by name and keep; blocks, for seconds on a large graph."""
+    def compute(self, graph: Graph, segments: SegmentSet, generation: int) -> None:
+        """Compute the centralities of all documents and store them. Blocks, for seconds on a large graph.
+
+        :param generation: of the index that ``graph`` and ``segments`` are from.
+        """
         if self.name != "none" and len(graph.positions):
             values = compute(graph, self.name)
-            docnos = catalog.docnos[graph.positions]
+            docnos = segments.docnos[graph.positions]
             stored = _Stored(self.name, generation, docnos.tobytes(), values.tobytes())
             files.replace(self.path, msgspec.msgpack.encode(stored))
             self.refresh()
 
     def of(self, docno: int) -> float | None:
-        """A document's centrality in [0, 1], 1 being the most central of all; ``None`` if it has none yet."""
-        docnos, values = self._values
-        place = int(np.searchsorted(docnos, docno))
-        return float(values[place]) if place < len(docnos) and docnos[place] == docno else None
+        """The centrality of a document in [0, 1], 1 for the most central of all; ``None`` if it has none yet."""
+        docnos, values = self._centralities.docnos, self._centralities.values
+        index = int(np.searchsorted(docnos, docno))
+        return float(values[index]) if index < len(docnos) and docnos[index] == docno else None
+
+    def _decode(self, path: Path) -> _Centralities:
+        try:
+            stored = msgspec.msgpack.decode(path.read_bytes(), type=_Stored)
+        except msgspec.DecodeError as error:
+            raise Unavailable(f"{path} is damaged, remove it: {error}") from error
+        if stored.name != self.name:
+            return _NO_CENTRALITIES
+        return _Centralities(
+            stored.generation, np.frombuffer(stored.docnos, np.int64), np.frombuffer(stored.values, np.float32)
+        )
 
 
-def compute(graph: Graph, name: Centrality) -> npt.NDArray[np.float32]:
-    """By document, in the graph's order; the names count as nodes and are left out of the result."""
+def compute(graph: Graph, measure: Centrality) -> npt.NDArray[np.float32]:
+    """By document node, its centrality divided by the largest; shape (documents,), in [0, 1].
+
+    Names count as nodes and are left out of the result.
+    """
     adjacency = graph.adjacency
     size = len(adjacency)
     rows = sparse.csr_array((adjacency.weights, adjacency.targets, adjacency.offsets), shape=(size, size))
-    by_node = MEASURES[name](nx.from_scipy_sparse_array(rows, create_using=nx.DiGraph))
+    by_node = _MEASURES[measure](nx.from_scipy_sparse_array(rows, create_using=nx.DiGraph))
     values = np.array([by_node[node] for node in range(len(graph.positions))], np.float32)
     largest = float(values.max())
     return values / np.float32(largest) if largest > 0 else values
 
 
-def _spread(graph: nx.DiGraph) -> list[Any]:
+def compute_from_edges(
+    edges: Iterable[tuple[str, Iterable[tuple[str, float]]]], measure: Centrality
+) -> Mapping[str, float]:
+    """The centrality of every node of an undirected graph, on the scale of the measure.
+
+    :param edges: each node with its neighbours and the weights of the edges to them.
+    """
+    graph = nx.DiGraph()
+    for node, neighbours in edges:
+        graph.add_node(node)
+        for neighbour, weight in neighbours:
+            graph.add_edge(node, neighbour, weight=weight)
+            graph.add_edge(neighbour, node, weight=weight)
+    return _MEASURES[measure](graph) if len(graph) else {}
+
+
+def _evenly_spaced_nodes(graph: nx.DiGraph) -> list[Any]:
     nodes = list(graph)
-    return [nodes[place] for place in sorted({int(place) for place in np.linspace(0, len(nodes) - 1, _PIVOTS)})]
+    return [nodes[index] for index in sorted({int(index) for index in np.linspace(0, len(nodes) - 1, _PIVOTS)})]

@@ -1,23 +1,26 @@
-"""Which edges a document has in the graph, and how strong each is, whatever engine keeps it."""
+"""The edges of a document in the graph and their weights, the same for every engine."""
 
 from __future__ import annotations
 
 from adapters.document import Link, Record
 from adapters.graph.names import MAX_WORDS, normalize, surname
 
-_EXPLICIT = 3.0
-_DERIVED = 0.9
+_EXPLICIT_WEIGHT = 3.0
+_DERIVED_WEIGHT = 0.9
 _DERIVED_TYPES = frozenset({"co_citation", "bib_coupling", "bibliographic_coupling"})
-"""Links that were computed from other links say less than those that an author made."""
+"""Links that were computed from other links carry less information than those that an author wrote."""
 
 
-def named(record: Record) -> set[str]:
-    """What a document is called and what it mentions, in normal form; authors by their surnames, too."""
-    found = {name for entity in record.entities for name in (normalize(entity), surname(entity)) if name}
-    called = normalize(record.document.title)
-    return found | {called} if called and len(called.split()) <= MAX_WORDS else found
+def entity_names(record: Record) -> set[str]:
+    """The entities that a document mentions, in normal form: by name, authors also by surname, and its own title.
+
+    A title of more than :data:`adapters.graph.names.MAX_WORDS` words is left out.
+    """
+    names = {name for entity in record.entities for name in (normalize(entity), surname(entity)) if name}
+    title = normalize(record.document.title)
+    return names | {title} if title and len(title.split()) <= MAX_WORDS else names
 
 
-def strength(link: Link) -> float:
-    """How much flows along a link; a mention of a name has ``degree of the name ** -0.5``."""
-    return link.weight * (_DERIVED if link.type in _DERIVED_TYPES else _EXPLICIT)
+def link_weight(link: Link) -> float:
+    """The weight of a link's edge. The edge of a mention weighs ``(degree of the name) ** -0.5``."""
+    return link.weight * (_DERIVED_WEIGHT if link.type in _DERIVED_TYPES else _EXPLICIT_WEIGHT)

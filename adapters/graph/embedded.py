@@ -1,4 +1,4 @@
-"""The knowledge graph in this process: names and documents, walked from what the query names."""
+"""The knowledge graph in this process: documents and names of entities, walked from the names in a query."""
 
 from __future__ import annotations
 
@@ -8,91 +8,111 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters.document import Scope
-from adapters.embedded import Catalog, Library
+from adapters.embedded.index import EmbeddedIndex, pinned_view, snapshot_view
+from adapters.embedded.segment_set import SegmentSet
 from adapters.graph.centrality import CentralityFile
-from adapters.graph.link import Linked, link, start
-from adapters.graph.part import Graph, GraphPart, Vocabulary
-from adapters.port import Query
-from fusion import DocId, Ranking, Walk
+from adapters.graph.component import Graph, GraphComponent, Vocabulary
+from adapters.graph.link import LinkedEntities, link_entities, walk_seeds
+from adapters.ports.retriever import SourceQuery
+from adapters.ports.snapshot import Snapshot
+from adapters.sources import GRAPH
+from fusion.columns import Ranking
+from fusion.rank_fields import DocId
+from fusion.walk import Walk, WalkScratch
 
 
 class EmbeddedGraph:
-    """The graph source of a library that keeps a :class:`GraphPart`; and what it knows of its documents."""
+    """The graph source of an embedded index with a :class:`GraphComponent`.
 
-    def __init__(self, library: Library, part: GraphPart, centrality: CentralityFile | None = None) -> None:
-        self._library = library
-        self._part = part
-        self._walk = Walk()
+    It is also an :class:`adapters.ports.EntityLookup` and a :class:`adapters.ports.CentralityReader`.
+
+    :param centrality: the precomputed centralities; no document has one if ``None``.
+    """
+
+    def __init__(
+        self, index: EmbeddedIndex, component: GraphComponent, centrality: CentralityFile | None = None
+    ) -> None:
+        self._index = index
+        self._component = component
         self._centrality = centrality
+        self._walk = Walk()
+        self._scratch = WalkScratch()
 
-    async def centralities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, float]:
-        """See :class:`adapters.port.Priors`."""
-        if self._centrality is None:
-            return {}
-        catalog = self._library.current().catalog
-        found = {}
-        for id_ in ids:
-            position = catalog.position((scope.tenant, scope.environment, id_))
-            value = None if position is None else self._centrality.of(int(catalog.docnos[position]))
-            if value is not None:
-                found[id_] = value
-        return found
+    async def search(self, query: SourceQuery) -> Ranking:
+        """Documents that a walk reaches from the names in the query and from its seeds. Ties by position.
 
-    async def names(self, query: Query) -> bool:
-        """See :class:`adapters.port.Priors`."""
-        snapshot = self._library.current()
-        if not snapshot.catalog.count:
-            return False
-        graph = snapshot.index(self._part)
-        return bool(_linked(graph, query, _visible(graph, snapshot.catalog, query)).seeds)
-
-    async def search(self, query: Query) -> Ranking:
-        """Documents near the names in the query and near ``query.near``; the score is the walk's probability.
-
-        That is in [0, 1]. Empty where there is nothing to start from.
+        The score is the probability of the walk, in (0, 1]. Without a name and a seed the ranking is empty.
         """
-        snapshot = self._library.current()
-        catalog = snapshot.catalog
-        if not catalog.count:
-            return Ranking("graph", (), ())
-        graph = snapshot.index(self._part)
-        visible = _visible(graph, catalog, query)
-        linked = _linked(graph, query, visible)
-        seeds, share = start(linked, _nodes(graph, catalog, query))
-        nodes, mass = self._walk(graph.adjacency, seeds, share, visible)
-        documents = nodes < len(graph.positions)
-        positions, mass = graph.positions[nodes[documents]], mass[documents]
-        wanted = catalog.mask(query.filter)
-        if wanted.count < catalog.count:
-            passing = wanted.flags[positions]
+        view = pinned_view(self._index, query)
+        segments = view.segments
+        if not segments.count:
+            return Ranking.empty(GRAPH.name)
+        graph = view.component(self._component)
+        visible = _visible_nodes(graph, segments, query)
+        entities = _linked_entities(graph, query, visible)
+        seeds, seed_mass = walk_seeds(entities, _seed_nodes(graph, segments, query))
+        nodes, mass = self._walk(graph.adjacency, seeds, seed_mass, self._scratch, visible)
+        is_document = nodes < len(graph.positions)
+        positions, mass = graph.positions[nodes[is_document]], mass[is_document]
+        mask = segments.mask(query.filter)
+        if mask.count < segments.count:
+            passing = mask.flags[positions]
             positions, mass = positions[passing], mass[passing]
         best = np.lexsort((positions, -mass))[: query.depth]
         best = best[mass[best] > 0]
-        return catalog.ranking("graph", positions[best].tolist(), mass[best].tolist(), linked.coverage)
+        return Ranking.of_docs(GRAPH.name, positions[best], mass[best], segments, entities.entity_coverage)
+
+    async def mentions_entity(self, query: SourceQuery) -> bool:
+        """See :class:`adapters.ports.EntityLookup`."""
+        view = pinned_view(self._index, query)
+        if not view.segments.count:
+            return False
+        graph = view.component(self._component)
+        return bool(_linked_entities(graph, query, _visible_nodes(graph, view.segments, query)).seeds)
+
+    async def centralities(
+        self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
+    ) -> Mapping[DocId, float]:
+        """See :class:`adapters.ports.CentralityReader`."""
+        if self._centrality is None:
+            return {}
+        segments = snapshot_view(self._index, snapshot).segments
+        centralities = {}
+        for id_ in ids:
+            position = segments.position((scope.tenant, scope.environment, id_))
+            value = None if position is None else self._centrality.of(int(segments.docnos[position]))
+            if value is not None:
+                centralities[id_] = value
+        return centralities
 
 
-def _linked(graph: Graph, query: Query, visible: npt.NDArray[np.bool_] | None) -> Linked:
-    """The names in the query, as far as a document that the caller may know of mentions them."""
-    known = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
+def _linked_entities(graph: Graph, query: SourceQuery, visible: npt.NDArray[np.bool_] | None) -> LinkedEntities:
+    """The names in the query that at least one visible document mentions."""
+    vocabulary = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
     offsets, targets = graph.adjacency.offsets, graph.adjacency.targets
 
     def degree(node: int) -> int:
         start, end = int(offsets[node]), int(offsets[node + 1])
         return end - start if visible is None else int(visible[targets[start:end]].sum())
 
-    return link(query.text, known.nodes, degree, known.frequency, known.documents)
+    return link_entities(query.text, vocabulary.nodes, degree, vocabulary.frequency, vocabulary.documents)
 
 
-def _nodes(graph: Graph, catalog: Catalog, query: Query) -> list[int]:
-    """The documents that the query is known to be near to, as far as they are there, as nodes."""
-    keys = ((query.scope.tenant, query.scope.environment, id_) for id_ in query.near)
-    positions = [position for key in keys if (position := catalog.position(key)) is not None]
+def _seed_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> list[int]:
+    """The nodes of the query's seeds that exist, in their order."""
+    if query.seeds is None:
+        return []
+    if query.seeds.table is segments:
+        positions = query.seeds.docs.tolist()
+    else:
+        keys = ((query.scope.tenant, query.scope.environment, id_) for id_ in query.seed_ids)
+        positions = [position for key in keys if (position := segments.position(key)) is not None]
     return np.searchsorted(graph.positions, positions).tolist() if positions else []
 
 
-def _visible(graph: Graph, catalog: Catalog, query: Query) -> npt.NDArray[np.bool_] | None:
-    """By node, whether the caller may know of it; ``None`` if it may know of all documents."""
-    mask = catalog.mask(query.access)
-    if mask.count == catalog.count:
+def _visible_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> npt.NDArray[np.bool_] | None:
+    """By node, whether the principal may know of it; ``None`` if it may know of all documents."""
+    mask = segments.mask(query.access)
+    if mask.count == segments.count:
         return None
-    return np.concatenate((mask.flags[graph.positions], np.ones(graph.names, np.bool_)))
+    return np.concatenate((mask.flags[graph.positions], np.ones(graph.name_count, np.bool_)))

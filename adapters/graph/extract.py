@@ -1,4 +1,4 @@
-"""What finds the names in a text, for documents that bring none: rules, nothing, or a function of the user's."""
+"""Extraction of entity names from the text of documents that list none: by rules, or by a function of the user's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.errors import Rejected
 from adapters.graph.names import mentioned
 
 Extractor: TypeAlias = Callable[[str], tuple[str, ...]]
-"""A text to the names that it mentions, each once."""
+"""From a text to the names that it mentions, each once."""
 
 RULES, NONE = "rules://", "none://"
 FORMS = f"{RULES}, {NONE}, {plugin.FORM}"
@@ -20,18 +20,18 @@ FORMS = f"{RULES}, {NONE}, {plugin.FORM}"
 def extractor(address: str) -> Extractor:
     """The extractor at an address.
 
-    :raises ValueError: if that is none of :data:`FORMS`.
+    :raises ValueError: if the address has none of the forms :data:`FORMS`.
     :raises Unavailable: if a function of the user's cannot be imported.
     """
     if address == RULES:
         return mentioned
     if address == NONE:
         return lambda _: ()
-    function = plugin.function(address, FORMS)
-    return lambda text: _names(function(text), address)
+    function = plugin.import_function(address, FORMS)
+    return lambda text: _validated(function(text), address)
 
 
-def _names(found: object, address: str) -> tuple[str, ...]:
-    if not isinstance(found, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in found):
-        raise Rejected(f"{address} gave {type(found).__name__}, allowed are lists, tuples and sets of texts")
-    return trimmed(sorted(found) if isinstance(found, set | frozenset) else found)
+def _validated(names: object, address: str) -> tuple[str, ...]:
+    if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
+        raise Rejected(f"{address} returned {type(names).__name__}, allowed are lists, tuples and sets of texts")
+    return trimmed(sorted(names) if isinstance(names, set | frozenset) else names)

@@ -1,4 +1,4 @@
-"""From the words of a query to the names in the graph."""
+"""Entity linking: from the words of a query to names in the graph, and from these to the seeds of a walk."""
 
 from __future__ import annotations
 
@@ -11,98 +11,106 @@ import numpy.typing as npt
 
 from adapters.graph.names import MAX_WORDS, is_stopword, words
 
-_SHORTEST = 3
-"""Characters of a single word that may be a name."""
-_LONGEST = 256
-"""Words of a query that are read."""
-_COMMON_SHARE = 0.02
-_COMMON_LEAST = 3
-"""A single word that is in more than 2 % of the passages (and in more than 3) is not looked up as a name."""
-_NAMED_SHARE = 0.2
-"""A single word is a name where a fifth of the passages that hold it mention it as one: not where a heading, or the
-start of a sentence, once gave it a capital."""
-_NAMES_LEAST, _NAMES_MORE = 0.15, 0.7
-"""Of the mass of a walk's start, what names get that carry nothing of the query, and what more if they carry it all."""
+_MIN_NAME_CHARS = 3
+"""Minimum length of a single word that may be a name."""
+_MAX_QUERY_WORDS = 256
+"""Later words of a query are ignored."""
+_MAX_FREQUENCY_RATIO = 0.02
+_MIN_COMMON_FREQUENCY = 3
+"""A single word in more than 2 % of the passages (and in more than 3) is too common to be searched as a name."""
+_MIN_MENTION_RATIO = 0.2
+"""A single word is a name only if at least a fifth of the passages that contain it mention it as a name. It may have
+been capitalised once by chance, in a heading or at the start of a sentence."""
+_NAMES_MASS_BASE, _NAMES_MASS_SLOPE = 0.15, 0.7
+"""The names' fraction of the mass of a walk's seeds, if documents are seeds too: 0.15 + 0.7 * entity coverage."""
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
-    """Nodes that a query names, each with its weight, and the share of the query's information that they carry."""
+class LinkedEntities:
+    """The entities that a query mentions.
+
+    :param seeds: weight by node, positive.
+    :param entity_coverage: the fraction of the query's information that their names carry, in [0, 1].
+    """
 
     seeds: Mapping[int, float]
-    coverage: float
+    entity_coverage: float
 
 
-def link(
+def link_entities(
     query: str,
     nodes: Mapping[str, int],
     degree: Callable[[int], int],
     frequency: Mapping[str, int],
     passages: int,
-) -> Linked:
-    """Match spans of 8 to 1 words, the longest first and none overlapping, exactly against names.
+) -> LinkedEntities:
+    """Match spans of 8 to 1 words exactly against names, the longest first; spans never overlap.
 
-    A seed weighs ``(sum of idf over its words) ** 3`` with ``idf = ln(1 + passages / df)``: of what a query names,
-    the rarest says most.
+    A seed weighs ``(sum of idf over its words) ** 3`` with ``idf = ln(1 + passages / df)``: the rarest name of a query
+    carries most of its information.
 
-    :param nodes: by name in normal form.
-    :param degree: by node, how many passages mention the name, of those that may be known of: a name that none of
-        these mention is no name.
-    :param frequency: by word, how many passages hold it.
+    :param nodes: node by name in normal form.
+    :param degree: by node, the number of passages that mention the name and that the caller may see. A name with a
+        degree of 0 is ignored.
+    :param frequency: by word, the number of passages that contain it.
+    :param passages: number of all passages.
     """
-    tokens = words(query)[:_LONGEST]
+    tokens = words(query)[:_MAX_QUERY_WORDS]
     idf = [math.log1p(passages / max(frequency.get(token, 0), 1)) for token in tokens]
     free = [True] * len(tokens)
     seeds: dict[int, float] = {}
     covered = 0.0
-    common = max(_COMMON_SHARE * passages, _COMMON_LEAST)
-    found = [(-length, start, nodes[name]) for name, start, length in _spans(tokens) if name in nodes]
-    for negative_length, start, node in sorted(found):
+    common = max(_MAX_FREQUENCY_RATIO * passages, _MIN_COMMON_FREQUENCY)
+    matches = [(-length, start, nodes[name]) for name, start, length in _spans(tokens) if name in nodes]
+    for negative_length, start, node in sorted(matches):
         span = slice(start, start - negative_length)
         if not all(free[span]) or not degree(node):
             continue
         if negative_length == -1:
             word = tokens[start]
-            if not _telling(word, frequency, common) or degree(node) < _NAMED_SHARE * frequency.get(word, 0):
+            may_be_name = _may_be_name(word, frequency, common)
+            if not may_be_name or degree(node) < _MIN_MENTION_RATIO * frequency.get(word, 0):
                 continue
-        if (mass := sum(idf[span])) <= 0:
+        if (information := sum(idf[span])) <= 0:
             continue
-        seeds[node] = seeds.get(node, 0.0) + mass**3
+        seeds[node] = seeds.get(node, 0.0) + information**3
         free[span] = [False] * -negative_length
-        covered += mass
+        covered += information
     total = sum(idf)
-    return Linked(seeds, covered / total if total else 0.0)
+    return LinkedEntities(seeds, covered / total if total else 0.0)
 
 
-def start(linked: Linked, documents: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Where a walk starts: the names of a query, and documents that are known to be near it, the best first.
+def walk_seeds(
+    entities: LinkedEntities, documents: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """The seeds of a walk: the names in a query, and documents that other sources found for it, best first.
 
-    The names get ``0.15 + 0.7 * coverage`` of the mass; document ``n`` gets its part of the rest as ``1 / n``. What is
-    not there leaves all of it to the other.
+    The names get ``0.15 + 0.7 * entity_coverage`` of the mass, by weight; the documents get the rest, in proportion to
+    ``1 / rank``. If there are only names or only documents, they get all of it.
 
     :param documents: nodes, each once.
-    :returns: distinct nodes, and the mass of each; the masses sum to 1.
+    :returns: distinct nodes, and the mass of each, both of shape (count,); the masses sum to 1.
     """
     mass: dict[int, float] = {}
-    named = _NAMES_LEAST + _NAMES_MORE * linked.coverage if documents else 1.0
-    total = sum(linked.seeds.values())
-    for node, weight in linked.seeds.items():
-        mass[node] = named * weight / total
-    rest = 1.0 - named if linked.seeds else 1.0
-    harmonic = sum(1 / place for place in range(1, len(documents) + 1))
-    for place, node in enumerate(documents, start=1):
-        mass[node] = mass.get(node, 0.0) + rest / place / harmonic
+    names_mass = _NAMES_MASS_BASE + _NAMES_MASS_SLOPE * entities.entity_coverage if documents else 1.0
+    total = sum(entities.seeds.values())
+    for node, weight in entities.seeds.items():
+        mass[node] = names_mass * weight / total
+    documents_mass = 1.0 - names_mass if entities.seeds else 1.0
+    harmonic = sum(1 / rank for rank in range(1, len(documents) + 1))
+    for rank, node in enumerate(documents, start=1):
+        mass[node] = mass.get(node, 0.0) + documents_mass / rank / harmonic
     return np.fromiter(mass, np.int64, len(mass)), np.fromiter(mass.values(), np.float32, len(mass))
 
 
-def lookups(query: str) -> tuple[set[str], set[str]]:
-    """What :func:`link` will want to know of: possible names, and words."""
-    tokens = words(query)[:_LONGEST]
+def lookup_keys(query: str) -> tuple[set[str], set[str]]:
+    """What has to be looked up for :func:`link_entities`: spans that may be names, and words."""
+    tokens = words(query)[:_MAX_QUERY_WORDS]
     return {name for name, _, _ in _spans(tokens)}, set(tokens)
 
 
 def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Every span of 1 to 8 words, where it starts and how many words it has."""
+    """Every span of 1 to 8 words: its text, the index of its first word, its number of words."""
     for start in range(len(tokens)):
         name = ""
         for length, token in enumerate(tokens[start : start + MAX_WORDS], start=1):
@@ -110,5 +118,5 @@ def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:
             yield name, start, length
 
 
-def _telling(word: str, frequency: Mapping[str, int], common: float) -> bool:
-    return len(word) >= _SHORTEST and not is_stopword(word) and frequency.get(word, 0) <= common
+def _may_be_name(word: str, frequency: Mapping[str, int], common: float) -> bool:
+    return len(word) >= _MIN_NAME_CHARS and not is_stopword(word) and frequency.get(word, 0) <= common

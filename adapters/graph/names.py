@@ -1,4 +1,4 @@
-"""When two names are the same name, and which capitalised phrases of a text are names at all."""
+"""Names of entities: their normal form, and their recognition in a text by capitalisation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 import tantivy
 
 MAX_WORDS = 8
-"""A longer title is a sentence, not a name."""
+"""Maximum length of a name: a longer title is a sentence."""
 
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
@@ -42,13 +42,13 @@ def normalize(name: str) -> str:
 
 
 def surname(name: str) -> str:
-    """Of a name that is written as in a bibliography, ``Knuth, D. E.``, the surname in normal form; else empty."""
+    """The surname, in normal form, of a name as in a bibliography: ``Knuth, D. E.``. Empty for any other name."""
     match = _AUTHOR.fullmatch(name.strip())
     return " ".join(words(match.group(1))) if match else ""
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in the form of :func:`normalize`."""
+    """The words of a text in the normal form of :func:`normalize`, in order."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text.casefold())
         text = "".join(each for each in decomposed if not unicodedata.combining(each))
@@ -57,28 +57,29 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def is_stopword(word: str) -> bool:
-    """Whether a word is too common in English to name anything."""
+    """Whether a word is an English stop word, which alone is not a name."""
     return not _stopwords.analyze(word)
 
 
 def mentioned(text: str) -> tuple[str, ...]:
-    """Names that a text mentions, by rule: runs of capitalised words, in order of first sight.
+    """The names in a text, each once, by rule: runs of capitalised words, in the order of their first occurrence.
 
-    A single word that only ever starts a sentence is not taken: there every word has a capital.
+    A single word at the start of a sentence is not a name: there every word is capitalised.
     """
     return tuple(dict.fromkeys(_phrases(text)))
 
 
 def _phrases(text: str) -> Iterator[str]:
     for match in _PHRASE.finditer(text):
-        parts = match.group().split()
+        phrase_words = match.group().split()
         if _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()):
-            while parts and is_stopword(parts[0].lower()):
-                parts.pop(0)
-            if len(parts) < 2:
+            while phrase_words and is_stopword(phrase_words[0].lower()):
+                phrase_words.pop(0)
+            if len(phrase_words) < 2:
                 continue
-        while parts and is_stopword(parts[-1].lower()):  # "RESULTS In": a heading, and how its sentence begins
-            parts.pop()
-        phrase = " ".join(parts)
-        if 0 < len(parts) <= MAX_WORDS and not is_stopword(phrase.lower()) and len(phrase) > 1:
+        # "RESULTS In": a heading, and the first word of the sentence after it
+        while phrase_words and is_stopword(phrase_words[-1].lower()):
+            phrase_words.pop()
+        phrase = " ".join(phrase_words)
+        if 0 < len(phrase_words) <= MAX_WORDS and not is_stopword(phrase.lower()) and len(phrase) > 1:
             yield phrase

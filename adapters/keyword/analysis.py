@@ -1,4 +1,4 @@
-"""From text to terms, the same for documents and queries; and from a query to what is looked up."""
+"""Text to terms, the same way for documents and for queries; and the parsing of queries."""
 
 from __future__ import annotations
 
@@ -10,29 +10,35 @@ import tantivy
 
 from adapters.document import Document, passage
 
-VERSION = "en-stem-2"
-"""Part of the index version: changes whenever the same document would give other terms."""
-_TITLES = 2
-"""Times that a title counts beside its place in the passage: its words say more than those of the text."""
+FORMAT = "en-stem-2"
+"""Part of the build id: it changes whenever the same document would have other terms."""
+_TITLE_REPEATS = 2
+"""Number of times that a title is indexed beside the passage, which begins with it: words of a title weigh more."""
 
 _QUOTED = re.compile(r'"([^"]+)"')
 _FRAGMENT = re.compile(r"\b[^\W\d_]\.(?!\s*$)|['’]\w{1,2}\b")
-"""An initial, a letter of an abbreviation, what an apostrophe cuts off: ``J. Smith``, ``e.g.``, ``don't``. Rare in an
-index like a telling word, and telling nothing."""
-LONGEST = 64
-"""Characters; a longer token is a hash, a key or a mistake, and nobody types it."""
+"""An initial, a letter of an abbreviation, a letter or two behind an apostrophe: ``J. Smith``, ``e.g.``, ``don't``. As
+terms they are as rare as informative words, and carry no information."""
+MAX_TOKEN_CHARS = 64
+"""A longer token is a hash, a key or a mistake, and is never searched."""
+MAX_PHRASES = 16
+"""Maximum number of quoted phrases of a query; later ones are ignored."""
+MAX_TERMS = 64
+"""Maximum number of terms of a query or phrase; later ones are ignored. It bounds the cost of a search."""
+EXPANSION_WEIGHT = 0.5
+"""The weight of an expansion; that of a word of the query is 1."""
 
 
 def analyzer(stop_words: bool = True, stems: bool = True) -> tantivy.TextAnalyzer:
     """Words in lower case without accents, stemmed (Porter 2, English).
 
-    :param stop_words: whether they stay. In the index they do, for phrases need them; a query leaves them out, for
-        they cost two thirds of a search and hardly move a ranking.
-    :param stems: whether words are stemmed. For an engine that stems by itself they are not: no two stemmers agree.
+    :param stop_words: whether stop words are terms. In the index they are, because phrases need them; in queries they
+        are not, because they cost two thirds of a search and hardly change a ranking.
+    :param stems: whether words are stemmed. ``False`` for an engine that stems by itself: no two stemmers agree.
     """
     builder = (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(LONGEST))
+        .filter(tantivy.Filter.remove_long(MAX_TOKEN_CHARS))
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.ascii_fold())
     )
@@ -43,61 +49,59 @@ def analyzer(stop_words: bool = True, stems: bool = True) -> tantivy.TextAnalyze
     return builder.build()
 
 
-_ALL = {stems: analyzer(stems=stems) for stems in (True, False)}
-_CONTENT = {stems: analyzer(stop_words=False, stems=stems) for stems in (True, False)}
-
-MAX_PHRASES = 16
-EXPANSION = 0.5
-"""What a word that stands for one of the query's weighs beside it."""
-MAX_TERMS = 64
-"""Terms looked up at most, the first of a longer query: what a search costs must not grow with it."""
+_ALL_WORDS = {stems: analyzer(stems=stems) for stems in (True, False)}
+_CONTENT_WORDS = {stems: analyzer(stop_words=False, stems=stems) for stems in (True, False)}
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What a query asks of the keyword index.
+class ParsedQuery:
+    """A query of the keyword index.
 
-    ``words`` count where they stand, a word that is asked twice counts double. ``phrases`` (one term and more, in
-    order) count where they stand as they are, and must stand if ``demanded``. ``expansions`` (phrases, too) count for
-    :data:`EXPANSION` of what they would count otherwise.
+    :param words: each adds to the score of the documents that contain it; a word that occurs twice adds twice.
+    :param phrases: of one term or more, in order. Each adds to the score of the documents that contain it.
+    :param phrases_required: whether a document must contain all phrases.
+    :param expansions: phrases that add to the score with the weight :data:`EXPANSION_WEIGHT`.
     """
 
     words: tuple[str, ...]
     phrases: tuple[tuple[str, ...], ...] = ()
-    demanded: bool = False
+    phrases_required: bool = False
     expansions: tuple[tuple[str, ...], ...] = ()
 
 
-def stems(text: str) -> tuple[str, ...]:
-    """The terms of a text, all of them."""
-    return tuple(_ALL[True].analyze(text))
+def stemmed_words(text: str) -> tuple[str, ...]:
+    """All words of a text, stemmed, in order; stop words included."""
+    return tuple(_ALL_WORDS[True].analyze(text))
 
 
-def values(document: Document) -> list[str]:
-    """What is indexed of a document, piece by piece: no phrase reaches from one into the next."""
-    return [document.title] * _TITLES + [passage(document)] if document.title else [passage(document)]
+def indexed_texts(document: Document) -> list[str]:
+    """The texts of a document that are indexed. They are separate, so that no phrase matches across two of them."""
+    repeats = [document.title] * _TITLE_REPEATS if document.title else []
+    return [*repeats, passage(document)]
 
 
 def unquoted(query: str) -> list[str]:
-    """What of a query stands outside of double quotes, piece by piece."""
+    """The texts of a query between its quoted phrases, in order."""
     return _QUOTED.split(query)[::2]
 
 
-def terms(query: str, stems: bool = True, expansions: Sequence[str] = ()) -> Terms:
-    """Read a query, into stems or into whole words.
+def parse_query(query: str, stems: bool = True, expansions: Sequence[str] = ()) -> ParsedQuery:
+    """Parse a query.
 
-    :param expansions: what may stand for something in it.
+    A query that is only text in double quotes requires its phrases, word for word up to stemming. Quotes inside a
+    sentence are a quotation: the phrase adds to the score of the documents that contain it, and is not required.
 
-    A query of nothing but text in double quotes demands it, word for word up to stemming. Quotes inside a sentence
-    are a quotation: what is quoted counts more where it stands as it is, and is wished for like the rest.
+    :param stems: whether the terms are stems; else they are whole words.
+    :param expansions: texts that may stand for something in the query.
     """
-    everything, content = _ALL[stems], _CONTENT[stems]
+    all_words, content_words = _ALL_WORDS[stems], _CONTENT_WORDS[stems]
     texts = _QUOTED.findall(query)[:MAX_PHRASES]
-    quoted = [phrase for text in texts if (phrase := tuple(everything.analyze(text)[:MAX_TERMS]))]
-    others = tuple(phrase for text in expansions if (phrase := tuple(everything.analyze(text)[:MAX_TERMS])))
-    rest = content.analyze(_FRAGMENT.sub(" ", _QUOTED.sub(" ", query) if quoted else query))
-    if not quoted:
-        # "to be or not to be": where there are only stop words, they are what is asked for.
-        return Terms(tuple((rest or everything.analyze(query))[:MAX_TERMS]), expansions=others)
-    inside = [term for phrase in quoted for term in phrase]
-    return Terms(tuple([*rest, *inside][:MAX_TERMS]), tuple(quoted), demanded=not rest, expansions=others)
+    phrases = [phrase for text in texts if (phrase := tuple(all_words.analyze(text)[:MAX_TERMS]))]
+    expanded = tuple(phrase for text in expansions if (phrase := tuple(all_words.analyze(text)[:MAX_TERMS])))
+    rest = content_words.analyze(_FRAGMENT.sub(" ", _QUOTED.sub(" ", query) if phrases else query))
+    if not phrases:
+        # "to be or not to be": a query of stop words only is searched by them.
+        return ParsedQuery(tuple((rest or all_words.analyze(query))[:MAX_TERMS]), expansions=expanded)
+    in_phrases = [term for phrase in phrases for term in phrase]
+    words = tuple([*rest, *in_phrases][:MAX_TERMS])
+    return ParsedQuery(words, tuple(phrases), phrases_required=not rest, expansions=expanded)

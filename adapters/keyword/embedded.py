@@ -14,16 +14,19 @@ import tantivy
 
 from adapters import files
 from adapters.document import fields
-from adapters.embedded import Catalog, Change, Library
+from adapters.embedded.component import Delta
+from adapters.embedded.index import EmbeddedIndex, pinned_view
 from adapters.embedded.segment import Segment
+from adapters.embedded.segment_set import SegmentSet
 from adapters.filter import Filter
+from adapters.filter_terms import compile_filter, filter_terms
 from adapters.keyword import analysis
-from adapters.labels import compile_filter, labels
-from adapters.port import Query
-from fusion import Ranking
+from adapters.ports.retriever import SourceQuery
+from adapters.sources import KEYWORD
+from fusion.columns import Ranking
 
 _HEAP_BYTES = 128 * 1024 * 1024
-_NOT_SHARED = {".tantivy-writer.lock", ".tantivy-meta.lock"}
+_NOT_LINKED = {".tantivy-writer.lock", ".tantivy-meta.lock"}
 
 
 def _schema() -> tantivy.Schema:
@@ -36,95 +39,96 @@ def _schema() -> tantivy.Schema:
 
 _SCHEMA = _schema()
 _MUST, _SHOULD, _MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
-_FEW = 16
-"""Labels that are cheaper looked up one by one than as a set."""
+_MAX_SINGLE_TERMS = 16
+"""Up to this number, looking terms up one by one is cheaper than as a set."""
 
 
-class KeywordPart:
-    """The files: a tantivy index over texts and labels, its unchanged files shared with the version before."""
+class KeywordComponent:
+    """The files: a tantivy index over texts and filter terms, its unchanged files linked from the commit before."""
 
     name = "keyword"
-    version = analysis.VERSION
+    format = analysis.FORMAT
 
-    def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:
-        """Delete what is gone from the version before, add what is new; everything anew, if nothing is."""
-        if previous is None or not (change.added or change.removed):
-            added = catalog.docnos[catalog.live]
+    def build(self, target: Path, previous: Path | None, segments: SegmentSet, delta: Delta) -> None:
+        """Apply the delta to the commit before; without one, index all documents."""
+        if previous is None or not (delta.added or delta.removed):
+            added = segments.docnos[segments.live]
         else:
-            added = np.asarray(change.added, np.int64)
+            added = np.asarray(delta.added, np.int64)
             for file in previous.iterdir():
-                if file.name not in _NOT_SHARED:
-                    files.share(file, target / file.name)
+                if file.name not in _NOT_LINKED:
+                    files.link_or_copy(file, target / file.name)
         try:
-            self._change(target, catalog, added, change.removed)
-        except ValueError as error:  # which is what tantivy raises for a full disk, too
+            self._apply(target, segments, added, delta.removed)
+        except ValueError as error:  # tantivy raises it for a full disk, too
             raise OSError(f"the keyword index cannot be written: {error}") from error
 
-    def _change(self, target: Path, catalog: Catalog, added: npt.NDArray[np.int64], removed: Sequence[int]) -> None:
+    def _apply(self, target: Path, segments: SegmentSet, added: npt.NDArray[np.int64], removed: Sequence[int]) -> None:
         with _index(target).writer(_HEAP_BYTES, num_threads=1) as writer:
             if removed:
                 # Not by term: delete_documents_by_term takes a Python int for a signed number and finds nothing.
                 writer.delete_documents_by_query(tantivy.Query.term_set_query(_SCHEMA, "docno", list(removed)))
-            for position in catalog.positions(added):
-                segment, row = catalog.locate(int(position))
+            for position in segments.positions(added):
+                segment, row = segments.locate(int(position))
                 writer.add_document(_document(segment, row))
-        # Leaving the writer's context commits and waits for its merges: the folder is whole from here on.
+        # Leaving the writer's context commits and waits for its merges: the folder is complete from here on.
 
-    def open(self, folder: Path, catalog: Catalog) -> tantivy.Searcher:
+    def open(self, folder: Path, segments: SegmentSet) -> tantivy.Searcher:
         """Map the index."""
-        del catalog
-        if not (folder / "meta.json").exists():  # or tantivy would make an empty index there
+        del segments
+        if not (folder / "meta.json").exists():  # or tantivy would create an empty index there
             raise FileNotFoundError(f"no keyword index in {folder}")
         return _index(folder).searcher()
 
-    def count(self, index: tantivy.Searcher, catalog: Catalog) -> int:
+    def count(self, index: tantivy.Searcher, segments: SegmentSet) -> int:
         """Documents that are not deleted."""
-        del catalog
+        del segments
         return int(index.num_docs)
 
-    def pieces(self, index: tantivy.Searcher) -> int:
+    def fragment_count(self, index: tantivy.Searcher) -> int:
         """Tantivy's own segments."""
         return int(index.num_segments)
 
 
 class EmbeddedKeyword:
-    """The keyword source of a library that keeps a :class:`KeywordPart`."""
+    """The keyword source of an embedded index with a :class:`KeywordComponent`."""
 
-    def __init__(self, library: Library, part: KeywordPart) -> None:
-        self._library = library
-        self._part = part
+    def __init__(self, index: EmbeddedIndex, component: KeywordComponent) -> None:
+        self._index = index
+        self._component = component
 
-    async def search(self, query: Query) -> Ranking:
+    async def search(self, query: SourceQuery) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by age, the oldest first."""
-        snapshot = self._library.current()
-        mask = snapshot.catalog.mask(query.filter)
-        asked = analysis.terms(query.text, expansions=query.expansions)
-        if not mask.count or not asked.words:
-            return Ranking("keyword", (), ())
-        searcher = snapshot.index(self._part)
-        # The index holds the living only, so a filter that passes all of them need not be asked.
-        everyone = mask.count == snapshot.catalog.count
-        hits = searcher.search(_query(asked, None if everyone else query.filter), query.depth, count=False).hits
+        view = pinned_view(self._index, query)
+        segments = view.segments
+        mask = segments.mask(query.filter)
+        parsed = analysis.parse_query(query.text, expansions=query.expansions)
+        if not mask.count or not parsed.words:
+            return Ranking.empty(KEYWORD.name)
+        searcher = view.component(self._component)
+        # The index contains living documents only, so a filter that passes all of them is left out.
+        condition = None if mask.count == segments.count else query.filter
+        hits = searcher.search(_query(parsed, condition), query.depth, count=False).hits
         docnos = np.asarray(searcher.fast_field_values("docno", [address for _, address in hits]), np.int64)
-        positions = snapshot.catalog.positions(docnos).tolist()
-        best = sorted((-score, position) for (score, _), position in zip(hits, positions, strict=True))
-        return snapshot.catalog.ranking(
-            "keyword", [position for _, position in best], [-negative for negative, _ in best]
-        )
+        positions = segments.positions(docnos)
+        scores = np.array([score for score, _ in hits], np.float64)
+        best = np.lexsort((positions, -scores))
+        return Ranking.of_docs(KEYWORD.name, positions[best], scores[best], segments)
 
 
-def _query(asked: analysis.Terms, wanted: Filter | None) -> tantivy.Query:
+def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:
     """No syntax is ever parsed: user text is only the value of a term."""
     term = tantivy.Query.term_query
-    # A word asked twice is a clause twice: a boosted clause would lose tantivy's skipping of hopeless blocks.
-    parts = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in asked.words]
-    occur = _MUST if asked.demanded else _SHOULD
-    parts += [(occur, _phrase(phrase)) for phrase in asked.phrases]
-    parts += [(_SHOULD, tantivy.Query.boost_query(_phrase(each), analysis.EXPANSION)) for each in asked.expansions]
-    text = tantivy.Query.boolean_query(parts)
-    if wanted is None:
+    # A word that occurs twice is two clauses: tantivy cannot skip blocks of a boosted clause.
+    clauses = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in parsed.words]
+    occur = _MUST if parsed.phrases_required else _SHOULD
+    clauses += [(occur, _phrase(phrase)) for phrase in parsed.phrases]
+    expansions = [tantivy.Query.boost_query(_phrase(each), analysis.EXPANSION_WEIGHT) for each in parsed.expansions]
+    clauses += [(_SHOULD, expansion) for expansion in expansions]
+    text = tantivy.Query.boolean_query(clauses)
+    if condition is None:
         return text
-    allowed = tantivy.Query.const_score_query(compile_filter(wanted, _Terms()), 0.0)
+    allowed = tantivy.Query.const_score_query(compile_filter(condition, _TermQueries()), 0.0)
     return tantivy.Query.boolean_query([(_MUST, text), (_MUST, allowed)])
 
 
@@ -134,31 +138,32 @@ def _phrase(terms: Sequence[str]) -> tantivy.Query:
     return tantivy.Query.phrase_query(_SCHEMA, "body", list(terms))
 
 
-class _Terms:
-    """Filters as queries over the field ``labels``; their score means nothing."""
+class _TermQueries:
+    """Filters as queries over the field of filter terms; their score means nothing."""
 
-    def holds(self, labels: Sequence[str]) -> tantivy.Query:
-        if len(labels) > _FEW:
-            return tantivy.Query.term_set_query(_SCHEMA, "labels", labels)
-        return self.some([tantivy.Query.term_query(_SCHEMA, "labels", label, "basic") for label in labels])
+    def any_term(self, terms: Sequence[str]) -> tantivy.Query:
+        if len(terms) > _MAX_SINGLE_TERMS:
+            return tantivy.Query.term_set_query(_SCHEMA, "labels", terms)
+        return self.any_of([tantivy.Query.term_query(_SCHEMA, "labels", term, "basic") for term in terms])
 
-    def every(self, parts: Sequence[tantivy.Query]) -> tantivy.Query:
-        query = tantivy.Query
-        return query.boolean_query([(_MUST, part) for part in parts]) if parts else query.all_query()
+    def all_of(self, queries: Sequence[tantivy.Query]) -> tantivy.Query:
+        if not queries:
+            return tantivy.Query.all_query()
+        return tantivy.Query.boolean_query([(_MUST, query) for query in queries])
 
-    def some(self, parts: Sequence[tantivy.Query]) -> tantivy.Query:
-        return tantivy.Query.boolean_query([(_SHOULD, part) for part in parts])
+    def any_of(self, queries: Sequence[tantivy.Query]) -> tantivy.Query:
+        return tantivy.Query.boolean_query([(_SHOULD, query) for query in queries])
 
-    def no(self, part: tantivy.Query) -> tantivy.Query:
-        return tantivy.Query.boolean_query([(_MUST, tantivy.Query.all_query()), (_MUST_NOT, part)])
+    def negate(self, query: tantivy.Query) -> tantivy.Query:
+        return tantivy.Query.boolean_query([(_MUST, tantivy.Query.all_query()), (_MUST_NOT, query)])
 
 
 def _document(segment: Segment, row: int) -> tantivy.Document:
     record = segment.record(row)
     values = {
         "docno": int(segment.docnos[row]),
-        "body": analysis.values(record.document),
-        "labels": labels(fields(record)),
+        "body": analysis.indexed_texts(record.document),
+        "labels": filter_terms(fields(record)),
     }
     return tantivy.Document.from_dict(values, _SCHEMA)
 

@@ -1,6 +1,7 @@
-"""What else the words of a query are called: from a file of synonyms, or from a function of the user's.
+"""Query expansion, from a file of synonyms or by a function of the user's.
 
-Only the keyword source is told: a vector knows what a word is like by itself, and would be moved off what was asked.
+Only the keyword source uses expansions: a query's vector is close to similar words already, and expansions would move
+it away from the query.
 """
 
 from __future__ import annotations
@@ -14,51 +15,53 @@ from typing import Any
 from adapters import plugin
 from adapters.document import trimmed
 from adapters.errors import AdapterError, Rejected, Unavailable
-from adapters.keyword.analysis import stems, unquoted
-from adapters.port import Expander
+from adapters.keyword.analysis import stemmed_words, unquoted
+from adapters.ports.expander import Expander
 
 NONE = "none://"
 FILE = "synonyms://"
 FORMS = f"{NONE}, {FILE}/path/of/file, {plugin.FORM}"
 MAX_EXPANSIONS = 32
-"""Of one query: what a search costs must not grow with what it might have been called."""
+"""Maximum number of expansions of one query. It bounds the cost of a search."""
 
 
 def expander(address: str) -> Expander | None:
-    """The expander at an address.
+    """The expander at an address; ``None`` for ``none://``.
 
-    :raises ValueError: if that is none of :data:`FORMS`.
+    :raises ValueError: if the address has none of the forms :data:`FORMS`.
     :raises Unavailable: if the file cannot be read (the message names the line), or a function cannot be imported.
     """
     if address == NONE:
         return None
     if address.startswith(FILE):
         return Synonyms.read(Path(address.removeprefix(FILE)))
-    return Function(plugin.function(address, FORMS), address)
+    return FunctionExpander(plugin.import_function(address, FORMS), address)
 
 
 class Synonyms:
-    """Words and phrases by what they mean, whatever their ending or case.
+    """Words and phrases with their synonyms. Matching ignores endings and case.
 
-    :param rules: what stands in a query, and what may stand for it.
+    :param rules: pairs of a word or phrase of a query and its synonyms.
     """
 
     def __init__(self, rules: Iterable[tuple[str, Iterable[str]]]) -> None:
-        known: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
-        for text, others in rules:
-            known[stems(text)].update(dict.fromkeys(others))
-        self._known: Mapping[tuple[str, ...], tuple[str, ...]] = {
-            key: tuple(held) for key, held in known.items() if key
+        collected: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
+        for text, synonyms in rules:
+            collected[stemmed_words(text)].update(dict.fromkeys(synonyms))
+        self._synonyms: Mapping[tuple[str, ...], tuple[str, ...]] = {
+            phrase: tuple(synonyms) for phrase, synonyms in collected.items() if phrase
         }
-        self._longest = max(map(len, self._known), default=0)
+        self._max_words = max(map(len, self._synonyms), default=0)
 
     @classmethod
     def read(cls, path: Path) -> Synonyms:
-        """A file in the form that Solr reads, without its escapes: ``car, automobile`` either for the other,
-        ``tv => television`` the right for the left; a line each, comments begin with ``#``. Names are read as the
-        keyword index reads texts, so that ``c++`` is ``c``.
+        """Read a file in Solr's format, without its escapes.
 
-        :raises Unavailable: if it cannot be read, or a line is neither.
+        Each line is either ``car, automobile`` (each is a synonym of the others) or ``tv => television`` (the right
+        side lists synonyms of the left side). Lines that begin with ``#`` are comments. Words are read as the keyword
+        index reads texts, so ``c++`` is ``c``.
+
+        :raises Unavailable: if the file cannot be read, or a line has neither form.
         """
         try:
             lines = path.read_text("utf-8").splitlines()
@@ -70,34 +73,39 @@ class Synonyms:
             if not text or text.startswith("#"):
                 continue
             left, arrow, right = text.partition("=>")
-            names, others = trimmed(left.split(",")), trimmed(right.split(","))
-            if not names or "=>" in right or (not others if arrow else len(names) < 2):
+            phrases, synonyms = trimmed(left.split(",")), trimmed(right.split(","))
+            if not phrases or "=>" in right or (not synonyms if arrow else len(phrases) < 2):
                 raise Unavailable(f"{path}, line {number}: {text[:80]!r} is neither `a, b` nor `a => b`")
-            rules += [(name, others or [each for each in names if each != name]) for name in names]
+            rules += [(phrase, synonyms or [each for each in phrases if each != phrase]) for phrase in phrases]
         return cls(rules)
 
     async def expand(self, text: str) -> tuple[str, ...]:
-        """See :class:`adapters.port.Expander`. The longest name wins; what is quoted is meant as it is."""
-        found: dict[str, None] = {}
-        parts = [stems(part) for part in unquoted(text)]
-        said = set().union(*parts)
-        for words in parts:
+        """See :class:`adapters.ports.Expander`. The longest matching phrase wins; quoted text is not expanded."""
+        expansions: dict[str, None] = {}
+        texts = [stemmed_words(each) for each in unquoted(text)]
+        in_query = set().union(*texts)
+        for words in texts:
             start = 0
             while start < len(words):
-                for end in range(min(len(words), start + self._longest), start, -1):
-                    if others := self._known.get(words[start:end]):
-                        found.update((other, None) for other in others if not said.issuperset(stems(other)))
+                for end in range(min(len(words), start + self._max_words), start, -1):
+                    if synonyms := self._synonyms.get(words[start:end]):
+                        expansions.update(
+                            (each, None) for each in synonyms if not in_query.issuperset(stemmed_words(each))
+                        )
                         start = end
                         break
                 else:
                     start += 1
-        return tuple(found)[:MAX_EXPANSIONS]
+        return tuple(expansions)[:MAX_EXPANSIONS]
 
 
-class Function:
-    """A function of the user's, from a text to a list of words and phrases; it may be a coroutine.
+class FunctionExpander:
+    """A function of the user's from a text to a list of words and phrases. It may be a coroutine.
 
-    It is called on the event loop, so one that waits should be a coroutine: it has a share of the sources' time.
+    It is called on the event loop, so a function that waits should be a coroutine. Its time counts towards the time
+    limit of the sources.
+
+    :param name: of the function in error messages.
     """
 
     def __init__(self, function: Callable[[str], Any], name: str) -> None:
@@ -105,18 +113,18 @@ class Function:
         self._name = name
 
     async def expand(self, text: str) -> tuple[str, ...]:
-        """See :class:`adapters.port.Expander`. It is given what is not quoted."""
-        asked = " ".join(" ".join(unquoted(text)).split())
-        if not asked:
+        """See :class:`adapters.ports.Expander`. The function gets the query without its quoted text."""
+        unquoted_text = " ".join(" ".join(unquoted(text)).split())
+        if not unquoted_text:
             return ()
         try:
-            found = self._function(asked)
-            if inspect.isawaitable(found):
-                found = await found
+            returned = self._function(unquoted_text)
+            if inspect.isawaitable(returned):
+                returned = await returned
         except AdapterError:
             raise
         except Exception as error:
             raise Rejected(f"{self._name} failed: {error}") from error
-        if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
-            raise Rejected(f"{self._name} gave {type(found).__name__}, allowed are lists and tuples of texts")
-        return trimmed(found)[:MAX_EXPANSIONS]
+        if not isinstance(returned, list | tuple) or not all(isinstance(each, str) for each in returned):
+            raise Rejected(f"{self._name} returned {type(returned).__name__}, allowed are lists and tuples of texts")
+        return trimmed(returned)[:MAX_EXPANSIONS]

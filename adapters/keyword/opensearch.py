@@ -1,48 +1,53 @@
-"""Keywords in OpenSearch: BM25 (Lucene's, k1 = 1.2, b = 0.75); and the documents themselves, in their ``_source``.
+"""The keyword source on an OpenSearch server: BM25 (Lucene's, k1 = 1.2, b = 0.75). It also returns documents.
 
-Both documents and queries are stemmed there, by an analyser of the same steps as the embedded engine's. What counts in
-a query is decided here, by that engine's own code: quotes, stop words, how many words. Nothing of it is ever parsed.
+OpenSearch stems documents and queries with an analyser of the same steps as the embedded engine's. Queries are parsed
+here, by the embedded engine's parser (quotes, stop words, number of words). OpenSearch parses no user text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeAlias
 
 import anyio.to_thread
 import msgspec
 from opensearchpy import AsyncOpenSearch
-from opensearchpy import exceptions as raised
+from opensearchpy import exceptions as driver
 
-from adapters.document import Record, Scope, facts, fields
-from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
+from adapters.document import Record, Scope
+from adapters.errors import AdapterError, BadResponse, TimedOut, Unavailable, VersionMismatch
 from adapters.filter import Filter
-from adapters.fingerprint import fingerprint, generation_name
+from adapters.filter_terms import compile_filter
+from adapters.fingerprint import build_name, fingerprint
 from adapters.keyword import analysis
+from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
 from adapters.keyword.opensearch_index import MAPPINGS, SETTINGS
-from adapters.labels import compile_filter, labels
-from adapters.port import Entry, Key, Query
-from adapters.server import Address, Limits, call, chunks, of_status, ranking, short
-from fusion import DocId, Ranking
+from adapters.ports.replica import Key, VectorRecord
+from adapters.ports.retriever import SourceQuery
+from adapters.server import (
+    Address,
+    Limits,
+    batches,
+    describe_error,
+    error_of_status,
+    server_ranking,
+    translated_errors,
+)
+from adapters.sources import KEYWORD
+from fusion.columns import Ranking
+from fusion.rank_fields import DocId
 
-_AT_ONCE = 500
-_DOCUMENTS_FAULT = frozenset({400, 413})
-"""Statuses that a document cannot come back from. All others may be the server's, or its index's, and pass."""
-_COLLECTIONS = 10_000
-_WINDOW = 10_000
-"""Hits that OpenSearch gives at most, unless it is set otherwise."""
-
-Body: TypeAlias = dict[str, Any]
-
-_BULK = {
-    "refresh": "wait_for",  # returns when searches see it; the index refreshes often enough that this is no long wait
-    "require_alias": "true",  # or a bulk to an index that is not there yet would make one, by its own ideas
-}
+_BATCH_DOCUMENTS = 500
+_MAX_COUNTED_VALUES = 10_000
+_MAX_HITS = 10_000
+"""Maximum number of hits of one search in OpenSearch's default settings."""
 
 
 def connect(address: Address, limits: Limits, ca_file: str | None = None) -> AsyncOpenSearch:
-    """A client of the server at ``address``; call it on the event loop that will use it."""
+    """A client of the server at ``address``. Call it on the event loop that will use the client.
+
+    :param ca_file: path of the certificates that are trusted; those of the system by default.
+    """
     secure = address.scheme.endswith("s")
     return AsyncOpenSearch(
         hosts=[{"host": address.host, "port": address.port}],
@@ -50,113 +55,118 @@ def connect(address: Address, limits: Limits, ca_file: str | None = None) -> Asy
         use_ssl=secure,
         verify_certs=secure,
         ca_certs=ca_file,
-        timeout=max(limits.read_s, limits.write_s) + 1,  # the finer limit is set around every call
+        timeout=max(limits.read_timeout_s, limits.write_timeout_s) + 1,  # the exact limit is applied around every call
         max_retries=0,
-        maxsize=limits.connections,
+        maxsize=limits.max_connections,
     )
 
 
 class OpenSearchKeyword:
-    """The keyword source, the store behind it, and the reader of documents, in the index that ``name`` points to.
+    """The keyword source in the index that the alias ``name`` points to.
+
+    It is a :class:`adapters.ports.ServerSource` and a :class:`adapters.ports.DocumentReader`.
 
     :param client: closed by :meth:`close`.
-    :param index_version: identity of encoder and analysers; another one is another index.
+    :param build_id: identity of encoder and analysers; each has an index of its own.
     """
 
-    def __init__(self, client: AsyncOpenSearch, name: str, index_version: str, limits: Limits) -> None:
+    def __init__(self, client: AsyncOpenSearch, name: str, build_id: str, limits: Limits) -> None:
         self._client = client
         self._name = name
-        self._index = generation_name(name, index_version)
+        self._index = build_name(name, build_id)
         self._limits = limits
 
-    async def search(self, query: Query) -> Ranking:
+    async def search(self, query: SourceQuery) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by id."""
-        asked = analysis.terms(query.text, stems=False, expansions=query.expansions)
-        if not asked.words and not asked.phrases:
-            return Ranking("keyword", (), ())
+        parsed = analysis.parse_query(query.text, stems=False, expansions=query.expansions)
+        if not parsed.words and not parsed.phrases:
+            return Ranking.empty(KEYWORD.name)
         body = {
-            "query": {"bool": {"must": _text(asked), "filter": compile_filter(query.filter, _Clauses())}},
+            "query": {"bool": {"must": _text_query(parsed), "filter": compile_filter(query.filter, _Clauses())}},
             "size": query.depth,
             "_source": ["id", "facts"],
             "track_total_hits": False,
-            "timeout": f"{max(1, int(self._limits.read_s * 1_000))}ms",
+            "timeout": f"{max(1, int(self._limits.read_timeout_s * 1_000))}ms",
         }
-        async with _call(self._limits.read_s):
-            answer = await self._client.search(index=self._name, body=body, params={"request_cache": "false"})
+        async with self._reading():
+            response = await self._client.search(index=self._name, body=body, params={"request_cache": "false"})
         try:
-            if answer["timed_out"]:
-                raise TimedOut(f"opensearch did not finish a search within {self._limits.read_s:g} s")
-            hits = [(float(hit["_score"]), hit["_source"]) for hit in answer["hits"]["hits"]]
-            return ranking("keyword", ((score, str(held["id"]), held.get("facts")) for score, held in hits))
+            if response["timed_out"]:
+                raise TimedOut(f"opensearch did not finish a search within {self._limits.read_timeout_s:g} s")
+            hits = [(float(hit["_score"]), hit["_source"]) for hit in response["hits"]["hits"]]
+            return server_ranking(
+                KEYWORD.name, ((score, str(source["id"]), source.get("facts")) for score, source in hits)
+            )
         except (KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"opensearch answered a search with {short(error)}") from error
+            raise BadResponse(f"opensearch answered a search with {describe_error(error)}") from error
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
-        """See :class:`adapters.port.DocumentReader`."""
-        found: dict[DocId, Record] = {}
-        for batch in chunks(ids, _AT_ONCE):
+        """See :class:`adapters.ports.DocumentFetcher`."""
+        records: dict[DocId, Record] = {}
+        for batch in batches(ids, _BATCH_DOCUMENTS):
             names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
-            async with _call(self._limits.write_s):  # who waits for it has a limit of its own
-                answer = await self._client.mget(
+            async with self._writing():  # callers have time limits of their own
+                response = await self._client.mget(
                     index=self._name, body={"ids": names}, params={"_source_includes": "record"}
                 )
             try:
-                held = [each["_source"]["record"] for each in answer["docs"] if each.get("found")]
-                records = msgspec.convert(held, list[Record])
+                stored = [each["_source"]["record"] for each in response["docs"] if each.get("found")]
+                decoded = msgspec.convert(stored, list[Record])
             except (KeyError, TypeError, msgspec.ValidationError) as error:
-                raise BadResponse(f"opensearch answered for a document with {short(error)}") from error
-            found |= {record.document.id: record for record in records}
-        return found
+                raise BadResponse(f"opensearch answered a fetch with {describe_error(error)}") from error
+            records |= {record.document.id: record for record in decoded}
+        return records
 
-    async def find(self, wanted: Filter, limit: int) -> list[Record]:
-        """See :class:`adapters.port.DocumentReader`."""
-        return await self._records({"bool": {"filter": compile_filter(wanted, _Clauses())}}, limit, self._limits.read_s)
+    async def find(self, condition: Filter, limit: int) -> list[Record]:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        query = {"bool": {"filter": compile_filter(condition, _Clauses())}}
+        return await self._records(query, limit, self._reading())
 
     async def sample(self, count: int) -> list[Record]:
-        """See :class:`adapters.port.DocumentReader`."""
-        chance = {"random_score": {"seed": 0, "field": "_seq_no"}}
-        return await self._records({"function_score": chance}, count, self._limits.write_s)
+        """See :class:`adapters.ports.DocumentSampler`."""
+        random_score = {"random_score": {"seed": 0, "field": "_seq_no"}}
+        return await self._records({"function_score": random_score}, count, self._writing())
 
-    async def _records(self, query: Body, count: int, seconds: float) -> list[Record]:
-        body = {"query": query, "size": min(count, _WINDOW), "_source": ["record"], "track_total_hits": False}
-        async with _call(seconds):
-            answer = await self._client.search(index=self._name, body=body)
+    async def _records(self, query: Body, limit: int, time_limit: AbstractAsyncContextManager[None]) -> list[Record]:
+        body = {"query": query, "size": min(limit, _MAX_HITS), "_source": ["record"], "track_total_hits": False}
+        async with time_limit:
+            response = await self._client.search(index=self._name, body=body)
         try:
-            return msgspec.convert([hit["_source"]["record"] for hit in answer["hits"]["hits"]], list[Record])
+            return msgspec.convert([hit["_source"]["record"] for hit in response["hits"]["hits"]], list[Record])
         except (KeyError, TypeError, msgspec.ValidationError) as error:
-            raise BadResponse(f"opensearch answered for documents with {short(error)}") from error
+            raise BadResponse(f"opensearch answered a search for documents with {describe_error(error)}") from error
 
-    async def counts(self, field: str, wanted: Filter) -> dict[str, int]:
-        """See :class:`adapters.port.DocumentReader`; of the fields, ``collection`` alone can be counted here."""
+    async def counts(self, field: str, condition: Filter) -> dict[str, int]:
+        """See :class:`adapters.ports.DocumentFinder`. Of the fields, only ``collection`` can be counted here."""
         body = {
-            "query": {"bool": {"filter": compile_filter(wanted, _Clauses())}},
+            "query": {"bool": {"filter": compile_filter(condition, _Clauses())}},
             "size": 0,
-            "aggs": {"values": {"terms": {"field": field, "size": _COLLECTIONS}}},
+            "aggs": {"values": {"terms": {"field": field, "size": _MAX_COUNTED_VALUES}}},
         }
-        async with _call(self._limits.read_s):
-            answer = await self._client.search(index=self._name, body=body)
+        async with self._reading():
+            response = await self._client.search(index=self._name, body=body)
         try:
-            buckets = answer["aggregations"]["values"]["buckets"]
+            buckets = response["aggregations"]["values"]["buckets"]
             return {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}
         except (KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"opensearch answered a count with {short(error)}") from error
+            raise BadResponse(f"opensearch answered a count with {describe_error(error)}") from error
 
-    async def built(self) -> bool:
-        """See :class:`adapters.port.Store`."""
-        async with _call(self._limits.write_s):
-            held = await self._held()
-        if held not in ([], [self._index]):
+    async def check(self) -> bool:
+        """See :class:`adapters.ports.IndexAdmin`."""
+        async with self._writing():
+            indexes = await self._aliased_indexes()
+        if indexes not in ([], [self._index]):
             raise VersionMismatch(
-                f"opensearch's alias {self._name!r} points to {', '.join(held)}, the settings ask for "
+                f"opensearch's alias {self._name!r} points to {', '.join(indexes)}, the settings require "
                 f"{self._index!r}: use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
-        return bool(held)
+        return bool(indexes)
 
-    async def prepare(self) -> None:
-        """See :class:`adapters.port.Store`. By an index template, so that an index made later is the same."""
-        if await self.built():
+    async def create(self) -> None:
+        """See :class:`adapters.ports.IndexAdmin`. By an index template, so that an index created later is the same."""
+        if await self.check():
             return
-        async with _call(self._limits.write_s):
+        async with self._writing():
             template = {
                 "index_patterns": [self._index, f"{self._index}-*"],
                 "template": {"settings": SETTINGS, "mappings": MAPPINGS},
@@ -165,54 +175,60 @@ class OpenSearchKeyword:
             await self._client.indices.put_index_template(name=self._index, body=template)
             try:
                 await self._client.indices.create(index=self._index, body={"aliases": {self._name: {}}})
-            except raised.RequestError as error:
+            except driver.RequestError as error:
                 if error.error != "resource_already_exists_exception":
                     raise
                 await self._client.indices.put_alias(index=self._index, name=self._name)
 
-    async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:
-        """See :class:`adapters.port.Store`. A newer version that is there already stays."""
-        both: list[Entry | Key] = [*upserts, *deletes]
-        for batch in chunks(both, _AT_ONCE):
-            lines = await anyio.to_thread.run_sync(_lines, version, batch)
-            async with _call(self._limits.write_s):
-                answer = await self._client.bulk(index=self._name, body=lines, params=_BULK)
-            _check(answer)
+    async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+        """See :class:`adapters.ports.Replica`. A document that has a newer sequence number stays as it is."""
+        writes: list[VectorRecord | Key] = [*upserts, *deletes]
+        for batch in batches(writes, _BATCH_DOCUMENTS):
+            lines = await anyio.to_thread.run_sync(bulk_lines, sequence, batch)
+            async with self._writing():
+                response = await self._client.bulk(index=self._name, body=lines, params=BULK_PARAMETERS)
+            check_bulk(response)
 
     async def count(self) -> int:
-        """See :class:`adapters.port.Store`."""
-        async with _call(self._limits.write_s):
+        """See :class:`adapters.ports.Replica`."""
+        async with self._writing():
             return int((await self._client.count(index=self._name))["count"])
 
-    async def version(self) -> str:
-        """What the server says it is."""
-        async with _call(self._limits.read_s):
+    async def release(self) -> str:
+        """See :class:`adapters.ports.ServerProbe`."""
+        async with self._reading():
             return str((await self._client.info())["version"]["number"])
 
     async def clock(self) -> float | None:
-        """The time of one node."""
-        async with _call(self._limits.read_s):
+        """The time of one node; see :class:`adapters.ports.ServerProbe`."""
+        async with self._reading():
             nodes = (await self._client.nodes.stats(metric="os"))["nodes"].values()
         return float(next(iter(nodes))["timestamp"]) / 1_000
 
     async def close(self) -> None:
-        """See :class:`adapters.port.Store`."""
+        """See :class:`adapters.ports.ServerSource`."""
         await self._client.close()
 
-    async def _held(self) -> list[str]:
-        """The indexes that the alias points to."""
+    async def _aliased_indexes(self) -> list[str]:
+        """The indexes that the alias points to, sorted."""
         try:
             return sorted(await self._client.indices.get_alias(name=self._name))
-        except raised.NotFoundError:
+        except driver.NotFoundError:
             return []
 
+    def _reading(self) -> AbstractAsyncContextManager[None]:
+        return translated_errors("opensearch", self._limits.read_timeout_s, _translate)
 
-def _text(asked: analysis.Terms) -> Body:
-    """What is asked as words, which the server stems as it stemmed the documents."""
-    should: list[Body] = [{"match": {"passage": " ".join(asked.words)}}]
-    should += [_phrase(each, analysis.EXPANSION) for each in asked.expansions]
-    phrases = [_phrase(each) for each in asked.phrases]
-    if asked.demanded:
+    def _writing(self) -> AbstractAsyncContextManager[None]:
+        return translated_errors("opensearch", self._limits.write_timeout_s, _translate)
+
+
+def _text_query(parsed: analysis.ParsedQuery) -> Body:
+    """A parsed query as a query of whole words; OpenSearch stems them as it stemmed the documents."""
+    should: list[Body] = [{"match": {"passage": " ".join(parsed.words)}}]
+    should += [_phrase(each, analysis.EXPANSION_WEIGHT) for each in parsed.expansions]
+    phrases = [_phrase(each) for each in parsed.phrases]
+    if parsed.phrases_required:
         return {"bool": {"should": should, "must": phrases}}
     return {"bool": {"should": should + phrases, "minimum_should_match": 1}}
 
@@ -221,85 +237,35 @@ def _phrase(words: Sequence[str], weight: float = 1.0) -> Body:
     return {"match_phrase": {"passage": {"query": " ".join(words), "boost": weight}}}
 
 
-def _lines(version: int, batch: Sequence[Entry | Key]) -> list[Body]:
-    """The lines of a bulk request: entries are indexed, keys are deleted."""
-    lines: list[Body] = []
-    for each in batch:
-        if isinstance(each, Entry):
-            lines += [{"index": _names(each.record.key, version)}, _source(each.record)]
-        else:
-            lines.append({"delete": _names(each, version)})
-    return lines
-
-
-def _names(key: Key, version: int) -> Body:
-    return {"_id": fingerprint(*key), "version": version, "version_type": "external"}
-
-
-def _source(record: Record) -> Body:
-    return {
-        "id": record.document.id,
-        "collection": record.document.collection,
-        "labels": labels(fields(record)),
-        "passage": analysis.values(record.document),
-        "facts": msgspec.to_builtins(facts(record.document)),
-        "record": msgspec.to_builtins(record),
-    }
-
-
-def _check(answer: Any) -> None:
-    """A bulk answers 200 whatever became of its lines. What counts as done is a newer version that stays, too."""
-    try:
-        outcomes = [next(iter(each.items())) for each in answer["items"]]
-        bad = [outcome for action, outcome in outcomes if not _done(action, outcome)]
-        faults = [outcome for outcome in bad if outcome["status"] in _DOCUMENTS_FAULT]
-    except (KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise BadResponse(f"opensearch answered a bulk with {short(error)}") from error
-    if bad:
-        first = str(bad[0].get("error", bad[0]))[:300]
-        told = f"opensearch did not take {len(bad)} of {len(outcomes)} documents, first: {first}"
-        raise (Rejected if len(faults) == len(bad) else Unavailable)(told)
-
-
-def _done(action: str, outcome: Body) -> bool:
-    status = outcome["status"]
-    deleted_nothing = action == "delete" and status == 404 and outcome.get("result") == "not_found"
-    return 200 <= status < 300 or status == 409 or deleted_nothing
-
-
 class _Clauses:
-    """Filters as clauses over the field ``labels``."""
+    """Compiles filters to clauses over the field of filter terms."""
 
-    def holds(self, labels: Sequence[str]) -> Body:
-        return {"terms": {"labels": list(labels)}}
+    def any_term(self, terms: Sequence[str]) -> Body:
+        return {"terms": {"labels": list(terms)}}
 
-    def every(self, parts: Sequence[Body]) -> Body:
-        return {"bool": {"filter": list(parts)}}
+    def all_of(self, queries: Sequence[Body]) -> Body:
+        return {"bool": {"filter": list(queries)}}
 
-    def some(self, parts: Sequence[Body]) -> Body:
-        return {"bool": {"should": list(parts), "minimum_should_match": 1}}
+    def any_of(self, queries: Sequence[Body]) -> Body:
+        return {"bool": {"should": list(queries), "minimum_should_match": 1}}
 
-    def no(self, part: Body) -> Body:
-        return {"bool": {"must_not": [part]}}
-
-
-def _call(seconds: float) -> AbstractAsyncContextManager[None]:
-    return call("opensearch", seconds, _meant)
+    def negate(self, query: Body) -> Body:
+        return {"bool": {"must_not": [query]}}
 
 
-def _meant(error: Exception) -> AdapterError | None:
-    """OpenSearch's errors as ours."""
-    told = f"opensearch: {short(error)}"
+def _translate(error: Exception) -> AdapterError | None:
+    """The meaning of an error of OpenSearch's client."""
+    message = f"opensearch: {describe_error(error)}"
     match error:
-        case raised.ConnectionTimeout():
-            return TimedOut(told)
-        case raised.ConnectionError():
-            return Unavailable(f"opensearch cannot be reached: {short(error)}")
-        case raised.TransportError(status_code=int(status)):
-            return of_status(status, told)
-        case raised.TransportError():
-            return Unavailable(told)
-        case raised.SerializationError() | ValueError() | KeyError() | TypeError():
-            return BadResponse(told)
+        case driver.ConnectionTimeout():
+            return TimedOut(message)
+        case driver.ConnectionError():
+            return Unavailable(f"opensearch cannot be reached: {describe_error(error)}")
+        case driver.TransportError(status_code=int(status)):
+            return error_of_status(status, message)
+        case driver.TransportError():
+            return Unavailable(message)
+        case driver.SerializationError() | ValueError() | KeyError() | TypeError():
+            return BadResponse(message)
         case _:
             return None

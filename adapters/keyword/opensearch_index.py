@@ -1,4 +1,4 @@
-"""What an index in OpenSearch looks like: how text is cut into terms, and what is kept of a document."""
+"""The settings and mappings of an index in OpenSearch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SETTINGS: dict[str, Any] = {
             "words": {"type": "pattern", "pattern": "[^\\p{IsAlphabetic}\\p{N}]+"},
         },
         "filter": {
-            "short": {"type": "length", "max": analysis.LONGEST - 1},
+            "short": {"type": "length", "max": analysis.MAX_TOKEN_CHARS - 1},
             "english": {"type": "stemmer", "language": "porter2"},
         },
         "analyzer": {
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
         },
     },
 }
-"""One shard until the user makes it more: BM25's statistics are a shard's own."""
+"""One shard by default: each shard computes BM25 from its own statistics, so more of them change scores."""
 
 MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",
@@ -39,3 +39,4 @@ MAPPINGS: dict[str, Any] = {
         "record": {"type": "object", "enabled": False},
     },
 }
+"""``labels`` are the filter terms of a document, ``facts`` its rank fields, ``passage`` its indexed texts."""

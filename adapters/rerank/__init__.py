@@ -1,4 +1,4 @@
-"""What reads a query and passages together and says which answer it: a model behind HTTP, or a function."""
+"""Rerankers, which read a query and passages together: a model behind HTTP, or a function of the user's."""
 
 from adapters.rerank.address import NONE, check, reranker
 

@@ -10,40 +10,42 @@ from typing import Any
 import anyio.to_thread
 
 from adapters.errors import Rejected, Unavailable
-from adapters.port import Judgement
-from adapters.rerank.reply import sound
+from adapters.ports.reranker import RerankResult
+from adapters.rerank.reply import validated
 
-_AT_ONCE = 8
-"""Calls under way, those that nobody waits for any more included."""
+_MAX_CONCURRENT = 8
+"""Maximum number of running calls, cancelled ones included."""
 
 
 class FunctionReranker:
-    """Calls ``function(query, passages)`` in a thread; the higher a score, the better the passage.
+    """Calls ``function(query, passages)`` in a thread. A higher score means a better passage.
 
-    :param name: what it is called in errors.
+    :param name: of the function in error messages.
     """
 
     def __init__(self, function: Callable[[str, list[str]], Any], name: str) -> None:
         self._function = function
         self._name = name
-        self._free = Semaphore(_AT_ONCE)
+        self._slots = Semaphore(_MAX_CONCURRENT)
 
-    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
-        """See :class:`adapters.port.Reranker`. Who gives up does not stop it: a thread runs to its end."""
-        if not self._free.acquire(blocking=False):
-            raise Unavailable(f"{self._name} is busy with {_AT_ONCE} others")
+    async def rerank(self, query: str, passages: Sequence[str]) -> RerankResult:
+        """See :class:`adapters.ports.Reranker`. A cancelled call continues in its thread to its end."""
+        if not self._slots.acquire(blocking=False):
+            raise Unavailable(f"{self._name} already runs {_MAX_CONCURRENT} times, which is the maximum")
         try:
-            told = await anyio.to_thread.run_sync(self._call, query, list(passages), abandon_on_cancel=True)
-            scores = [float(score) for score in told]
+            returned = await anyio.to_thread.run_sync(self._call, query, list(passages), abandon_on_cancel=True)
+            scores = [float(score) for score in returned]
         except Exception as error:
             raise Rejected(f"{self._name} failed: {error}") from error
         if len(scores) != len(passages) or not all(map(isfinite, scores)):
-            raise Rejected(f"{self._name} gave {len(scores)} scores for {len(passages)} passages, or one is no number")
-        best = sorted(range(len(scores)), key=lambda number: -scores[number])
-        return sound([(number, scores[number]) for number in best], len(passages))
+            raise Rejected(
+                f"{self._name} returned {len(scores)} scores for {len(passages)} passages, or one that is not a number"
+            )
+        best = sorted(range(len(scores)), key=lambda index: -scores[index])
+        return validated([(index, scores[index]) for index in best], len(passages))
 
     def _call(self, query: str, passages: list[str]) -> Any:
         try:
             return self._function(query, passages)
         finally:
-            self._free.release()
+            self._slots.release()

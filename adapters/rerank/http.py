@@ -1,4 +1,4 @@
-"""Rerankers behind HTTP: the chat completions that OpenAI made common, or the ``/rerank`` of cross-encoders."""
+"""Rerankers behind HTTP: OpenAI's chat completions, or the ``/rerank`` of servers of cross-encoders."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import httpx
 
 from adapters.errors import AdapterError, BadResponse, TimedOut, Unavailable
-from adapters.port import Judgement
+from adapters.ports.reranker import RerankResult
 from adapters.rerank.reply import from_json, from_text
-from adapters.server import call, of_status, short
+from adapters.server import describe_error, error_of_status, translated_errors
 
 _MAX_BYTES = 1_048_576
-_TOKENS_A_PASSAGE, _TOKENS = 24, 64
-"""What an answer of the form that is asked for takes, with room."""
+_TOKENS_PER_PASSAGE, _EXTRA_TOKENS = 24, 64
+"""Enough for a reply of the requested form."""
 
 _SYSTEM = (
     "You rank passages by how well they answer a query. You are given a JSON object with the query and the passages. "
@@ -23,92 +23,98 @@ _SYSTEM = (
 )
 
 
-def connect(key: str, timeout_s: float) -> httpx.AsyncClient:
-    """A client that sends ``key`` as a bearer token; call it on the event loop that will use it."""
+def connect(key: str, rerank_timeout_s: float) -> httpx.AsyncClient:
+    """A client that sends ``key`` as a bearer token. Call it on the event loop that will use the client."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx.AsyncClient(headers=headers, timeout=timeout_s + 1, follow_redirects=False)
+    # The exact limit is applied around every call.
+    return httpx.AsyncClient(headers=headers, timeout=rerank_timeout_s + 1, follow_redirects=False)
 
 
 class ChatReranker:
-    """A language model, asked once for the order of all passages.
+    """A language model that orders all passages in one reply.
 
-    :param url: of the API, to which ``/chat/completions`` is added.
-    :param client: closed by who made it.
+    :param client: is not closed here.
+    :param url: of the API; ``/chat/completions`` is appended to it.
     """
 
-    def __init__(self, client: httpx.AsyncClient, url: str, model: str, timeout_s: float) -> None:
+    def __init__(self, client: httpx.AsyncClient, url: str, model: str, rerank_timeout_s: float) -> None:
         self._client = client
         self._url = f"{url.rstrip('/')}/chat/completions"
         self._model = model
-        self._timeout_s = timeout_s
+        self._timeout_s = rerank_timeout_s
 
-    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
-        """See :class:`adapters.port.Reranker`."""
-        asked = {"query": query, "passages": [{"id": n, "text": text} for n, text in enumerate(passages, start=1)]}
+    async def rerank(self, query: str, passages: Sequence[str]) -> RerankResult:
+        """See :class:`adapters.ports.Reranker`. The model sees the passages numbered from 1."""
+        task = {"query": query, "passages": [{"id": n, "text": text} for n, text in enumerate(passages, start=1)]}
         body = {
             "model": self._model,
             "temperature": 0,
-            "max_tokens": _TOKENS + _TOKENS_A_PASSAGE * len(passages),
+            "max_tokens": _EXTRA_TOKENS + _TOKENS_PER_PASSAGE * len(passages),
             "messages": [
                 {"role": "system", "content": _SYSTEM},
-                {"role": "user", "content": json.dumps(asked, ensure_ascii=False)},
+                {"role": "user", "content": json.dumps(task, ensure_ascii=False)},
             ],
         }
-        answer = await _post(self._client, self._url, body, self._timeout_s)
+        response = await _post(self._client, self._url, body, self._timeout_s)
         try:
-            content = answer["choices"][0]["message"]["content"]  # type: ignore[index]
+            content = response["choices"][0]["message"]["content"]  # type: ignore[index]
         except (KeyError, IndexError, TypeError) as error:
-            raise BadResponse(f"the reranker answered without a message: {short(error)}") from error
+            raise BadResponse(f"the reranker answered without a message: {describe_error(error)}") from error
         if not isinstance(content, str):
-            raise BadResponse("the reranker's message is no text")
+            raise BadResponse("the reranker's message is not a text")
         return from_text(content, len(passages), first=1)
 
 
 class CrossEncoder:
-    """A model that scores each passage with the query, behind the ``/rerank`` that such servers have in common.
+    """A model that scores each passage with the query, behind the common ``/rerank``.
 
-    :param url: the whole address, the path included.
-    :param client: closed by who made it.
+    :param client: is not closed here.
+    :param url: the complete URL, including the path.
     """
 
-    def __init__(self, client: httpx.AsyncClient, url: str, model: str, timeout_s: float) -> None:
+    def __init__(self, client: httpx.AsyncClient, url: str, model: str, rerank_timeout_s: float) -> None:
         self._client = client
         self._url = url
         self._model = model
-        self._timeout_s = timeout_s
+        self._timeout_s = rerank_timeout_s
 
-    async def rerank(self, query: str, passages: Sequence[str]) -> Judgement:
-        """See :class:`adapters.port.Reranker`."""
+    async def rerank(self, query: str, passages: Sequence[str]) -> RerankResult:
+        """See :class:`adapters.ports.Reranker`."""
         body = {"model": self._model, "query": query, "documents": list(passages), "top_n": len(passages)}
         return from_json(await _post(self._client, self._url, body, self._timeout_s), len(passages))
 
 
-async def _post(client: httpx.AsyncClient, url: str, body: object, timeout_s: float) -> object:
-    """Send JSON, read JSON, never more than a mebibyte of it."""
-    async with call("the reranker", timeout_s, _meant), client.stream("POST", url, json=body) as response:
+async def _post(client: httpx.AsyncClient, url: str, body: object, call_timeout_s: float) -> object:
+    """Send JSON and read JSON, at most a mebibyte of it."""
+    async with (
+        translated_errors("the reranker", call_timeout_s, _translate),
+        client.stream("POST", url, json=body) as response,
+    ):
         if response.status_code != 200:
-            raise of_status(response.status_code, f"the reranker answered {response.status_code}")
+            raise error_of_status(response.status_code, f"the reranker answered {response.status_code}")
         content = b""
-        async for part in response.aiter_bytes():
-            content += part
+        async for chunk in response.aiter_bytes():
+            content += chunk
             if len(content) > _MAX_BYTES:
-                raise BadResponse(f"the reranker's answer has more than {_MAX_BYTES} bytes")
+                raise BadResponse(f"the reranker's response has more than {_MAX_BYTES} bytes")
     try:
         decoded: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BadResponse(f"the reranker's answer is no JSON: {short(error)}") from error
+        raise BadResponse(f"the reranker's response is not JSON: {describe_error(error)}") from error
     return decoded
 
 
-def _meant(error: Exception) -> AdapterError | None:
+def _translate(error: Exception) -> AdapterError | None:
+    """The meaning of an error of httpx."""
     match error:
         case httpx.TimeoutException():
             return TimedOut("the reranker did not answer in time")
         case httpx.LocalProtocolError():
-            return BadResponse("the reranker cannot be asked")  # what it says may show a header, and so the key
+            # The text of the error may show a header, and so the key.
+            return BadResponse("the request to the reranker cannot be sent")
         case httpx.TransportError():
-            return Unavailable(f"the reranker cannot be reached: {short(error)}")
+            return Unavailable(f"the reranker cannot be reached: {describe_error(error)}")
         case httpx.HTTPError() | httpx.InvalidURL():
-            return BadResponse(f"the reranker: {short(error)}")
+            return BadResponse(f"the reranker: {describe_error(error)}")
         case _:
             return None

@@ -1,4 +1,4 @@
-"""From what a reranker said to an order, as far as what it said makes sense."""
+"""Replies of rerankers, parsed to an order of the passages."""
 
 from __future__ import annotations
 
@@ -10,97 +10,105 @@ from itertools import islice
 from math import isfinite
 
 from adapters.errors import BadResponse
-from adapters.port import Judgement
+from adapters.ports.reranker import RerankResult
 
-_LISTS = ("ranking", "results", "data", "order", "ids", "passages")
-_NUMBERS = ("id", "index", "number", "passage")
-_SCORES = ("relevance_score", "score", "relevance")
-_NAMED = re.compile(r'"(?:id|index|number|passage)"\s*:\s*"?(\d{1,9})\b')
+_LIST_KEYS = ("ranking", "results", "data", "order", "ids", "passages")
+_NUMBER_KEYS = ("id", "index", "number", "passage")
+_SCORE_KEYS = ("relevance_score", "score", "relevance")
+_NAMED_NUMBER = re.compile(r'"(?:id|index|number|passage)"\s*:\s*"?(\d{1,9})\b')
 _CHAIN = re.compile(r"\[?\d+\]?(?:\s*>\s*\[?\d+\]?)+")
 """``[3] > [1] > [2]``: the form of Sun et al., "Is ChatGPT Good at Search?", EMNLP 2023."""
-_BARE = re.compile(r"\A\s*\d+(?:\s*[,;]\s*\d+)+\s*\Z")
-_STARTS = 32
-"""Brackets that are tried: a text of nothing else must not cost more than any other."""
+_LIST_OF_NUMBERS = re.compile(r"\A\s*\d+(?:\s*[,;]\s*\d+)+\s*\Z")
 _DIGITS = re.compile(r"\d{1,9}")
-_START = re.compile(r"[\[{]")
+_BRACKET = re.compile(r"[\[{]")
+_MAX_BRACKETS = 32
+"""Maximum number of brackets that are tried as the start of JSON. It bounds the cost of a text of brackets."""
 
 
-def sound(named: Iterable[tuple[object, object]], count: int, first: int = 0) -> Judgement:
-    """What is sound of (number, score) pairs, best first, about ``count`` passages that are counted from ``first``.
+def validated(scored: Iterable[tuple[object, object]], count: int, first: int = 0) -> RerankResult:
+    """The valid ones of (number, score) pairs, best first. If all have scores, they are ordered by them.
 
-    What names no passage, or one for the second time, is left out; a score that is no number counts as none.
+    A number that is not a passage's, or that occurred before, is left out; a score that is not a finite number is
+    ignored. The warning of the result counts what was left out.
 
-    :raises BadResponse: if nothing is left.
+    :param count: number of passages.
+    :param first: the number of the first passage.
+    :raises BadResponse: if no pair is valid.
     """
     scores: dict[int, float | None] = {}
-    strangers = repeated = 0
-    for told, score in named:
-        number = _whole(told)
+    unknown = repeated = 0
+    for value, score in scored:
+        number = _integer(value)
         if number is None or not first <= number < first + count:
-            strangers += 1
+            unknown += 1
         elif number - first in scores:
             repeated += 1
         else:
-            scores[number - first] = _number(score)
+            scores[number - first] = _finite(score)
     if not scores:
         raise BadResponse("the reranker named none of the passages")
-    wrong = [
-        told
-        for number, told in (
+    warnings = [
+        warning
+        for number, warning in (
             (count - len(scores), f"named {len(scores)} of {count} passages"),
-            (strangers, f"{strangers} that are not there"),
+            (unknown, f"{unknown} that do not exist"),
             (repeated, f"{repeated} twice"),
         )
         if number
     ]
-    known = {number: score for number, score in scores.items() if score is not None}
-    # Some answer in the order of what they were given: where all are scored, the scores are the order.
+    known = {index: score for index, score in scores.items() if score is not None}
+    # Some rerankers return the passages in the order of the request.
     order = sorted(scores, key=known.__getitem__, reverse=True) if len(known) == len(scores) else scores
-    return Judgement(tuple(order), known, f"the reranker {', '.join(wrong)}" if wrong else "")
+    return RerankResult(tuple(order), known, f"the reranker {', '.join(warnings)}" if warnings else "")
 
 
-def from_json(content: object, count: int, first: int = 0) -> Judgement:
-    """A list of numbers, or of objects with a number and a score; or an object that holds such a list.
+def from_json(content: object, count: int, first: int = 0) -> RerankResult:
+    """Read a list of numbers, or of objects with a number and a score; or an object that contains such a list.
 
-    :raises BadResponse: if it is nothing of the kind.
+    :param count: number of passages.
+    :param first: the number of the first passage.
+    :raises BadResponse: if the content has another form.
     """
     if isinstance(content, dict):
-        content = next((content[key] for key in _LISTS if isinstance(content.get(key), list)), None)
+        content = next((content[key] for key in _LIST_KEYS if isinstance(content.get(key), list)), None)
     if not isinstance(content, list):
-        raise BadResponse("the reranker's answer holds no list")
-    return sound([_pair(each) for each in content], count, first)
+        raise BadResponse("the reranker's response contains no list")
+    return validated([_number_and_score(each) for each in content], count, first)
 
 
-def from_text(text: str, count: int, first: int = 0) -> Judgement:
-    """What a language model wrote: JSON, JSON among words, JSON that breaks off, or ``[3] > [1] > [2]``.
+def from_text(text: str, count: int, first: int = 0) -> RerankResult:
+    """Read the reply of a language model: JSON, JSON among words, truncated JSON, or ``[3] > [1] > [2]``.
 
-    Of several readings the one that names most passages is taken; the last of these, for it thinks first.
+    Of several readings the one with the highest number of passages is used; of equal ones the last, because models
+    write their reasoning first.
 
-    :raises BadResponse: if there is no order in it.
+    :param count: number of passages.
+    :param first: the number of the first passage.
+    :raises BadResponse: if the text contains no order.
     """
-    best: Judgement | None = None
+    best: RerankResult | None = None
     for read in _readings(text):
         try:
-            judged = read(count, first)
+            result = read(count, first)
         except BadResponse:
             continue
-        if best is None or len(judged.order) >= len(best.order):
-            best = judged
+        if best is None or len(result.order) >= len(best.order):
+            best = result
     if best is None:
         raise BadResponse("the reranker wrote no order")
     return best
 
 
-def _readings(text: str) -> Iterator[Callable[[int, int], Judgement]]:
-    """Every way to read a text, the likelier later."""
-    named = [(number, None) for number in _NAMED.findall(text)]
-    yield partial(sound, named)
-    for chain in _CHAIN.findall(text) or _BARE.findall(text):
-        yield partial(sound, [(number, None) for number in _DIGITS.findall(chain)])
+def _readings(text: str) -> Iterator[Callable[[int, int], RerankResult]]:
+    """Every way to read a text, the more probable ones later."""
+    named = [(number, None) for number in _NAMED_NUMBER.findall(text)]
+    yield partial(validated, named)
+    for chain in _CHAIN.findall(text) or _LIST_OF_NUMBERS.findall(text):
+        yield partial(validated, [(number, None) for number in _DIGITS.findall(chain)])
     decoder = json.JSONDecoder()
     end = 0
-    for match in islice(_START.finditer(text), _STARTS):
-        if match.start() < end:  # a part of what was read already
+    for match in islice(_BRACKET.finditer(text), _MAX_BRACKETS):
+        if match.start() < end:  # inside of JSON that was read already
             continue
         try:
             content, end = decoder.raw_decode(text, match.start())
@@ -109,28 +117,28 @@ def _readings(text: str) -> Iterator[Callable[[int, int], Judgement]]:
         yield partial(from_json, content)
 
 
-def _pair(each: object) -> tuple[object, object]:
+def _number_and_score(each: object) -> tuple[object, object]:
     if not isinstance(each, dict):
         return each, None
-    number = next((each[key] for key in _NUMBERS if key in each), None)
-    return number, next((each[key] for key in _SCORES if key in each), None)
+    number = next((each[key] for key in _NUMBER_KEYS if key in each), None)
+    return number, next((each[key] for key in _SCORE_KEYS if key in each), None)
 
 
-def _whole(told: object) -> int | None:
-    """A number as it may be written: 3, 3.0, "3", "[3]"."""
-    if isinstance(told, bool):
+def _integer(value: object) -> int | None:
+    """An integer as models write it: 3, 3.0, "3", "[3]"."""
+    if isinstance(value, bool):
         return None
-    if isinstance(told, str):
-        digits = told.strip().strip("[]")
+    if isinstance(value, str):
+        digits = value.strip().strip("[]")
         return int(digits) if digits.isdecimal() and len(digits) < 10 else None
-    number = _number(told)
+    number = _finite(value)
     return int(number) if number is not None and number.is_integer() else None
 
 
-def _number(told: object) -> float | None:
-    if isinstance(told, bool) or not isinstance(told, int | float):
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        return float(told) if isfinite(told) else None
+        return float(value) if isfinite(value) else None
     except OverflowError:
         return None

@@ -1,8 +1,8 @@
 """Vectors in this process: HNSW over every large segment, exact search over the small and the filtered.
 
 Malkov, Yashunin: "Efficient and robust approximate nearest neighbor search using Hierarchical Navigable Small
-World graphs", 2018. The graph holds 8-bit vectors; what it finds is scored again with the full ones, so a score
-is the exact cosine. docs/decisions/0002-embedded-engines.md has the measurements.
+World graphs", 2018. The graph contains 8-bit vectors; the documents that it finds are scored again with the full
+vectors, so a score is the exact cosine. docs/decisions/0002-embedded-engines.md has the measurements.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters import files
-from adapters.embedded import Catalog, Change, Library, Mask
+from adapters.embedded.component import Delta
+from adapters.embedded.index import EmbeddedIndex, pinned_view
 from adapters.embedded.segment import Segment
+from adapters.embedded.segment_set import Mask, SegmentSet
 from adapters.errors import Rejected
-from adapters.port import Query, Vector
-from fusion import Ranking
+from adapters.ports.encoders import Vector
+from adapters.ports.retriever import SourceQuery
+from adapters.sources import VECTOR
+from fusion.columns import Ranking
 
 _EXACT_ROWS = 4_096
 """Up to here comparing with every vector costs no more than walking the graph, and misses nothing."""
-_EXACT_SHARE = 0.05
-"""A filter that leaves less than this share starves the graph: its recall falls, so compare exactly."""
+_EXACT_FRACTION = 0.05
+"""If a filter leaves a smaller fraction, the recall of the graph falls, so all vectors are compared."""
 _NEIGHBOURS = 32
 _EF_CONSTRUCTION = 80
 _EF_SEARCH = 80
@@ -35,72 +39,71 @@ _EF_SEARCH = 80
 _Graphs = Mapping[str, "faiss.IndexHNSWSQ"]
 
 
-class VectorPart:
-    """The files: one HNSW graph for each segment that is large enough, named for it."""
+class VectorComponent:
+    """The files: one HNSW graph for each segment that is large enough, named after it."""
 
     name = "vector"
-    version = "hnsw-sq8-1"
+    format = "hnsw-sq8-1"
 
-    def build(self, target: Path, previous: Path | None, catalog: Catalog, change: Change) -> None:  # noqa: ARG002
-        """Share the graphs of segments that were there, build those of the new ones."""
-        for segment in catalog.segments:
+    def build(self, target: Path, previous: Path | None, segments: SegmentSet, delta: Delta) -> None:
+        """Link the graphs of existing segments, build those of the new ones."""
+        del delta
+        for segment in segments.segments:
             file = f"{segment.name}.faiss"
             if previous and (previous / file).exists():
-                files.share(previous / file, target / file)
+                files.link_or_copy(previous / file, target / file)
             elif len(segment) > _EXACT_ROWS:
                 faiss.write_index(_graph(segment.vectors), str(target / file))
 
-    def open(self, folder: Path, catalog: Catalog) -> _Graphs:
-        """Map the graphs; processes share the memory."""
-        del catalog
+    def open(self, folder: Path, segments: SegmentSet) -> _Graphs:
+        """Map the graphs; all processes use the same memory."""
+        del segments
         if not folder.is_dir():
             raise FileNotFoundError(f"no vector index in {folder}")
         return {path.stem: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC) for path in folder.glob("*.faiss")}
 
-    def count(self, index: _Graphs, catalog: Catalog) -> int:
+    def count(self, index: _Graphs, segments: SegmentSet) -> int:
         """Vectors of living documents: those in a graph by the graph's count, the others by their rows."""
-        held = sum(graph.ntotal for graph in index.values())
-        held += sum(len(segment.vectors) for segment in catalog.segments if segment.name not in index)
-        return int(held - (len(catalog) - catalog.count))
+        vectors = sum(graph.ntotal for graph in index.values())
+        vectors += sum(len(segment.vectors) for segment in segments.segments if segment.name not in index)
+        return int(vectors - (len(segments) - segments.count))
 
-    def pieces(self, index: _Graphs) -> int:  # noqa: ARG002
-        """One for each segment, which the catalog knows."""
+    def fragment_count(self, index: _Graphs) -> int:  # noqa: ARG002
+        """One a segment; segments are counted elsewhere."""
         return 1
 
 
 class EmbeddedVector:
-    """The vector source of a library that keeps a :class:`VectorPart`."""
+    """The vector source of an embedded index with a :class:`VectorComponent`."""
 
-    def __init__(self, library: Library, part: VectorPart) -> None:
-        self._library = library
-        self._part = part
+    def __init__(self, index: EmbeddedIndex, component: VectorComponent) -> None:
+        self._index = index
+        self._component = component
 
-    async def search(self, query: Query) -> Ranking:
+    async def search(self, query: SourceQuery) -> Ranking:
         """The nearest documents by cosine; the score is the cosine, in [-1, 1]. Ties by position.
 
         :raises Rejected: if the query has no vector, or one of another length than the documents'.
         """
-        snapshot = self._library.current()
-        catalog = snapshot.catalog
+        view = pinned_view(self._index, query)
+        segments = view.segments
         if query.vector is None:
-            raise Rejected("the vector source was asked without a vector")
-        if not len(catalog):
-            return Ranking("vector", (), ())
-        if len(query.vector) != catalog.segments[0].vectors.shape[1]:
-            raise Rejected(
-                f"the query's vector has {len(query.vector)} numbers, "
-                f"the index has {catalog.segments[0].vectors.shape[1]}"
-            )
-        mask = catalog.mask(query.filter)
-        graphs = snapshot.index(self._part)
-        found = [
+            raise Rejected("the vector source needs a vector, and the query has none")
+        if not len(segments):
+            return Ranking.empty(VECTOR.name)
+        dimension = segments.segments[0].vectors.shape[1]
+        if len(query.vector) != dimension:
+            raise Rejected(f"the query's vector has {len(query.vector)} numbers, the index has {dimension}")
+        mask = segments.mask(query.filter)
+        graphs = view.component(self._component)
+        by_segment = [
             _search(segment, graphs.get(segment.name), int(base), query.vector, query.depth, mask)
-            for segment, base in zip(catalog.segments, catalog.bases[:-1], strict=True)
+            for segment, base in zip(segments.segments, segments.bases[:-1], strict=True)
         ]
-        positions = np.concatenate([positions for positions, _ in found])
-        scores = np.concatenate([scores for _, scores in found])
+        positions = np.concatenate([positions for positions, _ in by_segment])
+        scores = np.concatenate([scores for _, scores in by_segment])
         best = np.lexsort((positions, -scores))[: query.depth]
-        return catalog.ranking("vector", positions[best].tolist(), scores[best].tolist())
+        return Ranking.of_docs(VECTOR.name, positions[best], scores[best], segments)
 
 
 def _search(
@@ -110,19 +113,19 @@ def _search(
     flags = None if mask.everything else mask.flags[base : base + len(segment)]
     allowed = len(segment) if flags is None else int(flags.sum())
     rows: npt.NDArray[np.int64] | None = None
-    if graph is not None and allowed > max(_EXACT_SHARE * len(segment), depth):
+    if graph is not None and allowed > max(_EXACT_FRACTION * len(segment), depth):
         parameters = _parameters(max(_EF_SEARCH, depth))
         if flags is not None:
             bitmap = np.packbits(flags, bitorder="little")
             parameters = faiss.SearchParametersHNSW(efSearch=max(_EF_SEARCH, depth), sel=faiss.IDSelectorBitmap(bitmap))
-        faiss.omp_set_num_threads(1)  # of this thread: a second one would spin beside us, for nothing
+        faiss.omp_set_num_threads(1)  # of this thread: a second one would only spin
         _, found = graph.search(vector[np.newaxis], depth, params=parameters)
         rows = found[0][found[0] >= 0]
     elif flags is not None:
         rows = np.flatnonzero(flags)
     scores = (segment.vectors if rows is None else segment.vectors[rows]) @ vector
     if len(scores) > depth:
-        # With all that tie at the end: which of them stay is decided by position, not by chance.
+        # With all that tie with the last one: position decides which of them stay, not chance.
         best = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
     else:
         best = np.arange(len(scores))

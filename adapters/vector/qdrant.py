@@ -1,11 +1,12 @@
-"""Vectors in Qdrant, for dense retrieval alone: it keeps ids, vectors and labels, no text.
+"""The vector source on a Qdrant server. It is used for dense retrieval only.
 
-Fusion is ours: Qdrant's counts ranks from 0, hides each leg's own score, and fuses by shard where it is nested.
+Fusion is done by :mod:`fusion`: Qdrant's own counts ranks from 0, hides the score of each source, and fuses within each
+shard where it is nested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
 import anyio.to_thread
@@ -16,26 +17,37 @@ from qdrant_client import models as qdrant
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from adapters.document import Record, Scope, facts, fields
+from adapters.document import fields, rank_fields
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
-from adapters.fingerprint import fingerprint, generation_name
-from adapters.labels import compile_filter, labels
-from adapters.port import Entry, Key, Query
-from adapters.server import VECTOR, Address, Limits, call, chunks, of_status, ranking, short
-from fusion import DocId, Ranking
+from adapters.filter_terms import compile_filter, filter_terms
+from adapters.fingerprint import build_name, fingerprint
+from adapters.ports.replica import Key, VectorRecord
+from adapters.ports.retriever import SourceQuery
+from adapters.server import (
+    VECTOR_SCHEMES,
+    Address,
+    Limits,
+    batches,
+    describe_error,
+    error_of_status,
+    server_ranking,
+    translated_errors,
+)
+from adapters.sources import VECTOR
+from fusion.columns import Ranking
 
-_AT_ONCE = 256
-_EF = 128
-_GONE = {
+_BATCH_DOCUMENTS = 256
+_EF_SEARCH = 128
+_UNAVAILABLE_CODES = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     grpc.StatusCode.ABORTED,
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.UNAUTHENTICATED,
     grpc.StatusCode.PERMISSION_DENIED,
-    grpc.StatusCode.NOT_FOUND,  # the collection: it is not built yet
+    grpc.StatusCode.NOT_FOUND,  # the collection does not exist yet
 }
-_OURS = {
+_REJECTED_CODES = {
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.FAILED_PRECONDITION,
     grpc.StatusCode.OUT_OF_RANGE,
@@ -43,103 +55,94 @@ _OURS = {
 
 
 def connect(address: Address, api_key: str | None, limits: Limits) -> AsyncQdrantClient:
-    """A client of the server at ``address``; call it on the event loop that will use it."""
+    """A client of the server at ``address``. Call it on the event loop that will use the client."""
     secure = address.scheme.endswith("s")
     over_grpc = address.scheme.startswith("qdrant+grpc")
     return AsyncQdrantClient(
         host=address.host,
-        port=VECTOR["qdrant+http"] if over_grpc else address.port,
-        grpc_port=address.port if over_grpc else VECTOR["qdrant+grpc"],
+        port=VECTOR_SCHEMES["qdrant+http"] if over_grpc else address.port,
+        grpc_port=address.port if over_grpc else VECTOR_SCHEMES["qdrant+grpc"],
         prefer_grpc=over_grpc,
         https=secure,
         api_key=api_key,
-        # Whole seconds only; the finer limit is set around every call.
-        timeout=int(max(limits.read_s, limits.write_s)) + 1,
-        pool_size=limits.connections,
+        # The client takes whole seconds only; the exact limit is applied around every call.
+        timeout=int(max(limits.read_timeout_s, limits.write_timeout_s)) + 1,
+        pool_size=limits.max_connections,
         check_compatibility=False,
     )
 
 
 class QdrantVector:
-    """The vector source, and the store behind it, in the collection that the alias ``name`` points to.
+    """The vector source in the collection that the alias ``name`` points to; an :class:`adapters.ports.ServerSource`.
 
     :param client: closed by :meth:`close`.
-    :param index_version: identity of encoder and analysers; another one is another collection.
+    :param dimension: length of a vector.
+    :param build_id: identity of encoder and analysers; each has a collection of its own.
     """
 
-    def __init__(
-        self, client: AsyncQdrantClient, name: str, dimension: int, index_version: str, limits: Limits
-    ) -> None:
+    def __init__(self, client: AsyncQdrantClient, name: str, dimension: int, build_id: str, limits: Limits) -> None:
         self._client = client
         self._name = name
-        self._collection = generation_name(name, index_version)
+        self._collection = build_name(name, build_id)
         self._dimension = dimension
         self._limits = limits
 
-    async def search(self, query: Query) -> Ranking:
-        """The nearest documents by cosine, which is the score. Ties by id."""
+    async def search(self, query: SourceQuery) -> Ranking:
+        """The nearest documents by cosine; the score is the cosine, in [-1, 1]. Ties by id.
+
+        :raises Rejected: if the query has no vector, or one of another length than the documents'.
+        """
         if query.vector is None:
-            raise Rejected("the vector source was asked without a vector")
+            raise Rejected("the vector source needs a vector, and the query has none")
         if len(query.vector) != self._dimension:
             raise Rejected(f"the query's vector has {len(query.vector)} numbers, the index has {self._dimension}")
-        async with _call(self._limits.read_s):
-            answer = await self._client.query_points(
+        async with self._reading():
+            response = await self._client.query_points(
                 self._name,
                 query=query.vector.tolist(),
-                query_filter=_within(query),
-                search_params=qdrant.SearchParams(hnsw_ef=max(_EF, query.depth)),
+                query_filter=_tenant_filter(query),
+                search_params=qdrant.SearchParams(hnsw_ef=max(_EF_SEARCH, query.depth)),
                 limit=query.depth,
                 with_payload=["id", "facts"],
                 with_vectors=False,
             )
         try:
-            held = [(point.score, point.payload) for point in answer.points if point.payload]
-            return ranking("vector", ((score, str(payload["id"]), payload.get("facts")) for score, payload in held))
+            hits = [(point.score, point.payload) for point in response.points if point.payload]
+            return server_ranking(
+                VECTOR.name, ((score, str(payload["id"]), payload.get("facts")) for score, payload in hits)
+            )
         except (KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"qdrant answered a search with {short(error)}") from error
+            raise BadResponse(f"qdrant answered a search with {describe_error(error)}") from error
 
-    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
-        """See :class:`adapters.port.RecordReader`."""
-        found: dict[DocId, Record] = {}
-        for batch in chunks(ids, _AT_ONCE):
-            names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
-            async with _call(self._limits.write_s):  # who waits for it has a limit of its own
-                points = await self._client.retrieve(self._name, names, with_payload=["record"], with_vectors=False)
-            try:
-                records = [msgspec.json.decode((point.payload or {})["record"], type=Record) for point in points]
-            except (KeyError, TypeError, msgspec.DecodeError) as error:
-                raise BadResponse(f"qdrant answered for a document with {short(error)}") from error
-            found |= {record.document.id: record for record in records}
-        return found
-
-    async def built(self) -> bool:
-        """See :class:`adapters.port.Store`."""
-        async with _call(self._limits.write_s):
+    async def check(self) -> bool:
+        """See :class:`adapters.ports.IndexAdmin`."""
+        async with self._writing():
             aliases = {each.alias_name: each.collection_name for each in (await self._client.get_aliases()).aliases}
-            held = aliases.get(self._name)
-            if held == self._collection:
+            collection = aliases.get(self._name)
+            if collection == self._collection:
                 await self._check_dimension()
-        if held not in (None, self._collection):
+        if collection not in (None, self._collection):
             raise VersionMismatch(
-                f"qdrant's alias {self._name!r} points to {held!r}, the settings ask for {self._collection!r}: "
+                f"qdrant's alias {self._name!r} points to {collection!r}, the settings require {self._collection!r}: "
                 "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
-        return held is not None
+        return collection is not None
 
-    async def prepare(self) -> None:
-        """See :class:`adapters.port.Store`. The payload indexes are made before the first point, as they should be."""
-        if await self.built():
+    async def create(self) -> None:
+        """See :class:`adapters.ports.IndexAdmin`."""
+        if await self.check():
             return
-        async with _call(self._limits.write_s):
+        async with self._writing():
             try:
                 await self._client.create_collection(
                     self._collection,
                     vectors_config=qdrant.VectorParams(size=self._dimension, distance=qdrant.Distance.COSINE),
                 )
             except Exception:
-                # Made already: by another worker at this moment, or by one that was ended before it made the alias.
+                # Another worker may create it at the same time, or may have died between collection and alias.
                 if not await self._client.collection_exists(self._collection):
                     raise
+            # Before the first point, as Qdrant advises.
             await self._client.create_payload_index(
                 self._collection,
                 "scope",
@@ -152,33 +155,34 @@ class QdrantVector:
             alias = qdrant.CreateAlias(collection_name=self._collection, alias_name=self._name)
             await self._client.update_collection_aliases([qdrant.CreateAliasOperation(create_alias=alias)])
 
-    async def apply(self, version: int, upserts: Sequence[Entry], deletes: Sequence[Key]) -> None:  # noqa: ARG002
-        """See :class:`adapters.port.Store`."""
-        for batch in chunks(upserts, _AT_ONCE):
+    async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+        """See :class:`adapters.ports.Replica`. Qdrant does not store the sequence number."""
+        del sequence
+        for batch in batches(upserts, _BATCH_DOCUMENTS):
             points = await anyio.to_thread.run_sync(_points, batch)
-            async with _call(self._limits.write_s):
+            async with self._writing():
                 await self._client.upsert(self._name, points, wait=True)
-        for keys in chunks(deletes, _AT_ONCE):
-            chosen = qdrant.PointIdsList(points=[fingerprint(*key) for key in keys])
-            async with _call(self._limits.write_s):
-                await self._client.delete(self._name, chosen, wait=True)
+        for keys in batches(deletes, _BATCH_DOCUMENTS):
+            deleted = qdrant.PointIdsList(points=[fingerprint(*key) for key in keys])
+            async with self._writing():
+                await self._client.delete(self._name, deleted, wait=True)
 
     async def count(self) -> int:
-        """See :class:`adapters.port.Store`."""
-        async with _call(self._limits.write_s):
+        """See :class:`adapters.ports.Replica`."""
+        async with self._writing():
             return (await self._client.count(self._name, exact=True)).count
 
-    async def version(self) -> str:
-        """What the server says it is."""
-        async with _call(self._limits.read_s):
+    async def release(self) -> str:
+        """See :class:`adapters.ports.ServerProbe`."""
+        async with self._reading():
             return str((await self._client.info()).version)
 
     async def clock(self) -> float | None:
-        """Qdrant tells nobody the time."""
+        """``None``: Qdrant does not report its time."""
         return None
 
     async def close(self) -> None:
-        """See :class:`adapters.port.Store`."""
+        """See :class:`adapters.ports.ServerSource`."""
         await self._client.close()
 
     async def _check_dimension(self) -> None:
@@ -186,81 +190,83 @@ class QdrantVector:
         size = vectors.size if isinstance(vectors, qdrant.VectorParams) else None
         if size != self._dimension:
             raise VersionMismatch(
-                f"qdrant's collection {self._collection!r} holds vectors of {size} numbers, "
-                f"the encoder makes {self._dimension}"
+                f"qdrant's collection {self._collection!r} has vectors of {size} numbers, "
+                f"the encoder's have {self._dimension}"
             )
 
+    def _reading(self) -> AbstractAsyncContextManager[None]:
+        return translated_errors("qdrant", self._limits.read_timeout_s, _translate)
 
-def _points(entries: Sequence[Entry]) -> list[qdrant.PointStruct]:
+    def _writing(self) -> AbstractAsyncContextManager[None]:
+        return translated_errors("qdrant", self._limits.write_timeout_s, _translate)
+
+
+def _points(batch: Sequence[VectorRecord]) -> list[qdrant.PointStruct]:
     return [
         qdrant.PointStruct(
-            id=fingerprint(*entry.record.key),
-            vector=entry.vector.tolist(),
+            id=fingerprint(*each.record.key),
+            vector=each.vector.tolist(),
             payload={
-                "id": entry.record.document.id,
-                "scope": fingerprint(entry.record.tenant, entry.record.environment),
-                "labels": labels(fields(entry.record)),
-                "facts": msgspec.to_builtins(facts(entry.record.document)),
-                # As text: nobody filters by what is in it, and Qdrant keeps what it cannot take apart as it is.
-                "record": msgspec.json.encode(entry.record).decode(),
+                "id": each.record.document.id,
+                "scope": fingerprint(each.record.tenant, each.record.environment),
+                "labels": filter_terms(fields(each.record)),
+                "facts": msgspec.to_builtins(rank_fields(each.record.document)),
+                # As text: no filter tests what is in it, and Qdrant stores text unchanged.
+                "record": msgspec.json.encode(each.record).decode(),
             },
         )
-        for entry in entries
+        for each in batch
     ]
 
 
-def _within(query: Query) -> qdrant.Filter:
-    """The filter, and the scope once more by itself: Qdrant keeps the points of one tenant together."""
+def _tenant_filter(query: SourceQuery) -> qdrant.Filter:
+    """The filter of a query, and its scope once more as a condition of its own: Qdrant groups points by that field."""
     scope = fingerprint(query.scope.tenant, query.scope.environment)
     tenant = qdrant.FieldCondition(key="scope", match=qdrant.MatchValue(value=scope))
     return qdrant.Filter(must=[tenant, compile_filter(query.filter, _Conditions())])
 
 
 class _Conditions:
-    """Filters as conditions on the payload's labels."""
+    """Compiles filters to conditions on the payload field of filter terms."""
 
-    def holds(self, labels: Sequence[str]) -> qdrant.Condition:
-        return qdrant.FieldCondition(key="labels", match=qdrant.MatchAny(any=list(labels)))
+    def any_term(self, terms: Sequence[str]) -> qdrant.Condition:
+        return qdrant.FieldCondition(key="labels", match=qdrant.MatchAny(any=list(terms)))
 
-    def every(self, parts: Sequence[qdrant.Condition]) -> qdrant.Condition:
-        return qdrant.Filter(must=list(parts))
+    def all_of(self, queries: Sequence[qdrant.Condition]) -> qdrant.Condition:
+        return qdrant.Filter(must=list(queries))
 
-    def some(self, parts: Sequence[qdrant.Condition]) -> qdrant.Condition:
-        return qdrant.Filter(should=list(parts))
+    def any_of(self, queries: Sequence[qdrant.Condition]) -> qdrant.Condition:
+        return qdrant.Filter(should=list(queries))
 
-    def no(self, part: qdrant.Condition) -> qdrant.Condition:
-        return qdrant.Filter(must_not=[part])
-
-
-def _call(seconds: float) -> AbstractAsyncContextManager[None]:
-    return call("qdrant", seconds, _meant)
+    def negate(self, query: qdrant.Condition) -> qdrant.Condition:
+        return qdrant.Filter(must_not=[query])
 
 
-def _meant(error: Exception) -> AdapterError | None:
-    """Qdrant's errors as ours."""
-    told = f"qdrant: {short(error)}"
+def _translate(error: Exception) -> AdapterError | None:
+    """The meaning of an error of Qdrant's client."""
+    message = f"qdrant: {describe_error(error)}"
     match error:
         case grpc.aio.AioRpcError():
-            return _of_code(error.code(), f"qdrant: {error.code().name}: {(error.details() or '')[:300]}")
+            return _error_of_code(error.code(), f"qdrant: {error.code().name}: {(error.details() or '')[:300]}")
         case UnexpectedResponse():
-            return of_status(error.status_code or 0, told)
+            return error_of_status(error.status_code or 0, message)
         case ResourceExhaustedResponse():
-            return Unavailable(told)
-        case ResponseHandlingException(source=ValueError() as cause):  # an answer that is not what the API says
-            return BadResponse(f"qdrant: {short(cause)}")
+            return Unavailable(message)
+        case ResponseHandlingException(source=ValueError() as cause):  # a response that does not follow the API
+            return BadResponse(f"qdrant: {describe_error(cause)}")
         case ResponseHandlingException(source=cause):
-            return Unavailable(f"qdrant cannot be reached: {short(cause)}")
+            return Unavailable(f"qdrant cannot be reached: {describe_error(cause)}")
         case ValueError() | AssertionError():
-            # The client asserts that an answer has a result; its local mode raises ValueError for a status.
-            return BadResponse(told)
+            # The client asserts that a response has a result; its local mode raises ValueError for a status.
+            return BadResponse(message)
         case _:
             return None
 
 
-def _of_code(code: grpc.StatusCode, told: str) -> AdapterError:
-    """What a gRPC status means."""
+def _error_of_code(code: grpc.StatusCode, message: str) -> AdapterError:
+    """The error that a gRPC status means."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return TimedOut(told)
-    if code in _GONE:
-        return Unavailable(told)
-    return (Rejected if code in _OURS else BadResponse)(told)
+        return TimedOut(message)
+    if code in _UNAVAILABLE_CODES:
+        return Unavailable(message)
+    return (Rejected if code in _REJECTED_CODES else BadResponse)(message)

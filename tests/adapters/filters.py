@@ -1,4 +1,4 @@
-"""Random documents and random filters: what every compiler of filters is held against."""
+"""Random documents and filters, for tests of everything that evaluates or compiles filters."""
 
 from __future__ import annotations
 

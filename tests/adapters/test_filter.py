@@ -8,7 +8,6 @@ from hypothesis import given
 
 from adapters import Document, Record, Scope
 from adapters.document import fields
-from adapters.embedded.columns import Columns, ColumnsBuilder
 from adapters.filter import (
     EVERYTHING,
     NOTHING,
@@ -33,41 +32,30 @@ def record(document: Document) -> Record:
 
 
 @given(documents(), filters)
-def test_the_normal_form_means_the_same(held: list[Document], wanted: Filter) -> None:
-    for document in held:
+def test_the_normal_form_means_the_same(corpus: list[Document], condition: Filter) -> None:
+    for document in corpus:
         values = fields(record(document))
-        assert matches(normal(wanted), values) == matches(wanted, values)
+        assert matches(normal(condition), values) == matches(condition, values)
 
 
 @given(filters)
-def test_the_normal_form_of_a_normal_form_is_itself(wanted: Filter) -> None:
-    assert normal(normal(wanted)) == normal(wanted)
-
-
-@given(documents(), filters)
-def test_columns_find_what_the_filter_means(held: list[Document], wanted: Filter) -> None:
-    builder = ColumnsBuilder()
-    for document in held:
-        builder.add(fields(record(document)))
-    columns = Columns.decode(builder.encode())
-    expected = [matches(wanted, fields(record(document))) for document in held]
-    assert columns.flags(wanted).tolist() == expected
-    assert columns.flags(normal(wanted)).tolist() == expected
+def test_the_normal_form_of_a_normal_form_is_itself(condition: Filter) -> None:
+    assert normal(normal(condition)) == normal(condition)
 
 
 @given(filters)
-def test_a_filter_survives_json(wanted: Filter) -> None:
-    assert msgspec.json.decode(msgspec.json.encode(wanted), type=Filter) == wanted
+def test_a_filter_survives_json(condition: Filter) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(condition), type=Filter) == condition
 
 
-def test_order_and_repetition_make_no_other_filter() -> None:
+def test_order_and_repetition_do_not_change_the_normal_form() -> None:
     a, b = Eq("language", "en"), Exists("tags")
     assert normal(And((a, And((b, a))))) == normal(And((b, a)))
     assert normal(Or((Or((a,)), b))) == normal(Or((b, a, a)))
     assert normal(Not(Not(a))) == normal(a)
 
 
-def test_what_is_always_or_never_true_folds_away() -> None:
+def test_conditions_that_are_always_or_never_true_are_folded_away() -> None:
     a = Eq("language", "en")
     assert normal(And((a, NOTHING))) == NOTHING
     assert normal(Or((a, EVERYTHING))) == EVERYTHING
@@ -76,7 +64,7 @@ def test_what_is_always_or_never_true_folds_away() -> None:
     assert normal(Not(EVERYTHING)) == NOTHING
 
 
-def test_the_strictest_bounds_are_kept() -> None:
+def test_the_strictest_bounds_remain() -> None:
     assert normal(Range("importance", gt=1, gte=2, lt=9, lte=8)) == Range("importance", gte=2.0, lte=8.0)
     assert normal(Range("importance", gt=2, gte=2, lt=8, lte=8)) == Range("importance", gt=2.0, lt=8.0)
 
@@ -94,23 +82,23 @@ def test_texts_numbers_and_booleans_never_equal_each_other() -> None:
     assert matches(Eq("metadata.m", "1"), values)
     assert matches(Eq("metadata.m", True), values)
     assert not matches(Eq("metadata.m", 1), values)
-    wanted = normal(In("metadata.m", (True, 1, "1", 1.0)))
-    assert isinstance(wanted, In)
-    assert [(type(value), value) for value in wanted.values] == [(bool, True), (float, 1.0), (str, "1")]
+    condition = normal(In("metadata.m", (True, 1, "1", 1.0)))
+    assert isinstance(condition, In)
+    assert [(type(value), value) for value in condition.values] == [(bool, True), (float, 1.0), (str, "1")]
 
 
-@pytest.mark.parametrize(("clearance", "seen"), [("public", 1), ("normal", 2), ("sensitive", 3), ("restricted", 4)])
-def test_a_caller_sees_what_is_at_or_under_its_clearance_in_its_scope(clearance: str, seen: int) -> None:
+@pytest.mark.parametrize(("clearance", "visible"), [("public", 1), ("normal", 2), ("sensitive", 3), ("restricted", 4)])
+def test_a_caller_sees_documents_of_its_scope_up_to_its_clearance(clearance: str, visible: int) -> None:
     allowed = access(Scope("t", "e"), clearance)  # type: ignore[arg-type]
     levels = ("public", "normal", "sensitive", "restricted")
-    held = [Document(id=level, text="x", sensitivity=level) for level in levels]  # type: ignore[arg-type]
-    assert sum(matches(allowed, fields(Record("t", "e", document))) for document in held) == seen
-    assert not any(matches(allowed, fields(Record("other", "e", document))) for document in held)
-    assert not any(matches(allowed, fields(Record("t", "other", document))) for document in held)
+    corpus = [Document(id=level, text="x", sensitivity=level) for level in levels]  # type: ignore[arg-type]
+    assert sum(matches(allowed, fields(Record("t", "e", document))) for document in corpus) == visible
+    assert not any(matches(allowed, fields(Record("other", "e", document))) for document in corpus)
+    assert not any(matches(allowed, fields(Record("t", "other", document))) for document in corpus)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "complaint"),
+    ("condition", "message"),
     [
         (Eq("tenant", "other"), "unknown field 'tenant', allowed are id, collection"),
         (Eq("metadata.", "x"), "unknown field 'metadata.'"),
@@ -122,14 +110,14 @@ def test_a_caller_sees_what_is_at_or_under_its_clearance_in_its_scope(clearance:
         (Not(Eq("tenant", "x")), "unknown field 'tenant'"),
     ],
 )
-def test_what_a_user_may_not_ask_is_told(wanted: Filter, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        check(wanted)
+def test_an_invalid_filter_is_rejected_with_the_reason(condition: Filter, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check(condition)
 
 
-def test_nesting_has_an_end() -> None:
-    wanted: Filter = Exists("id")
+def test_nesting_is_limited() -> None:
+    condition: Filter = Exists("id")
     for _ in range(16):
-        wanted = Not(wanted)
+        condition = Not(condition)
     with pytest.raises(ValueError, match="nested deeper than the 16 levels allowed"):
-        check(wanted)
+        check(condition)

@@ -1,6 +1,6 @@
-"""What comes out of each server's adapter when the server misbehaves on the wire: one of our errors, in time.
+"""Adapters of servers that misbehave on the wire raise an :class:`AdapterError`, and in time.
 
-The servers here are stubs made to fail; how the adapters work with real ones is in ``test_sources.py``.
+The servers here are stubs that fail; ``test_sources.py`` uses real servers.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 import grpc
 import pytest
 
-from adapters import AdapterError, BadResponse, Query, Rejected, TimedOut, Unavailable, VersionMismatch
+from adapters import AdapterError, BadResponse, Rejected, SourceQuery, TimedOut, Unavailable, VersionMismatch
 from adapters.graph.bolt import Bolt
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword import opensearch
-from adapters.port import Server
-from adapters.server import GRAPH, KEYWORD, VECTOR, Address, Limits
+from adapters.ports import ServerSource
+from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
 from adapters.vector import qdrant
-from tests.adapters.test_sources import query
-from tests.conftest import DIMENSION, SCOPE, entry
+from tests.adapters.source_fixtures import source_query
+from tests.conftest import DIMENSION, SCOPE, vector_record
 from tests.servers.start import free_port
 from tests.servers.stub import Serve, http, stub
 
@@ -36,76 +36,76 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 async def _one_loop(anyio_backend: str) -> AsyncIterator[None]:
-    """For all tests here: gRPC tells a loop of cancelled calls some time later, and then it must still be there."""
+    """One event loop for all tests here: gRPC reports cancelled calls to their loop after some time."""
     yield
     await asyncio.sleep(0.5)
 
 
-LIMITS = Limits(read_s=0.4, write_s=0.6, connections=4)
+LIMITS = Limits(read_timeout_s=0.4, write_timeout_s=0.6, max_connections=4)
 SLACK_S = 1.0
 
 
-def made(url: str) -> Server:
+def connected(url: str) -> ServerSource:
     if url.startswith("qdrant"):
-        client = qdrant.connect(Address.parse(url, VECTOR), None, LIMITS)
+        client = qdrant.connect(Address.parse(url, VECTOR_SCHEMES), None, LIMITS)
         return qdrant.QdrantVector(client, "stub", DIMENSION, "t", LIMITS)
     if url.startswith("opensearch"):
-        at = Address.parse(url, KEYWORD)
-        return opensearch.OpenSearchKeyword(opensearch.connect(at, LIMITS), "stub", "t", LIMITS)
-    return MemgraphGraph(Bolt(Address.parse(url, GRAPH), LIMITS), "stub", "t")
+        address = Address.parse(url, KEYWORD_SCHEMES)
+        return opensearch.OpenSearchKeyword(opensearch.connect(address, LIMITS), "stub", "t", LIMITS)
+    return MemgraphGraph(Bolt(Address.parse(url, GRAPH_SCHEMES), LIMITS), "stub", "t")
 
 
 SCHEMES = ("qdrant+http", "qdrant+grpc", "opensearch+http", "bolt")
-CALLS: dict[str, Callable[[Server], Awaitable[Any]]] = {
-    "search": lambda server: server.search(query()),
-    "apply": lambda server: server.apply(1, [entry("a")], [("default", "default", "b")]),
-    "built": lambda server: server.built(),
-    "prepare": lambda server: server.prepare(),
+CALLS: dict[str, Callable[[ServerSource], Awaitable[Any]]] = {
+    "search": lambda server: server.search(source_query()),
+    "apply": lambda server: server.apply(1, [vector_record("a")], [("default", "default", "b")]),
+    "check": lambda server: server.check(),
+    "create": lambda server: server.create(),
     "count": lambda server: server.count(),
-    "version": lambda server: server.version(),
+    "release": lambda server: server.release(),
 }
 
 
-async def raised(url: str, call: str) -> AdapterError:
-    """What a call raises; nothing else than our errors, and never late."""
-    server = made(url)
+async def error_of_call(url: str, call: str) -> AdapterError:
+    """The error that a call raises, within its time limit."""
+    server = connected(url)
     began = perf_counter()
     try:
         with pytest.raises(AdapterError) as caught:
             await CALLS[call](server)
     finally:
         await server.close()
-    assert perf_counter() - began < LIMITS.write_s + SLACK_S
+    assert perf_counter() - began < LIMITS.write_timeout_s + SLACK_S
     return caught.value
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-async def test_nobody_there(scheme: str, call: str) -> None:
-    assert isinstance(await raised(f"{scheme}://127.0.0.1:{free_port()}", call), (Unavailable, TimedOut))
+async def test_no_server_listens(scheme: str, call: str) -> None:
+    assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{free_port()}", call), (Unavailable, TimedOut))
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-async def test_no_answer(scheme: str, call: str) -> None:
+async def test_the_server_does_not_answer(scheme: str, call: str) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
     async with stub(silent) as port:
-        assert isinstance(await raised(f"{scheme}://127.0.0.1:{port}", call), (TimedOut, Unavailable))
+        assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{port}", call), (TimedOut, Unavailable))
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("said", [b"", b"\x00\xff" * 100, b"SSH-2.0-OpenSSH_9.2\r\n"])
-async def test_another_protocol_and_then_nothing(scheme: str, call: str, said: bytes) -> None:
+@pytest.mark.parametrize("response", [b"", b"\x00\xff" * 100, b"SSH-2.0-OpenSSH_9.2\r\n"])
+async def test_the_server_speaks_another_protocol(scheme: str, call: str, response: bytes) -> None:
     async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(16)
-        writer.write(said)
+        writer.write(response)
         await writer.drain()
 
     async with stub(other) as port:
-        error = await raised(f"{scheme}://127.0.0.1:{port}", call)
+        error = await error_of_call(f"{scheme}://127.0.0.1:{port}", call)
         assert isinstance(error, (Unavailable, BadResponse, TimedOut))
 
 
@@ -124,11 +124,11 @@ async def test_another_protocol_and_then_nothing(scheme: str, call: str, said: b
         (http("200 OK", b'[1, 2'), (BadResponse,)),
         (http("200 OK", b'{"half":', length=500), (Unavailable, BadResponse)),
     ],
-    ids=["429", "500", "503", "401", "400", "a web page", "another shape", "half of it", "hangs up half-way"],
+    ids=["429", "500", "503", "401", "400", "a web page", "another shape", "truncated JSON", "closes early"],
 )  # fmt: skip
-async def test_http_answers(scheme: str, call: str, serve: Serve, expected: tuple[type, ...]) -> None:
+async def test_http_statuses_and_bodies(scheme: str, call: str, serve: Serve, expected: tuple[type, ...]) -> None:
     async with stub(serve) as port:
-        assert isinstance(await raised(f"{scheme}://127.0.0.1:{port}", call), expected)
+        assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{port}", call), expected)
 
 
 @pytest.mark.parametrize("call", ["search", "apply", "count"])
@@ -145,7 +145,7 @@ async def test_http_answers(scheme: str, call: str, serve: Serve, expected: tupl
         (grpc.StatusCode.UNIMPLEMENTED, BadResponse),
     ],
 )
-async def test_grpc_codes(call: str, code: grpc.StatusCode, expected: type) -> None:
+async def test_grpc_statuses(call: str, code: grpc.StatusCode, expected: type) -> None:
     class Refuses(grpc.GenericRpcHandler):  # type: ignore[misc]
         def service(self, details: Any) -> Any:
             async def refuse(request: bytes, context: Any) -> None:
@@ -158,7 +158,7 @@ async def test_grpc_codes(call: str, code: grpc.StatusCode, expected: type) -> N
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
-        error = await raised(f"qdrant+grpc://127.0.0.1:{port}", call)
+        error = await error_of_call(f"qdrant+grpc://127.0.0.1:{port}", call)
         assert isinstance(error, expected)
         assert code.name in str(error)
     finally:
@@ -167,13 +167,13 @@ async def test_grpc_codes(call: str, code: grpc.StatusCode, expected: type) -> N
 
 def packed(tag: int, **fields: str) -> bytes:
     """A Bolt message with one map of texts, in one chunk (Bolt 4.4, PackStream 1)."""
-    text = b"".join(b"\xd0" + struct.pack("B", len(part)) + part.encode() for pair in fields.items() for part in pair)
+    text = b"".join(b"\xd0" + struct.pack("B", len(each)) + each.encode() for pair in fields.items() for each in pair)
     body = b"\xb1" + bytes([tag, 0xA0 + len(fields)]) + text
     return struct.pack(">H", len(body)) + body + b"\0\0"
 
 
 def bolt(answer: bytes) -> Serve:
-    """A Bolt 4.4 server that greets and then says one thing to everything."""
+    """A Bolt 4.4 server that accepts the connection and then answers everything with one message."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(20)
@@ -210,30 +210,30 @@ def bolt(answer: bytes) -> Serve:
         "syntax",
         "password",
         "memory of Memgraph",
-        "broken",
+        "unknown error",
         "garbage",
-        "hangs up",
+        "closes",
     ],
 )
-async def test_bolt_answers(call: str, answer: bytes, expected: tuple[type, ...]) -> None:
+async def test_bolt_messages(call: str, answer: bytes, expected: tuple[type, ...]) -> None:
     async with stub(bolt(answer)) as port:
-        assert isinstance(await raised(f"bolt://127.0.0.1:{port}", call), expected)
+        assert isinstance(await error_of_call(f"bolt://127.0.0.1:{port}", call), expected)
 
 
-async def test_a_bolt_server_without_a_common_version() -> None:
+async def test_a_bolt_server_without_a_common_protocol_version() -> None:
     async def older(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(20)
         writer.write(b"\0\0\0\0")
         await writer.drain()
 
     async with stub(older) as port:
-        assert isinstance(await raised(f"bolt://127.0.0.1:{port}", "search"), (Unavailable, BadResponse))
+        assert isinstance(await error_of_call(f"bolt://127.0.0.1:{port}", "search"), (Unavailable, BadResponse))
 
 
-async def test_a_vector_of_another_length_is_refused_before_it_is_sent() -> None:
-    server = made("qdrant+http://127.0.0.1:1")
-    asked = query()
-    for vector in (None, asked.vector[:-1] if asked.vector is not None else None):
+async def test_a_vector_of_another_length_is_rejected_before_it_is_sent() -> None:
+    server = connected("qdrant+http://127.0.0.1:1")
+    query = source_query()
+    for vector in (None, query.vector[:-1] if query.vector is not None else None):
         with pytest.raises(Rejected):
-            await server.search(Query("x", 1, SCOPE, asked.access, asked.filter, vector))
+            await server.search(SourceQuery("x", 1, SCOPE, query.access, query.filter, vector))
     await server.close()

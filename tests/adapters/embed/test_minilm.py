@@ -16,23 +16,23 @@ pytestmark = pytest.mark.anyio
 TEXTS = ["The cat sits on the mat.", "A feline rests on a rug.", "Stock markets fell sharply.", "", "日本語 🦊"]
 
 
-async def test_meaning_is_near_and_every_vector_is_of_unit_length(model: MiniLM) -> None:
+async def test_similar_texts_have_similar_vectors_of_unit_length(model: MiniLM) -> None:
     vectors = model.encode_documents(TEXTS)
     assert vectors.shape == (5, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
     assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
 
 
-async def test_a_query_and_a_document_of_the_same_words_are_the_same(model: MiniLM) -> None:
+async def test_a_query_and_a_document_of_the_same_text_have_the_same_vector(model: MiniLM) -> None:
     assert (await model.encode(TEXTS[0])) @ model.encode_documents(TEXTS[:1])[0] > 0.999
 
 
-async def test_a_batch_gives_what_each_text_gives_alone(model: MiniLM) -> None:
+async def test_a_batch_gives_the_vectors_of_its_single_texts(model: MiniLM) -> None:
     texts = [f"{'word ' * n} number {n}" for n in range(0, 200, 9)]
     together = model.encode_documents(texts)
-    alone = np.concatenate([model.encode_documents([text]) for text in texts])
+    single = np.concatenate([model.encode_documents([text]) for text in texts])
     # Dynamic quantisation takes its scale from the whole batch, so equal only up to that.
-    assert (together * alone).sum(axis=1).min() > 0.97
+    assert (together * single).sum(axis=1).min() > 0.97
 
 
 async def test_a_long_text_is_read_beyond_the_first_window(model: MiniLM) -> None:
@@ -43,7 +43,7 @@ async def test_a_long_text_is_read_beyond_the_first_window(model: MiniLM) -> Non
     assert model.encode_documents(["x " * 1_000_000]).shape == (1, 384)
 
 
-def test_int8_keeps_the_space_of_the_published_weights(model: MiniLM, tmp_path: Path) -> None:
+def test_int8_vectors_agree_with_the_published_weights(model: MiniLM, tmp_path: Path) -> None:
     found = weights.find()
     full = onnxruntime.InferenceSession(build._network(load_file(found.tensors)).SerializeToString())
     cosines = []
@@ -58,19 +58,19 @@ def test_int8_keeps_the_space_of_the_published_weights(model: MiniLM, tmp_path: 
 def test_a_damaged_model_is_built_again(tmp_path: Path) -> None:
     found = weights.find()
     path = build.model(found, tmp_path)
-    whole = weights.digest(path)
+    intact = weights.sha256_of_file(path)
     path.write_bytes(b"not a model")
-    assert weights.digest(build.model(found, tmp_path)) == whole
+    assert weights.sha256_of_file(build.model(found, tmp_path)) == intact
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lock", path.name, path.with_suffix(".sha256").name]
 
 
-def test_weights_that_are_not_the_published_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_not_the_published_ones_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "SHA256", "0" * 64)
     with pytest.raises(Unavailable, match="is not the file that was published: reinstall"):
         weights.find()
 
 
-def test_no_weights_at_all_are_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "_CARRIERS", (("no_such_package", "x"),))
+def test_missing_weights_are_reported_with_the_packages_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "_PACKAGES", (("no_such_package", "x"),))
     with pytest.raises(Unavailable, match="one of these is needed: no_such_package"):
         weights.find()

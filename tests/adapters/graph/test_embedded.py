@@ -2,95 +2,133 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from adapters import Link, Query, Scope, Sensitivity
-from adapters.embedded import Library
+from adapters import Link, Scope, Sensitivity, SourceQuery
+from adapters.embedded import EmbeddedIndex
 from adapters.filter import access, normal
+from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
-from adapters.graph.part import GraphPart
-from tests.conftest import SCOPE, entry
+from fusion import Documents
+from tests.conftest import SCOPE, vector_record
 
 pytestmark = pytest.mark.anyio
 
 
-async def found(
-    library: Library, text: str, clearance: Sensitivity = "normal", scope: Scope = SCOPE
+async def searched(
+    index: EmbeddedIndex, text: str, clearance: Sensitivity = "normal", scope: Scope = SCOPE
 ) -> tuple[str, ...]:
     allowed = normal(access(scope, clearance))
-    query = Query(text, 10, scope, allowed, allowed)
-    return (await EmbeddedGraph(library, GraphPart()).search(query)).ids
+    query = SourceQuery(text, 10, scope, allowed, allowed)
+    return (await EmbeddedGraph(index, GraphComponent()).search(query)).ids
 
 
-async def test_a_title_leads_to_its_document_and_then_to_what_is_linked(open_library: Callable[[], Library]) -> None:
-    library = open_library()
-    await library.write(
-        [
-            entry("nolan", title="Christopher Nolan", links=(Link("prestige", "directed"),)),
-            entry("prestige", title="The Prestige (film)", links=(Link("bale", "stars"),)),
-            entry("bale", title="Christian Bale"),
-            entry("other", title="Somebody Else"),
-        ],
-        (),
-    )
-    assert await found(library, "who is Christopher Nolan?") == ("nolan", "prestige")
-    assert set(await found(library, "cast of the prestige")) == {"prestige", "nolan", "bale"}
-
-
-async def test_two_documents_that_mention_one_name_are_neighbours(open_library: Callable[[], Library]) -> None:
-    library = open_library()
-    await library.write([entry("a", entities=("Ada Lovelace",)), entry("b", entities=("ADA LOVELACE",))], ())
-    await library.write([entry("c", entities=("Ada  Lovelace's",))], ())
-    assert set(await found(library, "ada lovelace")) == {"a", "b", "c"}
-
-
-async def test_a_link_to_what_comes_later_is_made_when_it_comes(open_library: Callable[[], Library]) -> None:
-    library = open_library()
-    await library.write([entry("a", title="First Thing", links=(Link("b", "next"),))], ())
-    assert await found(library, "first thing") == ("a",)
-    await library.write([entry("b", title="Second Thing")], ())
-    assert await found(library, "first thing") == ("a", "b")
-    await library.write([], [("default", "default", "b")])
-    assert await found(library, "first thing") == ("a",)
-
-
-async def test_a_stronger_link_carries_more(open_library: Callable[[], Library]) -> None:
-    library = open_library()
-    links = (Link("weak", "x", 0.5), Link("strong", "x", 5.0))
-    await library.write([entry("a", title="The Start", links=links), entry("weak"), entry("strong")], ())
-    assert await found(library, "the start") == ("a", "strong", "weak")
-
-
-async def test_a_walk_neither_crosses_a_scope_nor_passes_what_the_caller_may_not_see(
-    open_library: Callable[[], Library],
+async def test_a_title_leads_to_its_document_and_then_to_linked_documents(
+    open_index: Callable[[], EmbeddedIndex],
 ) -> None:
-    library = open_library()
-    other = Scope("other")
-    await library.write(
+    index = open_index()
+    await index.write(
         [
-            entry("a", title="Shared Name"),
-            entry("secret", title="Shared Name", sensitivity="restricted", links=(Link("beyond", "x"),)),
-            entry("beyond"),
-            entry("theirs", title="Shared Name", scope=other, links=(Link("a", "x"), Link("beyond", "x"))),
+            vector_record("nolan", title="Christopher Nolan", links=(Link("prestige", "directed"),)),
+            vector_record("prestige", title="The Prestige (film)", links=(Link("bale", "stars"),)),
+            vector_record("bale", title="Christian Bale"),
+            vector_record("other", title="Another Person"),
         ],
         (),
     )
-    assert await found(library, "shared name") == ("a",)
-    assert set(await found(library, "shared name", "restricted")) == {"a", "secret", "beyond"}
-    assert await found(library, "shared name", scope=other) == ("theirs",)
+    assert await searched(index, "who is Christopher Nolan?") == ("nolan", "prestige")
+    assert set(await searched(index, "cast of the prestige")) == {"prestige", "nolan", "bale"}
 
 
-async def test_what_one_tenant_writes_moves_nothing_of_another_s(open_library: Callable[[], Library]) -> None:
-    """A single word is looked up as a name while it is rare: rare among one's own documents."""
-    library = open_library()
-    await library.write([entry("a", "about Zanzibar", title="Zanzibar")], ())
-    assert await found(library, "zanzibar") == ("a",)
-    flood = [entry(f"{n}", "Zanzibar again", title="Zanzibar", scope=Scope("other")) for n in range(100)]
-    await library.write(flood, ())
-    assert await found(library, "zanzibar") == ("a",)
+async def test_two_documents_that_mention_one_name_are_neighbours(open_index: Callable[[], EmbeddedIndex]) -> None:
+    index = open_index()
+    await index.write(
+        [vector_record("a", entities=("Ada Lovelace",)), vector_record("b", entities=("ADA LOVELACE",))], ()
+    )
+    await index.write([vector_record("c", entities=("Ada  Lovelace's",))], ())
+    assert set(await searched(index, "ada lovelace")) == {"a", "b", "c"}
 
 
-async def test_a_query_that_names_nothing_finds_nothing(open_library: Callable[[], Library]) -> None:
-    library = open_library()
-    await library.write([entry("a", title="Some Title")], ())
-    assert await found(library, "what is it") == ()
+async def test_a_link_is_resolved_when_its_target_is_added(open_index: Callable[[], EmbeddedIndex]) -> None:
+    index = open_index()
+    await index.write([vector_record("a", title="First Thing", links=(Link("b", "next"),))], ())
+    assert await searched(index, "first thing") == ("a",)
+    await index.write([vector_record("b", title="Second Thing")], ())
+    assert await searched(index, "first thing") == ("a", "b")
+    await index.write([], [("default", "default", "b")])
+    assert await searched(index, "first thing") == ("a",)
+
+
+async def test_a_stronger_link_carries_more(open_index: Callable[[], EmbeddedIndex]) -> None:
+    index = open_index()
+    links = (Link("weak", "x", 0.5), Link("strong", "x", 5.0))
+    await index.write(
+        [vector_record("a", title="The Start", links=links), vector_record("weak"), vector_record("strong")], ()
+    )
+    assert await searched(index, "the start") == ("a", "strong", "weak")
+
+
+async def test_a_walk_never_leaves_its_scope_or_passes_invisible_documents(
+    open_index: Callable[[], EmbeddedIndex],
+) -> None:
+    index = open_index()
+    other = Scope("other")
+    await index.write(
+        [
+            vector_record("a", title="Shared Name"),
+            vector_record("secret", title="Shared Name", sensitivity="restricted", links=(Link("beyond", "x"),)),
+            vector_record("beyond"),
+            vector_record("other", title="Shared Name", scope=other, links=(Link("a", "x"), Link("beyond", "x"))),
+        ],
+        (),
+    )
+    assert await searched(index, "shared name") == ("a",)
+    assert set(await searched(index, "shared name", "restricted")) == {"a", "secret", "beyond"}
+    assert await searched(index, "shared name", scope=other) == ("other",)
+
+
+async def test_writes_of_one_tenant_do_not_change_results_of_another(open_index: Callable[[], EmbeddedIndex]) -> None:
+    """A single word is a name while it is rare, counted in the documents of its own scope."""
+    index = open_index()
+    await index.write([vector_record("a", "about Zanzibar", title="Zanzibar")], ())
+    assert await searched(index, "zanzibar") == ("a",)
+    flood = [vector_record(f"{n}", "Zanzibar again", title="Zanzibar", scope=Scope("other")) for n in range(100)]
+    await index.write(flood, ())
+    assert await searched(index, "zanzibar") == ("a",)
+
+
+async def test_a_query_without_a_known_name_has_no_results(open_index: Callable[[], EmbeddedIndex]) -> None:
+    index = open_index()
+    await index.write([vector_record("a", title="Some Title")], ())
+    assert await searched(index, "what is it") == ()
+
+
+def seeded_query(seeds: Documents | None) -> SourceQuery:
+    allowed = normal(access(SCOPE, "normal"))
+    return SourceQuery("no known name", 10, SCOPE, allowed, allowed, seeds=seeds)
+
+
+async def test_seeds_by_position_and_by_id_give_the_same_ranking(open_index: Callable[[], EmbeddedIndex]) -> None:
+    """Seeds of the same segment set are positions; all others are looked up by id, and unknown ids are ignored."""
+    index = open_index()
+    links = (Link("b", "x"), Link("c", "x", 2.0))
+    await index.write([vector_record("a", links=links), vector_record("b"), vector_record("c"), vector_record("d")], ())
+    await index.write([], [("default", "default", "b")])
+    graph = EmbeddedGraph(index, GraphComponent())
+    segments = index.current().segments
+    positions = [segments.position(("default", "default", id_)) for id_ in ("c", "d")]
+    by_position = await graph.search(seeded_query(Documents(np.array(positions), segments)))
+    by_id = await graph.search(seeded_query(Documents.of_ids(("c", "missing", "b", "d"))))
+    assert list(by_position) == list(by_id)
+    assert by_position.ids[0] == "c"
+    assert set(by_position.ids) == {"a", "c", "d"}
+    assert len(await graph.search(seeded_query(None))) == 0
+
+
+async def test_the_order_of_the_seeds_decides_their_mass(open_index: Callable[[], EmbeddedIndex]) -> None:
+    index = open_index()
+    await index.write([vector_record("a"), vector_record("b")], ())
+    graph = EmbeddedGraph(index, GraphComponent())
+    assert (await graph.search(seeded_query(Documents.of_ids(("a", "b"))))).ids == ("a", "b")
+    assert (await graph.search(seeded_query(Documents.of_ids(("b", "a"))))).ids == ("b", "a")

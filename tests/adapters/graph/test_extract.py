@@ -7,7 +7,7 @@ from adapters.graph.extract import extractor
 
 
 def by_hash(text: str) -> list[str]:
-    """An extractor of a user's: what stands behind a hash."""
+    """An extractor of a user's: the words that begin with a hash."""
     return [word.removeprefix("#") for word in text.split() if word.startswith("#")]
 
 
@@ -15,7 +15,7 @@ def in_any_order(text: str) -> set[str]:
     return set(text.split())
 
 
-def nothing_that_is_allowed(text: str) -> str:
+def a_single_text(text: str) -> str:
     return text
 
 
@@ -31,24 +31,24 @@ HERE = "python://tests.adapters.graph.test_extract"
         (f"{HERE}:in_any_order", ("#one", "#two", "Ada", "Lovelace", "of")),
     ],
 )
-def test_who_finds_names_is_chosen_by_an_address(address: str, expected: tuple[str, ...]) -> None:
+def test_an_address_chooses_the_extractor(address: str, expected: tuple[str, ...]) -> None:
     assert extractor(address)("of Ada Lovelace #one #two #one") == expected
 
 
 @pytest.mark.parametrize(
-    ("address", "error", "complaint"),
+    ("address", "error", "message"),
     [
         ("python://no.such.module:f", Unavailable, "cannot be imported: No module named 'no'"),
         (f"{HERE}:missing", Unavailable, "has no attribute 'missing'"),
-        (f"{HERE}:nothing_that_is_allowed", Rejected, "gave str, allowed are lists, tuples and sets of texts"),
+        (f"{HERE}:a_single_text", Rejected, "returned str, allowed are lists, tuples and sets of texts"),
     ],
 )
-def test_what_does_not_work_is_told(address: str, error: type[AdapterError], complaint: str) -> None:
-    with pytest.raises(error, match=complaint):
+def test_a_function_that_fails_is_reported(address: str, error: type[AdapterError], message: str) -> None:
+    with pytest.raises(error, match=message):
         extractor(address)("text")
 
 
 @pytest.mark.parametrize("written", ["", "rules", "python://module", "python://:f", "python://a.b:c()", "http://x:y"])
-def test_what_is_no_address_is_refused(written: str) -> None:
-    with pytest.raises(ValueError, match="is none of rules://, none://, python://"):
+def test_an_invalid_address_is_rejected(written: str) -> None:
+    with pytest.raises(ValueError, match="is not an address, it must be one of rules://, none://, python://"):
         extractor(written)

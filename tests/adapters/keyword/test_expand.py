@@ -9,9 +9,9 @@ from adapters.keyword.expand import MAX_EXPANSIONS, Synonyms, expander
 
 pytestmark = pytest.mark.anyio
 FILE = """
-# how our users talk
+# the vocabulary of our users
 car, automobile, motor vehicle
-# and not the other way round
+# in this direction only
 tv => television, telly
 machine learning => ml
 """
@@ -20,9 +20,9 @@ machine learning => ml
 @pytest.fixture
 def synonyms(tmp_path: Path) -> Synonyms:
     (tmp_path / "synonyms.txt").write_text(FILE)
-    made = expander(f"synonyms://{tmp_path / 'synonyms.txt'}")
-    assert isinstance(made, Synonyms)
-    return made
+    parsed = expander(f"synonyms://{tmp_path / 'synonyms.txt'}")
+    assert isinstance(parsed, Synonyms)
+    return parsed
 
 
 @pytest.mark.parametrize(
@@ -42,27 +42,27 @@ def synonyms(tmp_path: Path) -> Synonyms:
         ("", ()),
     ],
 )
-async def test_what_a_query_says_is_called_otherwise(synonyms: Synonyms, query: str, expected: tuple[str, ...]) -> None:
+async def test_a_query_is_expanded_by_its_synonyms(synonyms: Synonyms, query: str, expected: tuple[str, ...]) -> None:
     assert await synonyms.expand(query) == expected
 
 
-async def test_the_longest_name_wins() -> None:
-    made = Synonyms([("new york", ["big apple"]), ("york", ["eboracum"]), ("new", ["novel"])])
-    assert await made.expand("new york and york") == ("big apple", "eboracum")
+async def test_the_longest_matching_phrase_wins() -> None:
+    synonyms = Synonyms([("new york", ["big apple"]), ("york", ["eboracum"]), ("new", ["novel"])])
+    assert await synonyms.expand("new york and york") == ("big apple", "eboracum")
 
 
-async def test_there_is_a_bound() -> None:
+async def test_the_number_of_expansions_is_limited() -> None:
     assert len(await Synonyms([("a word", map(str, range(99)))]).expand("a word")) == MAX_EXPANSIONS
 
 
-@pytest.mark.parametrize("line", ["alone", "=> b", "a =>", ", ,", "a => b => c"])
-def test_a_line_that_is_neither_form_is_named(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("line", ["single", "=> b", "a =>", ", ,", "a => b => c"])
+def test_a_line_of_neither_form_is_reported(tmp_path: Path, line: str) -> None:
     (tmp_path / "s.txt").write_text(f"a, b\n{line}\n")
     with pytest.raises(Unavailable, match=r"line 2: .* is neither `a, b` nor `a => b`"):
         expander(f"synonyms://{tmp_path / 's.txt'}")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"nowhere\.txt cannot be read"):
         expander(f"synonyms://{tmp_path / 'nowhere.txt'}")
 
@@ -86,33 +86,33 @@ def one_text(text: str) -> str:
 HERE = "python://tests.adapters.keyword.test_expand"
 
 
-async def test_a_function_of_the_user_s_is_given_what_is_not_quoted() -> None:
-    made = expander(f"{HERE}:doubled")
-    assert made
-    assert await made.expand('a "quoted text" word') == ("a word", "a word again")
-    assert await made.expand('"quoted text"') == ()
+async def test_a_function_of_the_user_s_gets_the_text_without_quotations() -> None:
+    function = expander(f"{HERE}:doubled")
+    assert function
+    assert await function.expand('a "quoted text" word') == ("a word", "a word again")
+    assert await function.expand('"quoted text"') == ()
     coroutine = expander(f"{HERE}:later")
     assert coroutine
     assert await coroutine.expand("x") == ("later",)
 
 
 @pytest.mark.parametrize(
-    ("name", "complaint"), [("failing", "failing failed: no"), ("one_text", "gave str, allowed are")]
+    ("name", "message"), [("failing", "failing failed: no"), ("one_text", "returned str, allowed are")]
 )
-async def test_a_function_that_does_not_work_is_told(name: str, complaint: str) -> None:
-    made = expander(f"{HERE}:{name}")
-    assert made
-    with pytest.raises(Rejected, match=complaint):
-        await made.expand("x")
+async def test_a_function_that_fails_is_reported(name: str, message: str) -> None:
+    function = expander(f"{HERE}:{name}")
+    assert function
+    with pytest.raises(Rejected, match=message):
+        await function.expand("x")
 
 
 @pytest.mark.parametrize(
     ("address", "error"), [("python://no.such:f", Unavailable), ("words://", ValueError), ("", ValueError)]
 )
-def test_what_is_no_address_is_refused(address: str, error: type[AdapterError]) -> None:
+def test_an_invalid_address_is_rejected(address: str, error: type[AdapterError]) -> None:
     with pytest.raises(error):
         expander(address)
 
 
-def test_none_is_none() -> None:
+def test_the_address_none_has_no_expander() -> None:
     assert expander("none://") is None

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import BadResponse, Judgement
-from adapters.rerank.reply import from_json, from_text, sound
+from adapters import BadResponse, RerankResult
+from adapters.rerank.reply import from_json, from_text, validated
 
 
 @pytest.mark.parametrize(
@@ -32,51 +32,51 @@ from adapters.rerank.reply import from_json, from_text, sound
 )
 def test_an_order_is_read_however_it_is_written(written: str, order: tuple[int, ...]) -> None:
     read = from_text(written, 3, first=1)
-    assert (read.order, read.unsound) == (order, "")
+    assert (read.order, read.warning) == (order, "")
 
 
-def test_scores_are_kept_where_they_are_numbers() -> None:
-    told = [
+def test_scores_that_are_not_numbers_are_ignored() -> None:
+    reply = [
         {"id": 1, "score": 0.9},
         {"id": 2, "score": "high"},
         {"id": 3, "relevance_score": 1},
         {"id": 4, "score": True},
     ]
-    assert from_json(told, 4, first=1).scores == {0: 0.9, 2: 1.0}
+    assert from_json(reply, 4, first=1).scores == {0: 0.9, 2: 1.0}
     assert from_json([{"id": 1, "score": float("nan")}], 1, first=1).scores == {}
 
 
 @pytest.mark.parametrize(
-    ("written", "order", "unsound"),
+    ("written", "order", "warning"),
     [
         ("[2]", (1,), "named 1 of 4 passages"),
         ('{"ranking": [{"id": 3, "reasons": [1]}, {"id": 2', (2, 1), "named 2 of 4 passages"),
-        ("[2, 2, 9, 0, 4]", (1, 3), "named 2 of 4 passages, 2 that are not there, 1 twice"),
+        ("[2, 2, 9, 0, 4]", (1, 3), "named 2 of 4 passages, 2 that do not exist, 1 twice"),
         (
             '{"ranking": [{"id": 2}, {"id": "none"}, {}, 7, null, [1], true]}',
             (1,),
-            "named 1 of 4 passages, 6 that are not",
+            "named 1 of 4 passages, 6 that do not",
         ),
         ('{"ranking": [{"id": 2, "score": 0.9}, {"id": 4, "score": 0.', (1, 3), "named 2 of 4 passages"),
     ],
 )
-def test_what_is_sound_of_it_is_taken_and_the_rest_is_told(written: str, order: tuple[int, ...], unsound: str) -> None:
+def test_the_valid_ones_are_used_and_the_rest_is_reported(written: str, order: tuple[int, ...], warning: str) -> None:
     read = from_text(written, 4, first=1)
     assert read.order == order
-    assert unsound in read.unsound
+    assert warning in read.warning
 
 
 @pytest.mark.parametrize(
     "written",
     ["", "I cannot do that.", "{}", "[]", "[9, 8]", "null", "[" * 10_000, "passage 3 is 0.9"],
 )
-def test_what_holds_no_order_is_none(written: str) -> None:
+def test_a_text_without_an_order_is_a_bad_response(written: str) -> None:
     with pytest.raises(BadResponse):
         from_text(written, 3, first=1)
 
 
 @given(st.text(max_size=60) | st.recursive(st.integers() | st.floats() | st.text(max_size=3), st.lists).map(json.dumps))
-def test_whatever_is_written_is_an_order_or_an_error_of_ours(written: str) -> None:
+def test_any_text_is_an_order_or_a_bad_response(written: str) -> None:
     try:
         read = from_text(written, 5, first=1)
     except BadResponse:
@@ -86,5 +86,5 @@ def test_whatever_is_written_is_an_order_or_an_error_of_ours(written: str) -> No
     assert set(read.scores) <= set(read.order)
 
 
-def test_nothing_is_lost_of_what_is_whole() -> None:
-    assert sound([(1, 0.5), (0, None)], 2) == Judgement((1, 0), {1: 0.5})
+def test_a_complete_reply_has_no_warning() -> None:
+    assert validated([(1, 0.5), (0, None)], 2) == RerankResult((1, 0), {1: 0.5})

@@ -1,0 +1,6 @@
+UNWIND $rows AS row
+MERGE (w:Word {key: row.key})
+ON CREATE SET w.index = $index, w.count = 0
+SET w.count = w.count + row.delta
+WITH w WHERE w.count <= 0
+DELETE w

@@ -1,2 +1,0 @@
-MATCH (i:Index {name: $index})
-RETURN i.built AS built

@@ -1,5 +1,0 @@
-UNWIND $rows AS row
-MATCH (n:Name {key: row.key})
-SET n.degree = n.degree + row.by
-WITH n WHERE n.degree <= 0
-DETACH DELETE n

@@ -1,0 +1,2 @@
+MATCH (i:Index {name: $index})
+RETURN i.built AS build_id

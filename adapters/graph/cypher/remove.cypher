@@ -1,8 +1,0 @@
-// A document that others link to stays as a node that waits.
-UNWIND $keys AS key
-MATCH (d:Document {key: key})
-SET d.present = false, d.labels = [], d.words = [], d.version = $version
-WITH d
-OPTIONAL MATCH (d)<-[l:LINKS]-()
-WITH d, count(l) AS links WHERE links = 0
-DETACH DELETE d

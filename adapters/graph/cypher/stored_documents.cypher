@@ -1,0 +1,6 @@
+// The stored state of documents, before they are written again.
+UNWIND $keys AS key
+MATCH (d:Document {key: key})
+OPTIONAL MATCH (d)-[:MENTIONS]->(n:Name)
+RETURN d.key AS key, d.present AS present, coalesce(d.version, 0) AS version, coalesce(d.words, []) AS words,
+       collect(n.name) AS names

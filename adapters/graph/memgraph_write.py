@@ -1,0 +1,144 @@
+"""Writes to a graph server: each batch of documents is one transaction.
+
+Names, words and documents are counted by the difference between what is stored of a document and what is written. A
+document carries the sequence number of its last write, so a batch that is sent twice is counted once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from adapters.document import Record, Scope, fields, passage, rank_fields
+from adapters.filter_terms import filter_terms
+from adapters.graph.bolt import Row, Run, TransactionBody
+from adapters.graph.cypher import statement
+from adapters.graph.edges import entity_names, link_weight
+from adapters.graph.names import words
+from adapters.graph.node_keys import NodeKeys
+from adapters.ports.replica import Key, VectorRecord
+
+_ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": []}
+"""The stored state of a document that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWrite:
+    """The new state of one document.
+
+    :param state: whether it is present, and its words and names, in the form in which the server returns the stored
+        state; :data:`_ABSENT` to delete the document.
+    :param row: its properties; ``mentions`` and ``links`` are its edges.
+    """
+
+    key: str
+    scope: Scope
+    state: Mapping[str, Any]
+    row: Row = field(default_factory=dict)
+    mentions: list[Row] = field(default_factory=list)
+    links: list[Row] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _CountDeltas:
+    """Changes of the degrees of names, the frequencies of words and the numbers of documents."""
+
+    names: Counter[tuple[Scope, str]] = field(default_factory=Counter)
+    words: Counter[tuple[Scope, str]] = field(default_factory=Counter)
+    documents: Counter[Scope] = field(default_factory=Counter)
+
+    def add(self, state: Mapping[str, Any], sign: int, scope: Scope) -> None:
+        """Count what a document has (``sign`` 1), or no longer has (-1)."""
+        if state["present"]:
+            self.documents[scope] += sign
+            self.names.update({(scope, name): sign for name in state["names"]})
+            self.words.update({(scope, word): sign for word in state["words"]})
+
+
+class GraphWrites:
+    """The transactions that write to one index."""
+
+    def __init__(self, index_name: str) -> None:
+        self._index_name = index_name
+        self._keys = NodeKeys(index_name)
+
+    def upserts(self, batch: Sequence[VectorRecord]) -> list[DocumentWrite]:
+        """The writes that add or replace records. Blocks: call it off the event loop."""
+        return [self._upsert(each.record) for each in batch]
+
+    def deletes(self, keys: Sequence[Key]) -> list[DocumentWrite]:
+        """The writes that delete documents."""
+        return [DocumentWrite(self._keys.document(key), Scope(key[0], key[1]), _ABSENT) for key in keys]
+
+    def transaction(self, sequence: int, writes: Sequence[DocumentWrite]) -> TransactionBody[None]:
+        """A transaction that applies those of the writes that the server has not applied yet."""
+
+        async def work(run: Run) -> None:
+            rows = await run(statement("stored_documents"), {"keys": [write.key for write in writes]})
+            stored = {row["key"]: row for row in rows}
+            due = [write for write in writes if stored.get(write.key, _ABSENT)["version"] < sequence]
+            if due:
+                await self._apply(run, sequence, due, stored)
+
+        return work
+
+    async def _apply(self, run: Run, sequence: int, due: Sequence[DocumentWrite], stored: Mapping[str, Row]) -> None:
+        deltas = _CountDeltas()
+        for write in due:
+            deltas.add(stored.get(write.key, _ABSENT), -1, write.scope)
+            deltas.add(write.state, +1, write.scope)
+        present = [write for write in due if write.state["present"]]
+        deleted = [write.key for write in due if not write.state["present"] and write.key in stored]
+        common = {"index": self._index_name, "version": sequence}
+        mentions = [row for write in present for row in write.mentions]
+        links = [row for write in present for row in write.links]
+        await run(statement("delete_outgoing_edges"), {"keys": [write.key for write in due]})
+        await run(statement("write_documents"), {"rows": [write.row for write in present], **common})
+        await run(statement("write_mentions"), {"rows": mentions, **common})
+        await run(statement("write_links"), {"rows": links, **common})
+        await run(statement("delete_documents"), {"keys": deleted, **common})
+        keys = self._keys
+        name_rows = _count_rows({keys.name(scope, name): delta for (scope, name), delta in deltas.names.items()})
+        word_rows = _count_rows({keys.word(scope, word): delta for (scope, word), delta in deltas.words.items()})
+        scope_rows = _count_rows({keys.scope(scope): delta for scope, delta in deltas.documents.items()})
+        await run(statement("add_name_counts"), {"rows": name_rows})
+        await run(statement("add_word_counts"), {"rows": word_rows, **common})
+        await run(statement("add_scope_counts"), {"rows": scope_rows, **common})
+
+    def _upsert(self, record: Record) -> DocumentWrite:
+        document, key = record.document, self._keys.document(record.key)
+        scope = Scope(record.tenant, record.environment)
+        names, distinct_words = entity_names(record), set(words(passage(document)))
+        return DocumentWrite(
+            key,
+            scope,
+            {"present": True, "words": distinct_words, "names": names},
+            row={
+                "key": key,
+                "id": document.id,
+                "scope": self._keys.scope(scope),
+                "labels": filter_terms(fields(record)),
+                "words": sorted(distinct_words),
+                "facts": msgspec.json.encode(rank_fields(document)).decode(),
+            },
+            mentions=[{"document": key, "key": self._keys.name(scope, name), "name": name} for name in sorted(names)],
+            links=[
+                {
+                    "document": key,
+                    "target": self._keys.document((record.tenant, record.environment, each.target)),
+                    "type": each.type,
+                    "weight": link_weight(each),
+                }
+                for each in document.links
+                if each.target != document.id
+            ],
+        )
+
+
+def _count_rows(deltas: Mapping[str, int]) -> list[Row]:
+    """The counts that change, by key. Sorted, so that two writers lock the nodes that both change in the same order."""
+    return [{"key": key, "delta": delta} for key, delta in sorted(deltas.items()) if delta]

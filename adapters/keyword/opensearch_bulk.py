@@ -1,0 +1,78 @@
+"""Bulk writes to OpenSearch: the lines of a request, and the check of its response."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from adapters.document import Record, fields, rank_fields
+from adapters.errors import BadResponse, Rejected, Unavailable
+from adapters.filter_terms import filter_terms
+from adapters.fingerprint import fingerprint
+from adapters.keyword import analysis
+from adapters.ports.replica import Key, VectorRecord
+from adapters.server import describe_error
+
+Body: TypeAlias = dict[str, Any]
+
+BULK_PARAMETERS = {
+    "refresh": "wait_for",  # the response comes once searches see the write: at most one refresh interval later
+    "require_alias": "true",  # else a bulk to an index that does not exist would create one with default mappings
+}
+_REJECTED_STATUSES = frozenset({400, 413})
+"""Statuses that mean that the document is wrong. All others may be caused by the server or its index, and pass."""
+
+
+def bulk_lines(sequence: int, batch: Sequence[VectorRecord | Key]) -> list[Body]:
+    """The lines of a bulk request that indexes the records and deletes the keys."""
+    lines: list[Body] = []
+    for each in batch:
+        if isinstance(each, VectorRecord):
+            lines += [{"index": _address(each.record.key, sequence)}, _source(each.record)]
+        else:
+            lines.append({"delete": _address(each, sequence)})
+    return lines
+
+
+def check_bulk(response: Any) -> None:
+    """Check each line of a bulk's response: its status is 200 even if lines have failed.
+
+    A line whose document has a newer sequence number already counts as done.
+
+    :raises Rejected: if all failed lines failed because of their documents.
+    :raises Unavailable: if some line failed for another reason.
+    :raises BadResponse: if the response cannot be understood.
+    """
+    try:
+        outcomes = [next(iter(each.items())) for each in response["items"]]
+        failed = [outcome for action, outcome in outcomes if not _is_done(action, outcome)]
+        rejected = [outcome for outcome in failed if outcome["status"] in _REJECTED_STATUSES]
+    except (KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise BadResponse(f"opensearch answered a bulk with {describe_error(error)}") from error
+    if failed:
+        first = str(failed[0].get("error", failed[0]))[:300]
+        message = f"opensearch did not accept {len(failed)} of {len(outcomes)} documents, first: {first}"
+        raise (Rejected if len(rejected) == len(failed) else Unavailable)(message)
+
+
+def _address(key: Key, sequence: int) -> Body:
+    return {"_id": fingerprint(*key), "version": sequence, "version_type": "external"}
+
+
+def _source(record: Record) -> Body:
+    return {
+        "id": record.document.id,
+        "collection": record.document.collection,
+        "labels": filter_terms(fields(record)),
+        "passage": analysis.indexed_texts(record.document),
+        "facts": msgspec.to_builtins(rank_fields(record.document)),
+        "record": msgspec.to_builtins(record),
+    }
+
+
+def _is_done(action: str, outcome: Body) -> bool:
+    status = outcome["status"]
+    deleted_nothing = action == "delete" and status == 404 and outcome.get("result") == "not_found"
+    return 200 <= status < 300 or status == 409 or deleted_nothing

@@ -1,0 +1,45 @@
+"""The ports: what the orchestrator needs from a backend, as small protocols of one to three methods.
+
+Here: protocols and the values that pass through them. Not here: any implementation.
+"""
+
+from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentReader, DocumentSampler
+from adapters.ports.encoders import DocumentEncoder, Matrix, QueryEncoder, Vector
+from adapters.ports.expander import Expander
+from adapters.ports.graph import Centrality, CentralityJob, CentralityReader, EntityLookup
+from adapters.ports.replica import IndexAdmin, Key, Replica, VectorRecord
+from adapters.ports.reranker import Reranker, RerankResult
+from adapters.ports.retriever import Retriever, SourceQuery
+from adapters.ports.server import ServerProbe, ServerSource
+from adapters.ports.snapshot import Snapshot, Snapshots
+from adapters.ports.writer import Acknowledgement, DocumentWriter
+
+__all__ = [
+    "Acknowledgement",
+    "Centrality",
+    "CentralityJob",
+    "CentralityReader",
+    "DocumentEncoder",
+    "DocumentFetcher",
+    "DocumentFinder",
+    "DocumentReader",
+    "DocumentSampler",
+    "DocumentWriter",
+    "EntityLookup",
+    "Expander",
+    "IndexAdmin",
+    "Key",
+    "Matrix",
+    "QueryEncoder",
+    "Replica",
+    "RerankResult",
+    "Reranker",
+    "Retriever",
+    "ServerProbe",
+    "ServerSource",
+    "Snapshot",
+    "Snapshots",
+    "SourceQuery",
+    "Vector",
+    "VectorRecord",
+]

@@ -1,0 +1,42 @@
+"""Reading documents. Every method raises :class:`adapters.errors.AdapterError` and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from adapters.document import Record, Scope
+from adapters.filter import Filter
+from fusion.rank_fields import DocId
+
+
+class DocumentFetcher(Protocol):
+    """Documents by id."""
+
+    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
+        """The records that exist, by id; ids without one are left out."""
+        ...
+
+
+class DocumentFinder(Protocol):
+    """Documents by filter."""
+
+    async def find(self, condition: Filter, limit: int) -> list[Record]:
+        """At most ``limit`` documents that pass ``condition`` (in normal form), in no order."""
+        ...
+
+    async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
+        """How many documents that pass ``condition`` (in normal form) have each text value of a field."""
+        ...
+
+
+class DocumentSampler(Protocol):
+    """Documents for measurements."""
+
+    async def sample(self, count: int) -> list[Record]:
+        """At most ``count`` documents of all scopes, evenly chosen; the same ones until the next write."""
+        ...
+
+
+class DocumentReader(DocumentFetcher, DocumentFinder, DocumentSampler, Protocol):
+    """A backend that contains the documents themselves."""

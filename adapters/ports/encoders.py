@@ -1,0 +1,46 @@
+"""Text to vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Vector: TypeAlias = npt.NDArray[np.float32]
+"""Shape (dimension,), of unit length."""
+
+Matrix: TypeAlias = npt.NDArray[np.float32]
+"""Shape (count, dimension), rows of unit length."""
+
+
+class QueryEncoder(Protocol):
+    """Encodes queries into the space of the documents."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    async def encode(self, text: str) -> Vector:
+        """A unit vector."""
+        ...
+
+
+class DocumentEncoder(Protocol):
+    """Encodes documents. Blocks: call it off the event loop."""
+
+    @property
+    def identity(self) -> str:
+        """Model, weights and recipe in one line; contained in the build id."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """One unit row per text, in order. Texts longer than the model's window are pooled, never refused."""
+        ...

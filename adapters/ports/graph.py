@@ -1,0 +1,52 @@
+"""What a graph knows besides its rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from adapters.document import Scope
+from fusion.rank_fields import DocId
+
+if TYPE_CHECKING:
+    from adapters.ports.retriever import SourceQuery
+    from adapters.ports.snapshot import Snapshot
+
+Centrality: TypeAlias = Literal["pagerank", "degree", "betweenness", "harmonic", "none"]
+"""A centrality measure by the name that networkx gives it."""
+
+
+class EntityLookup(Protocol):
+    """Which entities a query mentions."""
+
+    async def mentions_entity(self, query: SourceQuery) -> bool:
+        """Whether the query contains the name of an entity that the principal may know.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
+class CentralityReader(Protocol):
+    """Precomputed centralities."""
+
+    async def centralities(
+        self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
+    ) -> Mapping[DocId, float]:
+        """Global centrality in [0, 1] by id; documents without one are left out.
+
+        :param snapshot: the state of the index to read; ``None`` is the newest one.
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
+class CentralityJob(Protocol):
+    """A graph server that computes and stores centralities."""
+
+    async def compute_centralities(self, measure: Centrality) -> None:
+        """Compute a measure for the documents of all scopes. May take minutes.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...

@@ -1,0 +1,63 @@
+"""A copy of the documents that the write log is applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from adapters.document import Record
+from adapters.ports.encoders import Vector
+
+Key: TypeAlias = tuple[str, str, str]
+"""(tenant, environment, id) of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRecord:
+    """A record to store, with its vector."""
+
+    record: Record
+    vector: Vector
+
+
+class Replica(Protocol):
+    """A copy of the documents."""
+
+    async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+        """Add or replace, then delete. Searches see the change when this returns.
+
+        Writes come in the order of their sequence numbers. One may come again, completely or not: the outcome is
+        the same.
+
+        :raises Rejected: if the replica refuses the documents.
+        :raises AdapterError: if not all of it was applied.
+        """
+        ...
+
+    async def count(self) -> int:
+        """Number of documents of all scopes.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
+class IndexAdmin(Protocol):
+    """The index behind a replica."""
+
+    async def check(self) -> bool:
+        """Whether the index exists.
+
+        :raises VersionMismatch: if another encoder or analyser built it.
+        :raises AdapterError: if the backend does not answer.
+        """
+        ...
+
+    async def create(self) -> None:
+        """Create the index if it does not exist.
+
+        :raises VersionMismatch: if another encoder or analyser built it.
+        :raises AdapterError: if the backend cannot do it.
+        """
+        ...

@@ -1,0 +1,55 @@
+"""The port of a source, and the query that it gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from adapters.document import Scope
+from adapters.filter import Filter
+from adapters.ports.encoders import Vector
+from adapters.ports.snapshot import Snapshot
+from fusion.columns import Documents, Ranking
+from fusion.rank_fields import DocId
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuery:
+    """One search of one source.
+
+    :param depth: maximum number of documents to return.
+    :param access: scope and clearance of the principal, in normal form. It is separate from ``filter`` because a graph
+        walk may pass through documents that the request's filter excludes, never through documents that the principal
+        may not see.
+    :param filter: every returned document passes it: scope, clearance, and the request's own filter. Normal form.
+    :param vector: of the query; only the vector source reads it.
+    :param seeds: documents to start from beside the entities of the text, best first; only the graph source reads it.
+    :param expansions: words and phrases that may stand for something in the text; only the keyword source reads it.
+    :param snapshot: the state of the index to search; ``None`` is the newest one.
+    """
+
+    text: str
+    depth: int
+    scope: Scope
+    access: Filter
+    filter: Filter
+    vector: Vector | None = None
+    seeds: Documents | None = None
+    expansions: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
+
+    @property
+    def seed_ids(self) -> tuple[DocId, ...]:
+        """The ids of the seeds, best first."""
+        return self.seeds.ids if self.seeds else ()
+
+
+class Retriever(Protocol):
+    """One source."""
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        """The best ``query.depth`` documents, or fewer.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...

@@ -1,0 +1,28 @@
+"""Sources on servers."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from adapters.ports.replica import IndexAdmin, Replica
+from adapters.ports.retriever import Retriever
+
+
+class ServerProbe(Protocol):
+    """Requests that show whether a server answers. They raise only :class:`adapters.errors.AdapterError`."""
+
+    async def release(self) -> str:
+        """The software release that the server reports: its cheapest request."""
+        ...
+
+    async def clock(self) -> float | None:
+        """The server's time in seconds since the epoch; ``None`` if it reports none."""
+        ...
+
+
+class ServerSource(Retriever, Replica, IndexAdmin, ServerProbe, Protocol):
+    """A source on a server: searched, written to, created and probed through one client."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...

@@ -1,0 +1,40 @@
+"""One state of the index, pinned for all stages of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from adapters.document import Scope
+from adapters.ports.documents import DocumentReader
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one request reads.
+
+    The embedded engine is pinned exactly: ``documents`` and every embedded source read the state ``view``. Servers
+    store one state only, so their documents can change while a request runs; :meth:`Snapshots.changed` reports that.
+
+    :param generation: grows with every acknowledged write.
+    :param data_version: differs whenever the documents of the scope may differ; contained in every cache key.
+    :param view: the open commit of the embedded engine; ``None`` if all sources are on servers.
+    """
+
+    scope: Scope
+    generation: int
+    data_version: tuple[str | int, ...]
+    documents: DocumentReader
+    view: object | None = None
+
+
+class Snapshots(Protocol):
+    """Pins the current state."""
+
+    def pin(self, scope: Scope) -> Snapshot:
+        """The newest state that this process knows; it stays readable for as long as it is referenced."""
+        ...
+
+    def changed(self, snapshot: Snapshot) -> bool:
+        """Whether a write to the snapshot's scope may have become visible in one of its sources since it was pinned."""
+        ...

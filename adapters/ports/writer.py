@@ -1,0 +1,37 @@
+"""Writing documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from adapters.ports.replica import Key, VectorRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """The outcome of a durable write.
+
+    :param generation: the number of this write; searches of this process show it.
+    :param pending: by replica, why it has not applied the write yet. The write is on disk, and is applied when the
+        replica can be reached again.
+    :param rejected: by document and replica, why the replica refused the document. It is not retried.
+    """
+
+    generation: int
+    pending: Mapping[str, str] = field(default_factory=dict)
+    rejected: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
+
+
+class DocumentWriter(Protocol):
+    """Writes documents. A repeated call has the same effect."""
+
+    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+        """Add or replace, and delete.
+
+        When this returns, the change is on disk, and every later search sees it in every replica that is not pending.
+
+        :raises AdapterError: if nothing was written.
+        """
+        ...

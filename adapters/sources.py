@@ -1,0 +1,37 @@
+"""The descriptions of the three sources. A fourth one needs an adapter, a description, and a line in
+``orchestrator/bootstrap/sources.py``.
+"""
+
+from __future__ import annotations
+
+from fusion.source import Source
+
+VECTOR = Source(
+    "vector",
+    needs=frozenset({"query_vector"}),
+    exponent=1.5,
+    comparable_scores=True,
+    fallback_priority=2,
+)
+GRAPH = Source(
+    "graph",
+    role="graph",
+    stage=2,
+    per_collection=False,
+    exponent=0.5,
+    fallback_priority=3,
+    scaled_by_trust=True,
+)
+KEYWORD = Source(
+    "keyword",
+    needs=frozenset({"expansions"}),
+    exponent=2.0,
+    tie_priority=1,
+    # First: of the three, a reader can best understand its failures.
+    fallback_priority=1,
+    exact_phrases=True,
+    identifier_boost=True,
+)
+
+SOURCES = (VECTOR, GRAPH, KEYWORD)
+"""In the order in which responses name them."""

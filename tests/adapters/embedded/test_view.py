@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from adapters import Link, Retriever, Snapshot, SourceQuery, VectorRecord
+from adapters.embedded import EmbeddedIndex, IndexView, pinned_view
+from adapters.filter import access, normal
+from fusion import Ranking
+from tests.adapters.source_fixtures import EMBEDDED, source_query
+from tests.conftest import SCOPE, vector_record
+
+pytestmark = pytest.mark.anyio
+OpenIndex = Callable[[], EmbeddedIndex]
+
+
+def star(id_: str, text: str = "We saw Alpha Centauri tonight") -> VectorRecord:
+    return vector_record(id_, text, seed=1, links=(Link("a", "see"),), collection="stars")
+
+
+def pinned(query: SourceQuery, view: IndexView) -> SourceQuery:
+    return replace(query, snapshot=Snapshot(SCOPE, view.manifest.generation, (), view, view))
+
+
+def content(ranking: Ranking) -> list[object]:
+    return list(ranking)
+
+
+async def test_a_view_reads_the_documents_of_its_commit(open_index: OpenIndex) -> None:
+    index = open_index()
+    index.write_blocking([star("a", "before"), star("b", "before")])
+    view = index.current()
+    index.write_blocking([star("a", "after"), star("c", "after")], [("default", "default", "b")])
+    allowed = normal(access(SCOPE, "normal"))
+    for reader, texts in ((view, {"a": "before", "b": "before"}), (index, {"a": "after", "c": "after"})):
+        fetched = await reader.fetch(SCOPE, ["a", "b", "c"])
+        assert {id_: record.document.text for id_, record in fetched.items()} == texts
+        assert {record.document.id for record in await reader.find(allowed, 10)} == set(texts)
+        assert {record.document.id for record in await reader.sample(10)} == set(texts)
+        assert await reader.counts("collection", allowed) == {"stars": 2}
+
+
+async def test_a_view_outlives_the_removal_of_its_files(open_index: OpenIndex) -> None:
+    """After two more commits its files are removed; they stay mapped."""
+    index = open_index()
+    index.write_blocking([star("a", "before")])
+    view = index.current()
+    for n in range(5):
+        index.write_blocking([star("a", f"after {n}")])
+    index.optimize()
+    assert view.segments.record(0).document.text == "before"
+    assert view.segments.count == 1
+
+
+@pytest.mark.parametrize("source", EMBEDDED)
+async def test_a_pinned_query_does_not_see_later_writes(open_index: OpenIndex, source: str) -> None:
+    index = open_index()
+    index.write_blocking([star("a"), star("b")])
+    retriever: Retriever = EMBEDDED[source](index)
+    query = pinned(source_query(), index.current())
+    before = content(await retriever.search(query))
+    assert len(before) == 2
+    index.write_blocking([star("c"), star("d")], [("default", "default", "b")])
+    index.optimize()
+    assert content(await retriever.search(query)) == before
+    assert set((await retriever.search(source_query())).ids) == {"a", "c", "d"}
+
+
+async def test_entities_are_looked_up_in_the_pinned_view(open_index: OpenIndex) -> None:
+    index = open_index()
+    index.write_blocking([star("a")])
+    graph = EMBEDDED["embedded graph"](index)
+    query = pinned(source_query(), index.current())
+    index.write_blocking([], [("default", "default", "a")])
+    assert await graph.mentions_entity(query)  # type: ignore[attr-defined]
+    assert not await graph.mentions_entity(source_query())  # type: ignore[attr-defined]
+
+
+def test_a_query_without_a_snapshot_reads_the_newest_view(open_index: OpenIndex) -> None:
+    index = open_index()
+    assert pinned_view(index, source_query()) is index.current()
+    view = index.current()
+    index.write_blocking([star("a")])
+    assert pinned_view(index, source_query()) is index.current() is not view
+    assert pinned_view(index, pinned(source_query(), view)) is view
