@@ -1,5 +1,5 @@
 """``python -m orchestrator`` is ``trivium``."""
 
-from orchestrator.cli import main
+from orchestrator.cli.main import main
 
 main()

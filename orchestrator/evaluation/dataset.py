@@ -8,27 +8,27 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.complaint import complaint
-from orchestrator.indexing import beir
+from orchestrator.indexing.beir import is_beir_folder
+from orchestrator.schema.decode import describe_decode_error
 
-_JUDGMENTS = ("qrels/test.tsv", "qrels.tsv", "qrels.trec")
+_QREL_FILES = ("qrels/test.tsv", "qrels.tsv", "qrels.trec")
 
 Judgments = Mapping[str, Mapping[str, int]]
-"""By query, by document: how relevant it is; 0 and less is not at all."""
+"""By query, by document: the relevance; 0 and less is not relevant."""
 
 
 class BadDataset(ValueError):
     """A data set cannot be read: the message names the file, the line and what is wrong."""
 
 
-class _Query(msgspec.Struct, rename={"id": "_id"}):
+class _QueryLine(msgspec.Struct, rename={"id": "_id"}):
     id: str
     text: str
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The queries that somebody has judged, by id in the order of the file, and the judgments."""
+    """The judged queries, by id in the order of the file, and the judgments."""
 
     folder: Path
     queries: Mapping[str, str]
@@ -36,24 +36,24 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
         return self.folder.resolve().name
 
 
-def read(folder: Path) -> Dataset:
+def read_dataset(folder: Path) -> Dataset:
     """Read the queries and judgments of a BEIR folder.
 
     :raises BadDataset: if a file is missing, a line cannot be read, or a judged query has no text.
     """
-    if not beir.is_folder(folder):
+    if not is_beir_folder(folder):
         raise BadDataset(f"{folder} is no BEIR data set: it has no corpus.jsonl")
-    judgments = _judgments(folder)
+    judgments = _read_judgments(folder)
     if not judgments:
         raise BadDataset(f"{folder} has no judgments: there is nothing to measure")
     texts: dict[str, str] = {}
-    for number, query in _queries(folder / "queries.jsonl"):
+    for number, query in _read_queries(folder / "queries.jsonl"):
         if query.id in texts or not query.text.strip():
-            wrong = "stands there twice" if query.id in texts else "has no text"
+            wrong = "occurs twice" if query.id in texts else "has no text"
             raise BadDataset(f"{folder / 'queries.jsonl'}, line {number}: the query {query.id!r} {wrong}")
         texts[query.id] = query.text
     if without := [id_ for id_ in judgments if id_ not in texts]:
@@ -61,38 +61,11 @@ def read(folder: Path) -> Dataset:
     return Dataset(folder, {id_: text for id_, text in texts.items() if id_ in judgments}, judgments)
 
 
-def _queries(path: Path) -> Iterator[tuple[int, _Query]]:
-    decoder = msgspec.json.Decoder(_Query)
-    for number, line in _lines(path):
-        try:
-            query = decoder.decode(line)
-        except msgspec.DecodeError as error:
-            raise BadDataset(f"{path}, line {number}: {complaint(error)}") from error
-        yield number, query
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file that are not blank, with their numbers from 1.
 
-
-def _judgments(folder: Path) -> dict[str, dict[str, int]]:
-    path = next((folder / name for name in _JUDGMENTS if (folder / name).is_file()), None)
-    if path is None:
-        raise BadDataset(f"{folder} has no judgments: none of {', '.join(_JUDGMENTS)}")
-    found: dict[str, dict[str, int]] = {}
-    for number, line in _lines(path):
-        trec = path.suffix == ".trec"
-        columns = line.split() if trec else line.split("\t")
-        if number == 1 and columns[-1] == "score":
-            continue
-        try:
-            query, document, score = (columns[0], *columns[2:]) if trec else columns
-            found.setdefault(query, {})[document] = int(score)
-        except ValueError as error:
-            wanted = "`query 0 document relevance`" if trec else "3 columns with tabs between them"
-            raise BadDataset(
-                f"{path}, line {number}: {line[:80]!r} is not {wanted}, the last a whole number"
-            ) from error
-    return found
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    :raises BadDataset: if the file cannot be read.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
@@ -100,3 +73,34 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, line.rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadDataset(f"{path} cannot be read: {error}") from error
+
+
+def _read_queries(path: Path) -> Iterator[tuple[int, _QueryLine]]:
+    decoder = msgspec.json.Decoder(_QueryLine)
+    for number, line in read_lines(path):
+        try:
+            query = decoder.decode(line)
+        except msgspec.DecodeError as error:
+            raise BadDataset(f"{path}, line {number}: {describe_decode_error(error)}") from error
+        yield number, query
+
+
+def _read_judgments(folder: Path) -> dict[str, dict[str, int]]:
+    path = next((folder / name for name in _QREL_FILES if (folder / name).is_file()), None)
+    if path is None:
+        raise BadDataset(f"{folder} has no judgments: none of {', '.join(_QREL_FILES)}")
+    judgments: dict[str, dict[str, int]] = {}
+    for number, line in read_lines(path):
+        is_trec = path.suffix == ".trec"
+        columns = line.split() if is_trec else line.split("\t")
+        if number == 1 and columns[-1] == "score":
+            continue
+        try:
+            query, document, relevance = (columns[0], *columns[2:]) if is_trec else columns
+            judgments.setdefault(query, {})[document] = int(relevance)
+        except ValueError as error:
+            expected = "`query 0 document relevance`" if is_trec else "3 columns with tabs between them"
+            raise BadDataset(
+                f"{path}, line {number}: {line[:80]!r} is not {expected}, the last a whole number"
+            ) from error
+    return judgments

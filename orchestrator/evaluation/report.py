@@ -13,47 +13,49 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from msgspec import Struct
 
-from orchestrator.contract import SOURCES
+from adapters.sources import SOURCES
 from orchestrator.evaluation.dataset import Dataset
-from orchestrator.evaluation.evaluate import OURS, ByRun, Evaluation, best_text
-from orchestrator.evaluation.measures import MAIN, MEASURES
-from orchestrator.evaluation.work import Answer
+from orchestrator.evaluation.evaluate import Evaluation, best_text_source
+from orchestrator.evaluation.measures import MAIN_MEASURE, MEASURES, ByRun
+from orchestrator.evaluation.runs import REFERENCE_RUN
+from orchestrator.evaluation.workspace import QueryResult
 
-_WORST = 10
+_MAX_LOSSES = 10
+_NAMES = tuple(source.name for source in SOURCES)
 _INK, _GAIN, _LOSS = "#222222", "#2a7f62", "#b3423a"
 
 
-class Place(Struct, frozen=True):
-    """A relevant document of a query that lost: where our run and each source had it; ``None`` is nowhere."""
+class RelevantDocument(Struct, frozen=True):
+    """A relevant document of a query: its rank in the reference run and each source; ``None``: missing."""
 
     document: str
     relevance: int
-    ours: int | None
+    reference: int | None
     sources: dict[str, int | None]
 
 
 class Loss(Struct, frozen=True):
-    """A query that the baseline answered better, with the documents that somebody looked for."""
+    """A query with a better result in the baseline run, and its relevant documents."""
 
     query: str
     text: str
-    ours: float
-    theirs: float
-    places: list[Place]
+    reference: float
+    baseline: float
+    relevant: list[RelevantDocument]
     top: list[str]
 
 
-def write(
+def write_report(
     path: Path,
     evaluation: Evaluation,
     dataset: Dataset,
     by_run: ByRun,
-    answers: Mapping[str, Mapping[str, Answer]],
+    results: Mapping[str, Mapping[str, QueryResult]],
 ) -> None:
     """Write the report of an evaluation to ``path``."""
-    baseline = best_text(by_run)
-    ours, theirs = by_run[OURS][MAIN], by_run[baseline][MAIN]
-    differences = {query: ours[query] - theirs[query] for query in dataset.queries}
+    baseline = best_text_source(by_run)
+    reference_values, baseline_values = by_run[REFERENCE_RUN][MAIN_MEASURE], by_run[baseline][MAIN_MEASURE]
+    differences = {query: reference_values[query] - baseline_values[query] for query in dataset.queries}
     template = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
         autoescape=True,
@@ -62,55 +64,56 @@ def write(
     page = template.render(
         evaluation=evaluation,
         measures=list(MEASURES),
-        main=MAIN,
-        ours=OURS,
+        main=MAIN_MEASURE,
+        reference=REFERENCE_RUN,
         baseline=baseline,
-        sources=SOURCES,
+        sources=_NAMES,
         runs_plot=_runs_plot(evaluation),
         queries_plot=_queries_plot(sorted(differences.values(), reverse=True), baseline),
-        worst=_worst(dataset, differences, by_run, answers, baseline),
+        losses=_worst_losses(dataset, differences, by_run, results, baseline),
     )
     path.write_text(page, "utf-8")
 
 
-def _worst(
+def _worst_losses(
     dataset: Dataset,
     differences: Mapping[str, float],
     by_run: ByRun,
-    answers: Mapping[str, Mapping[str, Answer]],
+    results: Mapping[str, Mapping[str, QueryResult]],
     baseline: str,
 ) -> list[Loss]:
     """The queries that lost most against the baseline, the worst first."""
-    lost = sorted((difference, query) for query, difference in differences.items() if difference < 0)[:_WORST]
+    lost = sorted((difference, query) for query, difference in differences.items() if difference < 0)[:_MAX_LOSSES]
     return [
         Loss(
             query=query,
             text=dataset.queries[query],
-            ours=by_run[OURS][MAIN][query],
-            theirs=by_run[baseline][MAIN][query],
-            places=[
-                Place(
+            reference=by_run[REFERENCE_RUN][MAIN_MEASURE][query],
+            baseline=by_run[baseline][MAIN_MEASURE][query],
+            relevant=[
+                RelevantDocument(
                     document,
                     relevance,
-                    _rank(answers[OURS][query], document),
-                    {source: _rank(answers[source][query], document) for source in SOURCES},
+                    _rank(results[REFERENCE_RUN][query], document),
+                    {source: _rank(results[source][query], document) for source in _NAMES},
                 )
                 for document, relevance in dataset.judgments[query].items()
                 if relevance > 0
             ],
-            top=[_provenance(hit.id, hit.ranks) for hit in answers[OURS][query].hits[:5]],
+            top=[_provenance(hit.id, hit.ranks) for hit in results[REFERENCE_RUN][query].hits[:5]],
         )
         for _, query in lost
     ]
 
 
-def _rank(answer: Answer, document: str) -> int | None:
-    return next((place for place, hit in enumerate(answer.hits, start=1) if hit.id == document), None)
+def _rank(result: QueryResult, document: str) -> int | None:
+    return next((rank for rank, hit in enumerate(result.hits, start=1) if hit.id == document), None)
 
 
 def _provenance(document: str, ranks: Mapping[str, int]) -> str:
-    found = ", ".join(f"{source} {ranks[source]}" for source in SOURCES if source in ranks)
-    return f"{document} ({found})"
+    names = (*_NAMES, *(name for name in ranks if name not in _NAMES))
+    by_source = ", ".join(f"{source} {ranks[source]}" for source in names if source in ranks)
+    return f"{document} ({by_source})"
 
 
 def _runs_plot(evaluation: Evaluation) -> Markup:
@@ -118,14 +121,14 @@ def _runs_plot(evaluation: Evaluation) -> Markup:
     names = list(evaluation.runs)
     figure = Figure(figsize=(8, 0.4 * len(names) + 0.8), layout="constrained")
     axes = figure.subplots()
-    for place, name in enumerate(names):
-        low, high = evaluation.intervals[name][MAIN]
-        value = evaluation.runs[name][MAIN]
-        axes.plot([low, high], [place, place], color=_INK, linewidth=1)
-        axes.plot([value], [place], "o", color=_GAIN if name == OURS else _INK)
+    for row, name in enumerate(names):
+        low, high = evaluation.intervals[name][MAIN_MEASURE]
+        value = evaluation.runs[name][MAIN_MEASURE]
+        axes.plot([low, high], [row, row], color=_INK, linewidth=1)
+        axes.plot([value], [row], "o", color=_GAIN if name == REFERENCE_RUN else _INK)
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.invert_yaxis()
-    axes.set_xlabel(f"{MAIN}, mean and 95 % interval")
+    axes.set_xlabel(f"{MAIN_MEASURE}, mean and 95 % interval")
     axes.grid(axis="x", alpha=0.3)
     return _svg(figure)
 
@@ -138,7 +141,7 @@ def _queries_plot(differences: Sequence[float], baseline: str) -> Markup:
     axes.bar(range(len(differences)), differences, color=colours, width=1.0)
     axes.axhline(0, color=_INK, linewidth=0.8)
     axes.set_xlabel("queries, the best gain first")
-    axes.set_ylabel(f"{MAIN} over {baseline}", parse_math=False)
+    axes.set_ylabel(f"{MAIN_MEASURE} over {baseline}", parse_math=False)
     return _svg(figure)
 
 

@@ -1,6 +1,7 @@
-"""Every query of every run through the engine: in shards, in parallel, and on from where it was interrupted.
+"""Every query of every run through the service: in shards, in parallel, resumable.
 
-A shard is every n-th query. The same call is one process here or one pod of a job: they share nothing but the folder.
+A shard is every n-th query. The same call runs in one process here or in one pod of a job: they share nothing but the
+folder.
 """
 
 from __future__ import annotations
@@ -15,114 +16,140 @@ import anyio
 import msgspec
 
 from adapters import files
-from orchestrator.contract import SearchResponse
-from orchestrator.evaluation.runs import RUNS, request
-from orchestrator.evaluation.work import Answer, Answers, Ranked, Work
-from orchestrator.plan import BadRequest
-from orchestrator.wiring import Service, opened
+from orchestrator.evaluation.runs import RUNS, make_request, run_fields
+from orchestrator.evaluation.workspace import OpenService, QueryResult, RankedHit, ResultStore, Workspace
+from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.search import SearchResponse
+from orchestrator.service.service import Service
 
 
-class NotWhole(Exception):
-    """What is not whole must not be measured: the message names the query and what was missing."""
+class IncompleteRun(Exception):
+    """A run is not complete, so it must not be measured: the message names the query and what is missing."""
 
 
-async def ask_shard(work: Work, answers: Answers, shard: int, shards: int, advance: Callable[[int], None]) -> None:
-    """Ask what is not answered yet of one shard; each answer is on disk before the next query is asked.
+async def run_shard(
+    open_service: OpenService,
+    workspace: Workspace,
+    results: ResultStore,
+    shard: int,
+    shards: int,
+    advance: Callable[[int], None],
+) -> None:
+    """Run the queries of one shard that have no result yet; each result is on disk before the next query runs.
 
-    One query at a time: what a query gets must not depend on what else is asked.
+    One query at a time: a result must not depend on what else is running.
 
-    :raises NotWhole: if a source did not do its part.
+    :raises IncompleteRun: if a source failed.
     """
-    path = answers.shard(shard, shards)
-    with files.exclusive(path.with_suffix(".lock")):  # who asks the same shard at the same time finds it done
-        done = {(answer.run, answer.query) for answer in answers.read()}
-        mine = list(work.dataset.queries.items())[shard::shards]
-        due = [(run, id_, text) for id_, text in mine for run in RUNS if (run, id_) not in done]
-        advance(len(mine) * len(RUNS) - len(due))
+    path = results.shard_path(shard, shards)
+    with files.exclusive(path.with_suffix(".lock")):  # a second process for the same shard finds it done
+        done = {(result.run, result.query) for result in results.read()}
+        queries = list(workspace.dataset.queries.items())[shard::shards]
+        due = [(run, id_, text) for id_, text in queries for run in RUNS if (run, id_) not in done]
+        advance(len(queries) * len(RUNS) - len(due))
         if not due:
             return
-        _end_line(path)
-        async with opened(work.settings) as service:
+        _truncate_incomplete_line(path)
+        async with open_service(workspace.settings) as service:
             with path.open("ab", buffering=0) as file:
                 for run, id_, text in due:
-                    answered = await _ask(service, run, id_, text)
-                    file.write(msgspec.json.encode(answered) + b"\n")
+                    result = await _run_query(service, run, id_, text)
+                    file.write(msgspec.json.encode(result) + b"\n")
                     advance(1)
 
 
-def ask_all(work: Work, answers: Answers, workers: int, advance: Callable[[int], None]) -> None:
-    """All shards, each in a process of its own if there are several.
+def run_all(
+    open_service: OpenService,
+    workspace: Workspace,
+    results: ResultStore,
+    workers: int,
+    advance: Callable[[int], None],
+) -> None:
+    """Run all shards, each in its own process if there are several.
 
-    :raises NotWhole: as :func:`ask_shard`.
+    :raises IncompleteRun: as :func:`run_shard`.
     """
     if workers == 1:
-        anyio.run(ask_shard, work, answers, 0, 1, advance)
+        anyio.run(run_shard, open_service, workspace, results, 0, 1, advance)
         return
-    # Not forked: the model's threads do not survive that.
+    # Not forked: the threads of the model do not survive that.
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, ProcessPoolExecutor(workers, mp_context=context) as pool:
         progress = manager.Queue()
-        running = [pool.submit(_shard, work, answers, shard, workers, progress) for shard in range(workers)]
-        for ended in running:
-            ended.add_done_callback(lambda _: progress.put(0))
+        running = [
+            pool.submit(_run_in_process, open_service, workspace, results, shard, workers, progress)
+            for shard in range(workers)
+        ]
+        for future in running:
+            future.add_done_callback(lambda _: progress.put(0))
         left = len(running)
         while left:
             count = progress.get()
             advance(count)
             left -= count == 0
-        for ended in as_completed(running):
-            ended.result()
+        for future in as_completed(running):
+            future.result()
 
 
-def collect(work: Work, answers: Answers) -> Mapping[str, dict[str, Answer]]:
+def collect(workspace: Workspace, results: ResultStore) -> Mapping[str, dict[str, QueryResult]]:
     """By run, by query.
 
-    :raises NotWhole: if an answer is missing.
+    :raises IncompleteRun: if a result is missing.
     """
-    found: dict[str, dict[str, Answer]] = {run: {} for run in RUNS}
-    for answer in answers.read():
-        if answer.run in found:
-            found[answer.run][answer.query] = answer
-    for run, given in found.items():
-        if missing := work.dataset.queries.keys() - given.keys():
-            raise NotWhole(f"{run}: no answer to query {min(missing)!r}: evaluate again, it goes on where it stopped")
-    return found
+    collected: dict[str, dict[str, QueryResult]] = {run: {} for run in RUNS}
+    for result in results.read():
+        if result.run in collected:
+            collected[result.run][result.query] = result
+    for run, by_query in collected.items():
+        if missing := workspace.dataset.queries.keys() - by_query.keys():
+            raise IncompleteRun(f"{run}: query {min(missing)!r} has no result: evaluate again, it continues there")
+    return collected
 
 
-def whole(answer: SearchResponse, what: str) -> SearchResponse:
-    """The answer, if every source did its part.
+def require_complete(response: SearchResponse, query: str) -> SearchResponse:
+    """The response, if no source failed.
 
-    :raises NotWhole: if one did not.
+    :raises IncompleteRun: if one did.
     """
-    for missing in answer.degraded:
-        raise NotWhole(f"{what}: {missing.source} did not do its part: {missing.reason}")
-    return answer
+    for failure in response.degraded:
+        raise IncompleteRun(f"{query}: {failure.source} failed: {failure.reason}")
+    return response
 
 
-def _shard(work: Work, answers: Answers, shard: int, shards: int, progress: Queue[int]) -> None:
+def _run_in_process(
+    open_service: OpenService,
+    workspace: Workspace,
+    results: ResultStore,
+    shard: int,
+    shards: int,
+    progress: Queue[int],
+) -> None:
     def advance(count: int) -> None:
         if count:
             progress.put(count)
 
-    anyio.run(ask_shard, work, answers, shard, shards, advance)
+    anyio.run(run_shard, open_service, workspace, results, shard, shards, advance)
 
 
-async def _ask(service: Service, run: str, id_: str, text: str) -> Answer:
+async def _run_query(service: Service, run: str, id_: str, text: str) -> QueryResult:
+    fields = run_fields(run, [source.name for source in service.search.sources])
     try:
-        answer = await service.engine.search(request(text, RUNS[run]), service.caller, f"{run}:{id_}")
+        response = await service.search.search(make_request(text, fields), service.anonymous, f"{run}:{id_}")
     except BadRequest as error:
-        raise NotWhole(f"{run}, query {id_!r}: {error}") from error
-    whole(answer, f"{run}, query {id_!r}")
-    return Answer(run, id_, [_ranked(answer, place) for place in range(len(answer.hits))], answer.route.sources)
+        raise IncompleteRun(f"{run}, query {id_!r}: {error}") from error
+    require_complete(response, f"{run}, query {id_!r}")
+    hits = [
+        RankedHit(
+            hit.id,
+            hit.score,
+            {source: part.rank for source, part in hit.sources.items() if part is not None},
+        )
+        for hit in response.hits
+    ]
+    return QueryResult(run, id_, hits, response.route.sources)
 
 
-def _ranked(answer: SearchResponse, place: int) -> Ranked:
-    hit = answer.hits[place]
-    ranks = {source: share.rank for source, share in hit.sources.items() if share is not None}
-    return Ranked(hit.id, hit.score, ranks)
-
-
-def _end_line(path: Path) -> None:
+def _truncate_incomplete_line(path: Path) -> None:
     """Cut off what a crash left of a line."""
     if path.is_file():
         with path.open("r+b") as file:

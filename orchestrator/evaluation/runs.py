@@ -1,23 +1,46 @@
-"""What is measured against what: requests that differ in one thing each."""
+"""The runs of an evaluation: requests that differ in one thing each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import combinations
 
-from orchestrator.contract import SearchRequest
+from adapters.sources import SOURCES
+from orchestrator.schema.search import SearchRequest
 
 DEPTH = 100
 """Hits of a run, for recall at 100."""
 
-_PATIENCE_MS = 60_000
+REFERENCE_RUN = "hybrid"
+"""The run that all others are compared with."""
+
+_TIMEOUT_MS = 60_000
+
+_NAMES = tuple(source.name for source in SOURCES)
+TEXT_SOURCES = tuple(source.name for source in SOURCES if source.role == "text")
+"""The sources that only know the text; the baseline of the graph."""
+
+
+def _pairs() -> dict[str, tuple[str, str]]:
+    """Two sources at a time, by the name of the run. Pairs of text sources come first."""
+    pairs = sorted(combinations(_NAMES, 2), key=lambda pair: not set(pair) <= set(TEXT_SOURCES))
+    return {"+".join(_in_run_name_order(pair)): pair for pair in pairs}
+
+
+def _in_run_name_order(pair: tuple[str, str]) -> list[str]:
+    return sorted(pair, key=lambda name: name not in TEXT_SOURCES)
+
+
+def _only(pair: tuple[str, str], sources: Iterable[str]) -> dict[str, object]:
+    """A request to two sources: the weight of every other one is 0."""
+    return {"mode": "hybrid", "weights": {name: 0.0 for name in sources if name not in pair}}
+
+
+_PAIRS = _pairs()
 
 RUNS: Mapping[str, Mapping[str, object]] = {
-    "vector": {"mode": "vector"},
-    "graph": {"mode": "graph"},
-    "keyword": {"mode": "keyword"},
-    "vector+keyword": {"mode": "hybrid", "weights": {"graph": 0.0}},
-    "vector+graph": {"mode": "hybrid", "weights": {"keyword": 0.0}},
-    "keyword+graph": {"mode": "hybrid", "weights": {"vector": 0.0}},
+    **{name: {"mode": name} for name in _NAMES},
+    **{run: _only(pair, _NAMES) for run, pair in _PAIRS.items()},
     "hybrid": {"mode": "hybrid"},
     "hybrid/rrf": {"mode": "hybrid", "fusion": "rrf(k=60)"},
     "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
@@ -25,15 +48,22 @@ RUNS: Mapping[str, Mapping[str, object]] = {
     "hybrid/ten": {"mode": "hybrid", "limit": 10},
     "auto": {"mode": "auto"},
 }
-"""By name, what each asks beside the query. The boosts that go by the graph are off unless a request asks, so each is
-switched on here; those that go by dates and importance move nothing where no document has any. A request for 100 hits
-asks more of the sources than one for ten: ``hybrid/ten`` is what such a one gets."""
+"""By name, the fields of each request besides the query.
 
-SINGLE = ("vector", "graph", "keyword")
-TEXT = ("vector", "keyword")
-"""The sources that see nothing but the text: what the graph is held against."""
+The boosts of the graph are off unless a request turns them on, so each has a run; those by date and importance change
+nothing where no document has either. A request for 100 hits searches deeper than one for ten, which
+``hybrid/ten`` measures.
+"""
 
 
-def request(query: str, asked: Mapping[str, object]) -> SearchRequest:
-    """A request as the engine takes it, deeper and more patient than the API allows."""
-    return SearchRequest(**{"query": query, "limit": DEPTH, "timeout_ms": _PATIENCE_MS, **asked})  # type: ignore[arg-type]
+def run_fields(run: str, sources: Iterable[str]) -> Mapping[str, object]:
+    """The fields of a run of a service.
+
+    :param sources: of the service; it may have more than :data:`RUNS` names.
+    """
+    return _only(_PAIRS[run], sources) if run in _PAIRS else RUNS[run]
+
+
+def make_request(query: str, fields: Mapping[str, object]) -> SearchRequest:
+    """The request of one query of a run, deeper and with more time than the API allows."""
+    return SearchRequest(**{"query": query, "limit": DEPTH, "timeout_ms": _TIMEOUT_MS, **fields})  # type: ignore[arg-type]

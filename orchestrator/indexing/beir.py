@@ -1,6 +1,6 @@
-"""Data sets as BEIR lays them out, with a graph beside them where there is one.
+"""Data sets in the format of BEIR, with graph files beside them where there is a graph.
 
-``corpus.jsonl`` (``_id``, ``title``, ``text``); and if there: ``edges.jsonl`` (``source``, ``target``, ``type``,
+``corpus.jsonl`` (``_id``, ``title``, ``text``); and optionally: ``edges.jsonl`` (``source``, ``target``, ``type``,
 ``weight``), ``mentions.jsonl`` (``doc``, ``entity``), ``entities.jsonl`` (``_id``, ``name``).
 Thakur et al.: "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models", 2021.
 """
@@ -17,8 +17,8 @@ import msgspec
 
 from adapters import Document, Link
 from adapters.document import Metadatum, Name, Weight
-from orchestrator.complaint import complaint
-from orchestrator.indexing.lines import Bad, Good, checked
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked
+from orchestrator.schema.decode import describe_decode_error
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -47,32 +47,32 @@ class _Entity(msgspec.Struct, rename={"id": "_id"}):
     name: str
 
 
-def is_folder(path: Path) -> bool:
-    """Whether this is such a data set."""
+def is_beir_folder(path: Path) -> bool:
+    """Whether a path is a BEIR data set."""
     return (path / "corpus.jsonl").is_file()
 
 
-def read(folder: Path) -> Iterator[Good | Bad]:
-    """The corpus, each passage with its links and mentions; the graph's files are held in memory.
+def parse_beir(folder: Path) -> Iterator[ParsedLine]:
+    """The corpus, each passage with its links and mentions. The graph files are read into memory.
 
-    Without ``mentions.jsonl`` the documents come without entities, which asks for extracting them.
+    Without ``mentions.jsonl`` the documents have no entities, so that they are extracted.
 
-    A line of a graph file that cannot be read is told first, with the file's name, and left out.
+    Invalid lines of the graph files come first, with the name of the file.
     """
-    bad: list[Bad] = []
+    invalid: list[InvalidLine] = []
     links: dict[str, list[Link]] = defaultdict(list)
-    for edge in _rows(folder / "edges.jsonl", _Edge, bad):
+    for edge in _rows(folder / "edges.jsonl", _Edge, invalid):
         if edge.source != edge.target:
             links[edge.source].append(Link(edge.target, edge.type, edge.weight))
-    names = {entity.id: entity.name for entity in _rows(folder / "entities.jsonl", _Entity, bad)}
-    mentioned: dict[str, list[str]] = defaultdict(list)
-    for mention in _rows(folder / "mentions.jsonl", _Mention, bad):
-        mentioned[mention.doc].append(names.get(mention.entity, mention.entity))
-    yield from bad
+    names = {entity.id: entity.name for entity in _rows(folder / "entities.jsonl", _Entity, invalid)}
+    entities: dict[str, list[str]] = defaultdict(list)
+    for mention in _rows(folder / "mentions.jsonl", _Mention, invalid):
+        entities[mention.doc].append(names.get(mention.entity, mention.entity))
+    yield from invalid
     has_mentions = (folder / "mentions.jsonl").is_file()
     decoder = msgspec.json.Decoder(_Passage)
     with (folder / "corpus.jsonl").open("rb") as lines:
-        for number, line in enumerate(_unmarked(lines), start=1):
+        for number, line in enumerate(_without_bom(lines), start=1):
             if not line.strip():
                 continue
             try:
@@ -80,33 +80,33 @@ def read(folder: Path) -> Iterator[Good | Bad]:
                 document = Document(
                     id=passage.id,
                     title=passage.title,
-                    # A title without a text is a document here: some catalogues have no more than that.
+                    # A title without a text is a document: some catalogues have nothing else.
                     text=passage.text,
                     metadata=passage.metadata,
-                    entities=tuple(mentioned[passage.id]) if has_mentions else None,
+                    entities=tuple(entities[passage.id]) if has_mentions else None,
                     links=tuple(links[passage.id]),
                 )
-                yield Good(number, checked(document))
+                yield ValidLine(number, checked(document))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                yield Bad(number, complaint(error))
+                yield InvalidLine(number, describe_decode_error(error))
             except ValueError as error:
-                yield Bad(number, str(error))
+                yield InvalidLine(number, str(error))
 
 
-def _unmarked(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines without the byte-order mark that some editors put before the first."""
+def _without_bom(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without the byte-order mark that some editors write before the first one."""
     for number, line in enumerate(lines):
         yield line if number else line.removeprefix(BOM_UTF8)
 
 
-def _rows(path: Path, kind: type[T], bad: list[Bad]) -> Iterator[T]:
+def _rows(path: Path, kind: type[T], invalid: list[InvalidLine]) -> Iterator[T]:
     if not path.is_file():
         return
     decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as lines:
-        for number, line in enumerate(_unmarked(lines), start=1):
+        for number, line in enumerate(_without_bom(lines), start=1):
             if line.strip():
                 try:
                     yield decoder.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    bad.append(Bad(number, f"{path.name}: {complaint(error)}"))
+                    invalid.append(InvalidLine(number, f"{path.name}: {describe_decode_error(error)}"))

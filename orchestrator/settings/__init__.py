@@ -1,6 +1,11 @@
-"""What can be set, and how it is read."""
+"""The settings: names, types, defaults, and how they are read.
 
-from orchestrator.settings.fields import EMBEDDED, MEMORY, Settings
-from orchestrator.settings.read import FILE, SettingsError, read
+Here: names, types, units, ranges, defaults and descriptions. Not here: what a setting does. ``python -m
+docs.settings_table`` prints the tables of ``docs/reference/settings.md`` from these classes.
+"""
 
-__all__ = ["EMBEDDED", "FILE", "MEMORY", "Settings", "SettingsError", "read"]
+from orchestrator.settings.backends import EMBEDDED, MEMORY
+from orchestrator.settings.groups import Settings, setting_fields
+from orchestrator.settings.load import FILE_VARIABLE, SettingsError, load
+
+__all__ = ["EMBEDDED", "FILE_VARIABLE", "MEMORY", "Settings", "SettingsError", "load", "setting_fields"]

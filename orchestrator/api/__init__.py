@@ -1,1 +1,0 @@
-"""The service over HTTP."""

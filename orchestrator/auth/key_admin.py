@@ -1,0 +1,75 @@
+"""Adding and removing API keys."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from adapters import Scope, files
+from orchestrator.auth.keyring import KeyFileError, KeyRecord, read_key_file
+
+
+def add_key(path: Path, name: str, scope: Scope, clearance: str, admin: bool) -> str:
+    """Create a key and write its record; the key itself, which is not stored.
+
+    :raises KeyFileError: if the file cannot be read or written, has the name already, or a value is not allowed.
+    """
+    id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+    values: dict[str, object] = {
+        "name": name,
+        "id": id_,
+        "sha256": sha256(secret.encode()).hexdigest(),
+        "tenant": scope.tenant,
+        "environment": scope.environment,
+        "clearance": clearance,
+        "admin": admin,
+    }
+    try:
+        record = msgspec.json.decode(msgspec.json.encode(values), type=KeyRecord)  # as strictly as it will be read
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise KeyFileError(f"a value of the key is not allowed: {error}") from error
+    with _locked(path):
+        records = read_key_file(path) if path.exists() else []
+        if any(each.name == name for each in records):
+            raise KeyFileError(f"{path} has a key of the name {name!r} already: remove it first, or choose another")
+        _write(path, [*records, record])
+    return f"trivium_{id_}_{secret}"
+
+
+def remove_key(path: Path, name: str) -> None:
+    """Revoke a key.
+
+    :raises KeyFileError: if the file cannot be read or written, or has no such name.
+    """
+    with _locked(path):
+        records = read_key_file(path)
+        others = [each for each in records if each.name != name]
+        if len(others) == len(records):
+            raise KeyFileError(f"{path} has no key of the name {name!r}")
+        _write(path, others)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One writer at a time.
+
+    :raises KeyFileError: if the folder cannot be written.
+    """
+    try:
+        with files.exclusive(path.with_name(f"{path.name}.lock")):
+            yield
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _write(path: Path, records: list[KeyRecord]) -> None:
+    """The owner stays the same if root writes: a service that cannot read the file would honour revoked keys."""
+    status = path.stat() if path.exists() and os.geteuid() == 0 else None
+    owner = (status.st_uid, status.st_gid) if status else None
+    files.replace(path, b"".join(msgspec.json.encode(each) + b"\n" for each in records), mode=0o600, owner=owner)

@@ -1,0 +1,136 @@
+"""API keys. Only a hash of each key is stored.
+
+A key is ``trivium_<id>_<secret>``. The id is public and finds the record; the secret has 256 random bits, so its
+SHA-256 cannot be searched, and a slow hash would only cost time (RFC 6750 defines how a key is sent).
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from adapters import Scope, Sensitivity
+from orchestrator.auth.principal import Principal
+from orchestrator.schema.search import Name
+
+_log = logging.getLogger(__name__)
+
+_BEARER = re.compile(r"bearer +trivium_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.IGNORECASE)
+_UNUSED_HASH = sha256(b"unused").digest()
+"""Compared with the secret of an unknown id, so that the comparison takes as long as for a known one."""
+
+
+class KeyFileError(ValueError):
+    """The file of keys cannot be read, or has an invalid line; the message names the line."""
+
+
+class UnknownKey(Exception):
+    """The request has no API key, or an unknown one."""
+
+
+class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One line of the file. ``sha256`` is the hash of the secret, in hexadecimal."""
+
+    name: Name
+    id: Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+    tenant: Name
+    environment: Name = "default"
+    clearance: Sensitivity = "normal"
+    admin: bool = False
+
+    @property
+    def principal(self) -> Principal:
+        """The principal that the key authenticates."""
+        scope = Scope(self.tenant, self.environment)
+        return Principal(self.name, scope, self.clearance, "admin" if self.admin else "reader")
+
+
+class Keyring:
+    """The keys in ``path``. The file is read again when it changes, so keys are added and removed without a restart.
+
+    :raises KeyFileError: if the file cannot be read at the start. Later errors are logged and the keys that were read
+        before stay valid: a broken file neither locks callers out nor lets them in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._keys: Mapping[str, tuple[bytes, Principal]] = {}
+        self._stamp: object = None
+        """Of the file that was read last."""
+        self._last_error = ""
+        self._read()
+
+    def authenticate(self, authorization: str) -> Principal:
+        """The principal of an ``Authorization`` header.
+
+        :raises UnknownKey: if it is no key or an unknown one. The comparison takes constant time.
+        """
+        match = _BEARER.fullmatch(authorization)
+        if match is None:
+            raise UnknownKey
+        secret_hash, principal = self._keys.get(match[1].lower(), (_UNUSED_HASH, None))
+        equal = hmac.compare_digest(sha256(match[2].encode()).digest(), secret_hash)
+        if principal is None or not equal:
+            raise UnknownKey
+        return principal
+
+    def refresh(self) -> None:
+        """Read the file if it has changed; after an error at every call."""
+        try:
+            if _stamp(self.path) != self._stamp:
+                self._read()
+            self._last_error = ""
+        except KeyFileError as error:
+            if str(error) != self._last_error:
+                _log.error("the API keys that were read before stay valid: %s", error)
+            self._last_error = str(error)
+
+    def _read(self) -> None:
+        stamp = _stamp(self.path)  # before reading: a later change is then found the next time
+        self._keys = {
+            record.id: (bytes.fromhex(record.sha256), record.principal) for record in read_key_file(self.path)
+        }
+        self._stamp = stamp
+
+
+def _stamp(path: Path) -> object:
+    """Differs when the file differs, however it was written; the name of the error if the file is not accessible."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        return type(error).__name__
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def read_key_file(path: Path) -> list[KeyRecord]:
+    """The records of a file of keys; blank lines are skipped.
+
+    :raises KeyFileError: if it cannot be read, a line is invalid, or a name or an id occurs twice.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be read: {error.strerror}") from error
+    records: dict[str, KeyRecord] = {}
+    names = set()
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = msgspec.json.decode(line, type=KeyRecord)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise KeyFileError(f"{path}, line {number}: {error}") from error
+        if record.id in records or record.name in names:
+            raise KeyFileError(f"{path}, line {number}: the name {record.name!r}, or its id, occurs twice")
+        records[record.id] = record
+        names.add(record.name)
+    return list(records.values())

@@ -1,0 +1,48 @@
+"""The sender of a request: everything that the service knows about it below the edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from adapters import Scope, Sensitivity
+
+Role: TypeAlias = Literal["none", "reader", "admin"]
+"""``reader`` may search and read; ``admin`` may also write and see operational data; ``none`` may do neither."""
+
+
+_ROLES: tuple[Role, ...] = ("none", "reader", "admin")
+
+
+class Forbidden(Exception):
+    """The principal is known and may not do this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A scope, a clearance and a role.
+
+    :param name: for the log: the name of the API key.
+    """
+
+    name: str
+    scope: Scope
+    clearance: Sensitivity
+    role: Role = "reader"
+
+    def require(self, role: Role) -> None:
+        """Nothing, if the principal has at least this role.
+
+        :raises Forbidden: if it has not.
+        """
+        if _ROLES.index(self.role) < _ROLES.index(role):
+            raise Forbidden(f"the key {self.name!r} has the role {self.role!r}, this needs {role!r}")
+
+
+UNAUTHENTICATED = Principal("unauthenticated", Scope("", ""), "public", "none")
+"""The sender of a request that needs no role."""
+
+
+def anonymous_admin(scope: Scope, clearance: Sensitivity) -> Principal:
+    """The sender of every request if there are no keys, and the user of the command line."""
+    return Principal("anonymous", scope, clearance, "admin")

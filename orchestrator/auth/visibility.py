@@ -1,0 +1,26 @@
+"""What a principal may see: as a filter for the sources, and as a check of single documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+from adapters import Record, Scope, Sensitivity
+from adapters.document import fields
+from adapters.filter import Filter, access, normal, predicate
+
+VisibilityCheck: TypeAlias = Callable[[Record], bool]
+"""Whether a document passes a filter."""
+
+
+@lru_cache(maxsize=1_024)
+def access_filter(scope: Scope, clearance: Sensitivity) -> Filter:
+    """All documents of a scope at or under a clearance, in normal form."""
+    return normal(access(scope, clearance))
+
+
+def visibility_check(condition: Filter) -> VisibilityCheck:
+    """The post-retrieval access check: by the meaning of the filter, not by any backend's translation of it."""
+    passes = predicate(condition)
+    return lambda record: passes(fields(record))

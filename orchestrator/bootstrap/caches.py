@@ -1,0 +1,131 @@
+"""The caches, and the counters that invalidate them."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import random
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic, time
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from adapters import Unavailable
+from cache import CachePolicy, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
+from orchestrator.indexing.data_version import DataVersions, VersionSource
+from orchestrator.retrieval.memo import Memo
+from orchestrator.schema.operations import CacheLevel, CacheReport
+from orchestrator.schema.search import ResponseBody
+from orchestrator.service.response_cache import ResponseCache
+from orchestrator.settings.backends import MEMORY
+from orchestrator.settings.groups import Settings
+
+_DEGRADED_TTL_S = 1.0
+"""Seconds for which a degraded response is cached."""
+_POLL_S = 1.0
+"""Seconds between two reads of the counters, in case a message was lost."""
+_WRITE_TIMEOUT_FACTOR = 10
+"""Counters are incremented with a longer time limit than responses are read: no request waits for them."""
+
+
+class Caches:
+    """The caches that the settings name.
+
+    :param local: what this process searches in its own files.
+    :param all_on_servers: whether every source is on a server.
+    :param stack: closes what is opened here.
+    """
+
+    def __init__(
+        self, settings: Settings, local: Sequence[VersionSource], all_on_servers: bool, stack: AsyncExitStack
+    ) -> None:
+        self.counters: InvalidationCounters | None = None
+        self._ttl_s = settings.cache.ttl_s
+        self._memos: dict[str, Memo[Any]] = {}
+        shared: SharedLevel | None = None
+        if settings.cache.url != MEMORY:
+            shared, self.counters = _open_redis(settings, stack)
+        versioned = () if all_on_servers and self.counters else local
+        installation = _installation_id(settings.storage.data_dir) if versioned else ""
+        self.data_versions = DataVersions(versioned, installation, self.counters)
+        policy = CachePolicy(
+            settings.cache.ttl_s, settings.cache.stale_while_revalidate_s, min(_DEGRADED_TTL_S, settings.cache.ttl_s)
+        )
+        memory = MemoryLevel(settings.cache.max_bytes)
+        self.responses = ResponseCache(TieredCache(memory, shared, policy, time, random.random))
+
+    def memo(self, name: str) -> Memo[Any]:
+        """The memo of a name, created at the first call."""
+        return self._memos.setdefault(name, Memo(self._ttl_s, monotonic))
+
+    def report(self) -> CacheReport:
+        """The counters of every cache."""
+        cache = self.responses.levels
+        levels = {"l1": _level(cache.l1.stats, entries=len(cache.l1), bytes=cache.l1.bytes)}
+        if cache.l2:
+            levels["l2"] = _level(cache.l2.stats, state=cache.l2.state)
+        for name, memo in self._memos.items():
+            levels[name] = CacheLevel(hits=memo.hits, misses=memo.misses, entries=len(memo))
+        return CacheReport(levels, len(cache.single_flight), cache.single_flight.coalesced)
+
+
+def _level(stats: Stats, **others: Any) -> CacheLevel:
+    return CacheLevel(
+        hits=stats.hits,
+        misses=stats.misses,
+        stale=stats.stale,
+        stored=stats.stored,
+        evictions=stats.evictions,
+        errors=stats.errors,
+        skipped=stats.skipped,
+        mean_age_s=stats.mean_age_s,
+        hit_rate=stats.hit_rate,
+        **others,
+    )
+
+
+def _open_redis(settings: Settings, stack: AsyncExitStack) -> tuple[SharedLevel, InvalidationCounters]:
+    try:
+        from cache import counters, redis  # noqa: PLC0415
+    except ImportError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'trivium[redis]'") from error
+    timeout_s = settings.cache.timeout_ms / 1_000
+    # Two clients, so that reading responses does not block the connections of the counters.
+    clients = [redis.connect(settings.cache.url, timeout_s) for _ in range(2)]
+    for client in clients:
+        stack.push_async_callback(client.aclose)
+    prefix = f"trivium:{settings.storage.index_name}"
+    reads = redis.GuardedRedis(clients[0], timeout_s)
+    level = redis.RedisLevel(reads, f"{prefix}:answer:".encode())
+    writes = redis.GuardedRedis(clients[1], _WRITE_TIMEOUT_FACTOR * timeout_s)
+    invalidation = counters.RedisInvalidationCounters(reads, writes, f"{prefix}:written", _POLL_S)
+    stack.push_async_callback(invalidation.flush)  # before the clients are closed
+    return level, invalidation
+
+
+def _installation_id(data_dir: Path) -> str:
+    """A name for the files of a folder that no other folder has, on any machine."""
+    file = data_dir / "place"
+    try:
+        with file.open("x") as new:
+            new.write(uuid4().hex)
+    except FileExistsError:
+        pass
+    return f"{platform.node()} {data_dir} {file.read_text()}"
+
+
+def content_ids(settings: Settings) -> tuple[str, ...]:
+    """What decides a response and is not in a plan: release and format, servers, centrality, synonyms, encoder."""
+    schema = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(ResponseBody))).hexdigest()
+    expansion = settings.encoding.query_expansion
+    path = expansion.removeprefix("synonyms://")
+    synonyms = hashlib.sha256(Path(path).read_bytes()).hexdigest() if path != expansion else ""
+    encoder = settings.encoding.query_encoder
+    # Without their credentials: processes that share a Redis may search different servers.
+    servers = [str(settings.sources.address(source) or url) for source, url in settings.sources.urls.items()]
+    return version("trivium"), schema, *servers, settings.ranking.centrality, expansion, synonyms, encoder

@@ -1,0 +1,316 @@
+"""Opening a service: every part, connected as the settings say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio.to_thread
+
+from adapters import AdapterError, DocumentReader, DocumentWriter, Scope, VersionMismatch
+from adapters.embed.minilm import MiniLM
+from adapters.graph.extract import extractor
+from adapters.keyword.expand import expander
+from adapters.rerank import NONE
+from orchestrator.auth.keyring import Keyring
+from orchestrator.auth.principal import anonymous_admin
+from orchestrator.bootstrap.background import BackgroundTask, follow, repeat
+from orchestrator.bootstrap.caches import Caches, content_ids
+from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine
+from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder, query_encoder
+from orchestrator.bootstrap.rerankers import open_reranker
+from orchestrator.bootstrap.sources import (
+    WRITE_TIMEOUT_S,
+    NoCentralities,
+    SourceBinding,
+    add_embedded,
+    build_formats,
+    in_order,
+    search_probes,
+    server_backends,
+    source_calls,
+)
+from orchestrator.indexing.data_version import VersionSource
+from orchestrator.indexing.invalidation import InvalidatingWriter
+from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.pipeline import IndexingPipeline
+from orchestrator.indexing.replication import Replication
+from orchestrator.indexing.snapshots import IndexSnapshots
+from orchestrator.planning.plan import MAX_QUERY_CHARS
+from orchestrator.retrieval.build_check import BuildCheckedRetriever
+from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
+from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
+from orchestrator.retrieval.measure_trust import TrustMeasurement
+from orchestrator.retrieval.memo import MemoizedCentralities
+from orchestrator.retrieval.retrieve import Retrieval
+from orchestrator.retrieval.source_call import QueryPreparation
+from orchestrator.service.admission import Admission
+from orchestrator.service.documents import DocumentService
+from orchestrator.service.health import HealthService
+from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.search import SearchService
+from orchestrator.service.service import Service
+from orchestrator.settings.backends import EMBEDDED
+from orchestrator.settings.groups import Settings
+
+_log = logging.getLogger(__name__)
+
+_MAX_COMPUTING, _MAX_NETWORK = 2, 64
+"""Concurrent searches of a process that only computes, one step at a time; and of one that waits for servers."""
+_MAX_WAITING = 256
+"""Searches, or reads, of all tenants that may wait for a slot."""
+_MAX_WRITES, _MAX_WAITING_WRITES = 8, 64
+"""Bodies of writes in memory, and writes that may wait for a slot."""
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings,
+    *,
+    prepare: bool = True,
+    more_sources: Sequence[SourceBinding] = (),
+    max_query_chars: int = MAX_QUERY_CHARS,
+) -> AsyncIterator[Service]:
+    """Open the stores and the model that the settings name; closed at the end. On one event loop.
+
+    Indexes that do not exist on servers yet are created. A server that is away does not stop the start: its source is
+    missing from responses until it is back.
+
+    :param prepare: whether servers are contacted before the first request.
+    :param more_sources: sources besides those that the settings name.
+    :raises KeyFileError: if the file of keys cannot be read.
+    :raises AdapterError: if the embedded engine cannot be opened, or ``strict_index`` refuses an index.
+    """
+    async with AsyncExitStack() as stack:
+        assembly = _Assembly(settings, max_query_chars, stack)
+        await assembly.open(prepare, more_sources)
+        yield assembly.service()
+
+
+class _Assembly:
+    """The parts of a service while they are connected."""
+
+    def __init__(self, settings: Settings, max_query_chars: int, stack: AsyncExitStack) -> None:
+        self._settings = settings
+        self._max_query_chars = max_query_chars
+        self._stack = stack
+
+    async def open(self, prepare: bool, more_sources: Sequence[SourceBinding]) -> None:
+        """Open everything that takes time."""
+        settings = self._settings
+        self._model = await anyio.to_thread.run_sync(MiniLM, settings.storage.model_dir)
+        self._static_encoder = open_static_encoder(settings, self._model)
+        self._build_id = "+".join((self._model.identity, *build_formats(settings, FORMATS)))
+        self._backends = server_backends(settings, self._model.dimension, self._build_id)
+        for server in self._backends.servers.values():
+            self._stack.push_async_callback(server.close)
+        if EMBEDDED in settings.sources.urls.values():
+            engine = await anyio.to_thread.run_sync(
+                EmbeddedEngine, settings, self._model.identity, self._model, self._static_encoder
+            )
+            add_embedded(self._backends, settings, engine)
+        for binding in more_sources:
+            self._backends.bindings[binding.source.name] = binding
+        self._backends.bindings = in_order(self._backends.bindings)
+        self._replication = self._open_replication()
+        self._caches = self._open_caches()
+        self._calls, self._checks = source_calls(
+            self._backends, settings, self._caches.memo, self._caches.data_versions
+        )
+        if prepare:
+            for source, check in self._checks.items():
+                await self._prepare(source, check)
+
+    def _open_replication(self) -> Replication | None:
+        if self._backends.embedded and not self._backends.servers:
+            return None
+        folder = self._settings.storage.data_dir / "journal"
+        log = FileWriteLog(folder, self._settings.writes.log_max_bytes)
+        return Replication(log, self._backends.replicas, self._build_id, WRITE_TIMEOUT_S)
+
+    def _open_caches(self) -> Caches:
+        engine = self._backends.embedded
+        local: list[VersionSource] = [
+            *([engine.index] if engine else []),
+            *([self._replication] if self._replication else []),
+        ]
+        return Caches(self._settings, local, engine is None, self._stack)
+
+    async def _prepare(self, source: str, check: BuildCheckedRetriever) -> None:
+        server = self._backends.servers[source]
+        try:
+            await check.check()
+            if not check.mismatch or self._settings.storage.strict_index:  # then creating it reports the mismatch
+                await server.create()
+        except VersionMismatch:
+            raise
+        except AdapterError as error:
+            _log.warning("the %s source is not available: %s", source, error)
+
+    def service(self) -> Service:
+        """The connected parts."""
+        settings, caches = self._settings, self._caches
+        trust = GraphTrust(settings.storage.data_dir / TRUST_FILE)
+        search = self._search(trust)
+        maintenance = self._maintenance(trust)
+        keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
+        scope = Scope(settings.access.tenant, settings.access.environment)
+        health = HealthService(
+            sources=tuple(self._backends.bindings),
+            servers=self._backends.servers,
+            searches=search_probes(self._backends, scope, self._model.dimension),
+            embedded=self._backends.embedded,
+            static_encoder=StaticEncoderReport(self._static_encoder),
+            replication=self._replication,
+            counters=caches.counters,
+            maintenance=maintenance,
+            encoder=f"{self._model.identity}, {self._model.dimension} numbers",
+            anonymous_scope=scope,
+        )
+        return Service(
+            settings=settings,
+            search=search,
+            documents=self._documents(),
+            maintenance=maintenance,
+            health=health,
+            keyring=keyring,
+            anonymous=anonymous_admin(scope, settings.access.anonymous_clearance),
+            background=tuple(self._background(maintenance, keyring)),
+            cache_report=caches.report,
+            count=self._count,
+        )
+
+    def _search(self, trust: GraphTrust) -> SearchService:
+        settings, caches, backends = self._settings, self._caches, self._backends
+
+        def load() -> int:
+            return search.load()
+
+        encoder = query_encoder(settings, self._model, self._static_encoder, load)
+        breakers = CircuitBreakers(
+            MAX_FAILURES, settings.sources.circuit_reset_ms / 1_000, settings.sources.timeout_ms / 1_000
+        )
+        preparation = QueryPreparation(encoder, expander(settings.encoding.query_expansion))
+        centralities = backends.centralities or NoCentralities()
+        search = SearchService(
+            settings=settings,
+            sources=[binding.source for binding in backends.bindings.values()],
+            retrieval=Retrieval(self._calls, preparation, breakers),
+            centralities=MemoizedCentralities(centralities, caches.memo("centralities"), caches.data_versions.current),
+            snapshots=self._snapshots(),
+            rerank=open_reranker(settings, self._stack),
+            data_versions=caches.data_versions,
+            cache=caches.responses,
+            admission=Admission(self._max_concurrent(), _MAX_WAITING),
+            build_id=self._current_build_id,
+            content_ids=content_ids(settings),
+            trust=trust.weight_factor,
+            mismatches=self._mismatches,
+            max_query_chars=self._max_query_chars,
+        )
+        return search
+
+    def _snapshots(self) -> IndexSnapshots:
+        engine = self._backends.embedded
+        return IndexSnapshots(
+            self._caches.data_versions,
+            self._generation,
+            lambda: engine.index.current() if engine else None,
+            self._backends.documents,
+            bool(self._backends.servers),
+        )
+
+    def _documents(self) -> DocumentService:
+        replication, backends = self._replication, self._backends
+        has_unapplied: Callable[[], bool] = replication.has_unapplied if replication else lambda: False
+        return DocumentService(
+            documents=self._reader(),
+            writer=InvalidatingWriter(self._writer(), self._caches.data_versions, has_unapplied),
+            pipeline=IndexingPipeline(self._model, extractor(self._settings.encoding.entity_extractor)),
+            reads=Admission(_MAX_NETWORK, _MAX_WAITING),
+            writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),
+            is_current=lambda: replication is None or not replication.lag(backends.documents_replica),
+            generation=self._generation,
+            write_timeout_s=WRITE_TIMEOUT_S,
+        )
+
+    def _maintenance(self, trust: GraphTrust) -> MaintenanceService:
+        engine, bindings = self._backends.embedded, self._backends.bindings
+        vectors = next(each for each in bindings.values() if "query_vector" in each.source.needs)
+        graph = next(each for each in bindings.values() if each.source.is_graph)
+        followed: list[Callable[[], object]] = [self._static_encoder.refresh, trust.refresh]
+        if engine:
+            followed += [engine.index.refresh, engine.centrality_file.refresh]
+        if self._replication:
+            followed.append(self._replication.refresh)
+        return MaintenanceService(
+            followed=tuple(followed),
+            generation=self._generation,
+            data_versions=self._caches.data_versions,
+            trust=trust,
+            trust_measurement=TrustMeasurement(self._reader(), self._model, vectors.retriever, graph.retriever),
+            centrality=self._settings.ranking.centrality,
+            embedded=engine,
+            replication=self._replication,
+            centrality_job=self._backends.centrality_job,
+        )
+
+    def _background(self, maintenance: MaintenanceService, keyring: Keyring | None) -> Sequence[BackgroundTask]:
+        writes = self._settings.writes
+        interval_s = writes.refresh_interval_ms / 1_000
+        tasks = [follow(maintenance.refresh, interval_s)]
+        if keyring:
+            # By itself: revoking a key does not wait until everything else has been read.
+            tasks.append(follow(keyring.refresh, interval_s))
+        if self._replication:
+            retry_s = writes.replication_retry_ms / 1_000
+            tasks.append(repeat(maintenance.apply_unapplied, retry_s, "applying waiting writes"))
+        if self._caches.counters:
+            tasks.append(self._caches.counters.run)
+        return tasks
+
+    def _writer(self) -> DocumentWriter:
+        if self._replication:
+            return self._replication
+        if self._backends.embedded is None:
+            raise ValueError("there is neither an embedded index nor a server to write to")
+        return self._backends.embedded.index
+
+    def _reader(self) -> DocumentReader:
+        if self._backends.documents:
+            return self._backends.documents
+        if self._backends.embedded is None:
+            raise ValueError("there is neither an embedded index nor a server to read documents from")
+        return self._backends.embedded.index
+
+    def _generation(self) -> int:
+        if self._replication:
+            return self._replication.generation()
+        return self._backends.embedded.generation() if self._backends.embedded else 0
+
+    def _current_build_id(self) -> str:
+        if self._replication or self._backends.embedded is None:
+            return self._build_id
+        return self._backends.embedded.index.build_id
+
+    async def _count(self) -> int:
+        if self._backends.embedded:
+            return self._backends.embedded.documents()
+        return await self._backends.replicas[self._backends.documents_replica].count()
+
+    def _mismatches(self) -> Mapping[str, str]:
+        """By source, how its index was built, if not as the settings require, as far as it is known."""
+        mismatches = {source: check.mismatch for source, check in self._checks.items() if check.mismatch}
+        if self._backends.embedded and (mismatch := self._backends.embedded.mismatch()):
+            mismatches["index"] = mismatch
+        return mismatches
+
+    def _max_concurrent(self) -> int:
+        settings = self._settings
+        waits = (
+            self._backends.servers
+            or settings.rerank.url != NONE
+            or settings.encoding.query_expansion.startswith("python://")
+        )
+        return settings.server.search_concurrency or (_MAX_NETWORK if waits else _MAX_COMPUTING)

@@ -1,0 +1,185 @@
+"""The sources: which adapter searches each, where it stores its documents, and the chain of its search."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, SourceQuery, Unavailable
+from adapters.fingerprint import build_name
+from adapters.ports.graph import CentralityJob, CentralityReader, EntityLookup
+from adapters.ports.server import ServerSource
+from adapters.server import Limits
+from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
+from fusion import Ranking, Source
+from orchestrator.auth.visibility import access_filter
+from orchestrator.bootstrap.embedded import EmbeddedEngine
+from orchestrator.indexing.data_version import DataVersions
+from orchestrator.indexing.replica import AdministeredReplica
+from orchestrator.retrieval.build_check import BuildCheckedRetriever
+from orchestrator.retrieval.memo import Memo, MemoizedRetriever
+from orchestrator.retrieval.retry import RetryBudget, RetryingRetriever
+from orchestrator.retrieval.source_call import SourceCall
+from orchestrator.settings.backends import EMBEDDED
+from orchestrator.settings.groups import Settings
+
+WRITE_TIMEOUT_S = 30.0
+"""Time limit of a server for one batch of a write; also of the wait for a slot to write."""
+_MAX_CONNECTIONS = 32
+"""Connections to each server."""
+_SERVER_FORMAT = 5
+"""Counted up whenever the adapters of servers would store something else for the same document."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBinding:
+    """A source and its adapter.
+
+    :param server: the same adapter, if it is on a server.
+    :param entities: the same adapter, if it knows entities.
+    """
+
+    source: Source
+    retriever: Retriever
+    server: ServerSource | None = None
+    entities: EntityLookup | None = None
+
+
+@dataclass(slots=True)
+class Backends:
+    """Everything that stores documents.
+
+    :param replicas: by the name that acknowledgements and cursors use.
+    :param documents: reads documents from a server; ``None``: the embedded engine has them.
+    :param documents_replica: the name of the replica that documents are read from.
+    """
+
+    bindings: dict[str, SourceBinding] = field(default_factory=dict)
+    replicas: dict[str, AdministeredReplica] = field(default_factory=dict)
+    embedded: EmbeddedEngine | None = None
+    documents: DocumentReader | None = None
+    documents_replica: str = ""
+    centralities: CentralityReader | None = None
+    centrality_job: CentralityJob | None = None
+
+    @property
+    def servers(self) -> dict[str, ServerSource]:
+        """By source, those on a server."""
+        return {name: binding.server for name, binding in self.bindings.items() if binding.server}
+
+
+def server_backends(settings: Settings, dimension: int, build_id: str) -> Backends:
+    """The sources on servers. Connections are made when they are first needed.
+
+    :raises Unavailable: if a driver is not installed.
+    """
+    backends = Backends()
+    limits = Limits(settings.sources.timeout_ms / 1_000, WRITE_TIMEOUT_S, _MAX_CONNECTIONS)
+    index_name = settings.storage.index_name
+
+    def add(source: Source, adapter: ServerSource, address: object, entities: EntityLookup | None = None) -> str:
+        replica = f"{source.name} {address} {build_name(index_name, build_id)}"
+        backends.bindings[source.name] = SourceBinding(source, adapter, adapter, entities)
+        backends.replicas[replica] = adapter
+        return replica
+
+    if address := settings.sources.address(VECTOR.name):
+        with _extra("qdrant"):
+            from adapters.vector import qdrant  # noqa: PLC0415
+        client = qdrant.connect(address, settings.sources.qdrant_api_key.get_secret_value() or None, limits)
+        add(VECTOR, qdrant.QdrantVector(client, index_name, dimension, build_id, limits), address)
+    if address := settings.sources.address(KEYWORD.name):
+        with _extra("opensearch"):
+            from adapters.keyword import opensearch  # noqa: PLC0415
+        keyword = opensearch.OpenSearchKeyword(opensearch.connect(address, limits), index_name, build_id, limits)
+        backends.documents_replica = add(KEYWORD, keyword, address)
+        backends.documents = keyword
+    if address := settings.sources.address(GRAPH.name):
+        with _extra("memgraph"):
+            from adapters.graph import bolt, memgraph  # noqa: PLC0415
+        graph = memgraph.MemgraphGraph(bolt.Bolt(address, limits), index_name, build_id)
+        add(GRAPH, graph, address, graph)
+        backends.centralities = backends.centrality_job = graph
+    return backends
+
+
+def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedEngine) -> None:
+    """The sources without a server. The embedded engine has the documents, too: it is the nearest replica."""
+    for binding in engine.bindings():
+        backends.bindings[binding[0].name] = SourceBinding(*binding)
+    backends.embedded = engine
+    backends.replicas["embedded"] = engine.replica
+    backends.documents, backends.documents_replica = None, "embedded"
+    if settings.sources.urls[GRAPH.name] == EMBEDDED:
+        backends.centralities = engine.centralities
+
+
+def build_formats(settings: Settings, embedded_formats: Mapping[str, str]) -> Iterator[str]:
+    """How each source is built, in a word."""
+    for name in (VECTOR.name, KEYWORD.name, GRAPH.name):
+        url = settings.sources.urls[name]
+        scheme = url.partition("://")[0].partition("+")[0]
+        yield embedded_formats[name] if url == EMBEDDED else f"{scheme}-{_SERVER_FORMAT}"
+
+
+def source_calls(
+    backends: Backends, settings: Settings, memo: Callable[[str], Memo[Any]], data_versions: DataVersions
+) -> tuple[dict[str, SourceCall], dict[str, BuildCheckedRetriever]]:
+    """The chain of each source, and the build checks of those on servers."""
+    calls: dict[str, SourceCall] = {}
+    checks: dict[str, BuildCheckedRetriever] = {}
+    for name, binding in backends.bindings.items():
+        retriever = binding.retriever
+        if binding.server:
+            checks[name] = BuildCheckedRetriever(binding.server, settings.storage.strict_index)
+            retriever = RetryingRetriever(checks[name], RetryBudget(settings.sources.retry_budget_ratio))
+        memoized = MemoizedRetriever(retriever, memo(name), data_versions.current)
+        calls[name] = SourceCall(binding.source, memoized, binding.entities)
+    return calls, checks
+
+
+def search_probes(backends: Backends, scope: Scope, dimension: int) -> dict[str, Callable[[], Awaitable[Ranking]]]:
+    """By source, a search of each source that is neither in the embedded index nor on a server.
+
+    :param dimension: of the query vector.
+    """
+    visible = access_filter(scope, SENSITIVITIES[0])
+    vector = np.full(dimension, dimension**-0.5, np.float32)
+    query = SourceQuery("health", 1, scope, visible, visible, vector)
+    embedded = backends.embedded.documents_by_source() if backends.embedded else {}
+    return {
+        name: partial(binding.retriever.search, query)
+        for name, binding in backends.bindings.items()
+        if not binding.server and name not in embedded
+    }
+
+
+@contextmanager
+def _extra(name: str) -> Iterator[None]:
+    """Name the extra of the distribution that is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'trivium[{name}]'") from error
+
+
+class NoCentralities:
+    """The centralities of a service without a graph."""
+
+    async def centralities(
+        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+    ) -> Mapping[str, float]:
+        """See :class:`adapters.ports.CentralityReader`."""
+        del scope, ids, snapshot
+        return {}
+
+
+def in_order(bindings: Mapping[str, SourceBinding]) -> dict[str, SourceBinding]:
+    """The sources in the order in which responses name them; additional ones last."""
+    order = [source.name for source in SOURCES]
+    return dict(sorted(bindings.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))

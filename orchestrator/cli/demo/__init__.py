@@ -1,0 +1,38 @@
+"""``trivium demo``: the documentation of the Python installation that runs it, indexed, searched and served."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.maintain import optimize
+from orchestrator.cli.serve import Port
+from orchestrator.cli.terminal import out, reported_errors, with_cli_timeout, with_service
+from orchestrator.http.server import ensure_free, serve_http
+from orchestrator.service.service import Service
+from orchestrator.settings.load import load
+
+
+def demo(
+    port: Port = 8080,
+    serve: Annotated[bool, typer.Option(help="serve the API afterwards")] = True,
+) -> None:
+    """Index the documentation of this Python, answer three questions, serve the API."""
+    from orchestrator.cli.demo import steps  # noqa: PLC0415  # imports the language reference
+
+    with reported_errors():
+        if serve:
+            ensure_free("127.0.0.1", port)  # before the minute of work, not after it
+
+        async def run(service: Service) -> None:
+            await steps.index_documentation(service, out)
+            await steps.answer_questions(service, out)
+            await optimize(service)
+
+        settings = load()
+        with_service(with_cli_timeout(settings), run)
+        if serve:
+            out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
+            out.print(steps.example_request(port), soft_wrap=True, highlight=False, markup=False)
+            serve_http(settings, "127.0.0.1", port, workers=1)

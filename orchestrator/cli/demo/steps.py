@@ -1,0 +1,48 @@
+"""The steps of the demonstration."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from orchestrator.cli.demo.pydocs import python_documents
+from orchestrator.cli.progress import progress_bar
+from orchestrator.cli.tables import print_response
+from orchestrator.indexing.ndjson import ValidLine
+from orchestrator.schema.search import SearchRequest
+from orchestrator.service.service import Service
+
+QUERIES = (
+    "run a subprocess and capture its output",
+    "what does asyncio.to_thread do",
+    "parse an ISO 8601 date",
+)
+
+
+async def index_documentation(service: Service, console: Console) -> None:
+    """Index the documentation, unless it is indexed already."""
+    documents = python_documents()
+    links = sum(len(document.links) for document in documents)
+    console.print(f"{len(documents):,} documents and {links:,} links from the documentation of this Python")
+    existing = await service.documents.get_many([document.id for document in documents], service.anonymous)
+    if all(existing.get(document.id) == document for document in documents):
+        console.print("they are indexed already")
+        return
+    lines = (ValidLine(number, document) for number, document in enumerate(documents, start=1))
+    with progress_bar(console, "encoding", "documents", len(documents)) as advance:
+        await service.documents.index(lines, service.anonymous, lambda _: None, advance)
+
+
+async def answer_questions(service: Service, console: Console) -> None:
+    """Three questions, and the rank of each hit in each source."""
+    sources = [source.name for source in service.search.sources]
+    for query in QUERIES:
+        request = SearchRequest(query=query, limit=5, timeout_ms=10_000)
+        print_response(console, query, await service.search.search(request, service.anonymous, "demo"), sources)
+
+
+def example_request(port: int) -> str:
+    """A request to the API, for a shell."""
+    return (
+        f"curl -s http://127.0.0.1:{port}/v1/search -H 'content-type: application/json' "
+        """-d '{"query": "walk a directory tree", "limit": 3}'"""
+    )

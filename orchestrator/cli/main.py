@@ -1,0 +1,24 @@
+"""``trivium``: every command. Exit codes: 0 success, 1 failure or partial success, 2 wrong use."""
+
+from __future__ import annotations
+
+import typer
+
+from orchestrator.cli import demo, evaluate, index, keys, maintain, search, serve
+
+main = typer.Typer(
+    help="Search over vectors, a knowledge graph and keywords at once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+main.command()(demo.demo)
+main.command()(serve.serve)
+main.command()(index.index)
+main.command()(search.search)
+main.command()(maintain.tidy)
+main.command()(maintain.doctor)
+main.command()(evaluate.evaluate)
+main.command()(evaluate.tune)
+main.add_typer(keys.main, name="keys")

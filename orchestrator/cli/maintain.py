@@ -1,0 +1,55 @@
+"""``trivium tidy`` and ``trivium doctor``."""
+
+from __future__ import annotations
+
+import typer
+from rich.markup import escape
+
+from adapters import AdapterError
+from orchestrator.cli.progress import progress_steps
+from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.service.health import Finding, examine_folder
+from orchestrator.service.service import Service
+from orchestrator.settings.groups import Settings
+from orchestrator.settings.load import load
+
+
+async def optimize(service: Service) -> None:
+    """The maintenance after many writes, with its steps on the terminal."""
+    with progress_steps(err, "optimizing") as step:
+        await service.maintenance.optimize(step)
+
+
+def tidy() -> None:
+    """Merge segments, compute centralities, fit the static encoder: after many writes over HTTP."""
+    with reported_errors():
+        with_service(with_cli_timeout(load()), optimize)
+
+
+def doctor() -> None:
+    """Examine everything that the settings name, and say what to do about what is not well."""
+    with reported_errors():
+        findings = examine(with_cli_timeout(load()))
+    for finding in findings:
+        mark = "[green]ok[/green]  " if finding.is_well else "[red]fail[/red]"
+        advice = f" -> {finding.advice}" if finding.advice else ""
+        out.print(f"{mark} {finding.subject}: {escape(finding.observation + advice)}", soft_wrap=True)
+    raise typer.Exit(0 if all(finding.is_well for finding in findings) else 1)
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """Every finding: folders first, because the service cannot be opened without them."""
+    findings = [
+        examine_folder("data folder", settings.storage.data_dir, "TRIVIUM_DATA_DIR"),
+        examine_folder("model folder", settings.storage.model_dir, "TRIVIUM_MODEL_DIR"),
+    ]
+
+    async def run(service: Service) -> list[Finding]:
+        return await service.health.examine()
+
+    try:
+        findings += with_service(settings, run, prepare=False)
+    except (AdapterError, OSError) as error:
+        advice = "follow the message; nothing else can be examined before"
+        findings.append(Finding("service", False, str(error), advice))
+    return findings

@@ -1,0 +1,86 @@
+"""Responses on a terminal: a table with the rank of each hit in each source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.schema.search import SearchHit, SearchResponse
+
+_SNIPPET_CHARS = 88
+
+
+def print_response(console: Console, query: str, response: SearchResponse, sources: Sequence[str]) -> None:
+    """The hits, the route, and what failed.
+
+    :param sources: names of all sources: the columns.
+    """
+    table = Table(title=f"[bold]{escape(_printable(query))}[/bold]", title_justify="left", expand=True)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("document", ratio=1, overflow="ellipsis")
+    table.add_column("score", justify="right", no_wrap=True)
+    for source in sources:
+        table.add_column(source, justify="right", no_wrap=True)
+    for position, hit in enumerate(response.hits, start=1):
+        table.add_row(str(position), _document(hit), f"{hit.score:.3f}", *(_rank(hit, source) for source in sources))
+    console.print(table)
+    console.print(
+        f"[dim]a source's column: its rank of the document · {escape(response.route.reason)} · "
+        f"{response.took_ms:.1f} ms[/dim]"
+    )
+    for each in response.degraded:
+        console.print(f"[yellow]degraded: {escape(each.source)} ({escape(each.reason)})[/yellow]")
+    if not response.hits:
+        console.print("[yellow]nothing found[/yellow]")
+    if response.next_cursor:
+        console.print(f"[dim]more: --cursor {response.next_cursor}[/dim]", soft_wrap=True)
+
+
+def print_explanation(console: Console, response: SearchResponse) -> None:
+    """How the score of each hit came about."""
+    if not response.explain:
+        return
+    explanation = response.explain
+    console.print(
+        f"[dim]{explanation.fusion}; {explanation.depth} documents requested from each source; "
+        f"query encoded by: {explanation.encoder}[/dim]"
+    )
+    if explanation.expansions:
+        synonyms = escape(_printable(", ".join(explanation.expansions)))
+        console.print(f"[dim]synonyms added to the keyword query: {synonyms}[/dim]")
+    if explanation.removed.collapsed:
+        console.print(f"[dim]{len(explanation.removed.collapsed)} documents replaced by a better chunk[/dim]")
+    for position, hit in enumerate(response.hits, start=1):
+        contributions = [
+            f"{source} {each.contribution:.4f} (rank {each.rank}, score {each.score:.4f}, weight {each.weight:g})"
+            for source, each in hit.sources.items()
+            if each is not None
+        ]
+        console.print(
+            f"{position:>3}. {escape(_printable(hit.id))}: fusion_score {hit.fusion_score:.4f} "
+            f"<- {' + '.join(contributions)}"
+        )
+        if applied := {name: factor for name, factor in hit.boosts.items() if factor != 1.0}:
+            factors = " * ".join(f"{name} {factor:.3f}" for name, factor in applied.items())
+            console.print(f"     score {hit.score:.4f} = fusion_score * {factors}")
+    console.print(f"[dim]stages, ms: {', '.join(f'{k} {v:.2f}' for k, v in response.timings_ms.items())}[/dim]")
+
+
+def _document(hit: SearchHit) -> Text:
+    snippet = _printable(" ".join(hit.text.split()))[:_SNIPPET_CHARS]
+    title, id_ = _printable(hit.title), _printable(hit.id)
+    return Text.assemble((title or id_, "bold"), f"  [{id_}]" if title not in {"", id_} else "", f"\n{snippet}")
+
+
+def _printable(text: str) -> str:
+    """Without control characters: documents come from anywhere, and a terminal executes some of these."""
+    return "".join(each for each in text if each.isprintable())
+
+
+def _rank(hit: SearchHit, source: str) -> str:
+    contribution = hit.sources.get(source)
+    return "-" if contribution is None else str(contribution.rank)

@@ -1,0 +1,79 @@
+"""Output on a terminal, and errors in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TypeAlias, TypeVar
+
+import anyio
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from adapters import AdapterError
+from orchestrator.auth.keyring import KeyFileError
+from orchestrator.auth.principal import Forbidden
+from orchestrator.bootstrap import open_service
+from orchestrator.http.server import NotLoopback
+from orchestrator.planning.errors import BadRequest
+from orchestrator.planning.stage_results import AllSourcesFailed
+from orchestrator.schema.decode import describe_decode_error
+from orchestrator.service.service import Service
+from orchestrator.settings.groups import Settings
+from orchestrator.settings.load import SettingsError
+
+T = TypeVar("T")
+_Errors: TypeAlias = tuple[type[Exception], ...]
+
+_USAGE_ERRORS: _Errors = (SettingsError, KeyFileError, BadRequest, NotLoopback, Forbidden)
+_FAILURES: _Errors = (AdapterError, AllSourcesFailed, OSError)
+
+CLI_TIMEOUT_MS = 10_000
+"""A user at a terminal waits for a cold start rather than for half a response."""
+
+out = Console()
+err = Console(stderr=True)
+
+
+@contextmanager
+def reported_errors(usage_errors: _Errors = (), failures: _Errors = ()) -> Iterator[None]:
+    """Errors that a user can correct are printed in one line, without a trace. Exit code 2 for wrong use, else 1.
+
+    :param usage_errors: errors of wrong use besides those of every command.
+    :param failures: other errors besides those of every command.
+    """
+    try:
+        yield
+    except msgspec.ValidationError as error:
+        _exit(describe_decode_error(error), code=2)
+    except (*_USAGE_ERRORS, *usage_errors) as error:
+        _exit(str(error), code=2)
+    except (*_FAILURES, *failures) as error:
+        _exit(str(error), code=1)
+
+
+def print_error(message: str) -> None:
+    """One line on standard error."""
+    err.print(f"[red]trivium: {escape(message)}[/red]", soft_wrap=True)
+
+
+def _exit(message: str, code: int) -> NoReturn:
+    print_error(message)
+    raise typer.Exit(code)
+
+
+def with_cli_timeout(settings: Settings) -> Settings:
+    """The same settings with a time limit for users at a terminal."""
+    return settings.changed(source_timeout_ms=CLI_TIMEOUT_MS)
+
+
+def with_service(settings: Settings, work: Callable[[Service], Awaitable[T]], prepare: bool = True) -> T:
+    """Open the service, work with it and close it, on one event loop."""
+
+    async def run() -> T:
+        async with open_service(settings, prepare=prepare) as service:
+            return await work(service)
+
+    return anyio.run(run)

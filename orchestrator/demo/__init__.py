@@ -1,1 +1,0 @@
-"""The demonstration: the documentation of the Python that runs it."""

@@ -1,0 +1,166 @@
+"""The folder of an evaluation: its index and its results, so that an interrupted evaluation continues."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from adapters import Scope, files
+from adapters.fingerprint import fingerprint
+from adapters.sources import SOURCES
+from orchestrator.evaluation.dataset import BadDataset, Dataset
+from orchestrator.indexing.beir import parse_beir
+from orchestrator.indexing.ndjson import InvalidLine
+from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
+from orchestrator.service.service import Service
+from orchestrator.settings.groups import Settings, setting_fields
+
+OpenService: TypeAlias = Callable[[Settings], AbstractAsyncContextManager[Service]]
+"""Opens a service that accepts queries of any length. A function of a module, so that other processes can import it."""
+
+_CORPUS_FILES = ("corpus.jsonl", "edges.jsonl", "mentions.jsonl", "entities.jsonl")
+_WITHOUT_EFFECT = {"data_dir", "model_dir", "log_level"}
+"""Settings that change no response."""
+_ACCESS = {
+    "tenant": "evaluation",
+    "environment": "evaluation",
+    "anonymous_clearance": "restricted",
+    "default_collections": (),
+}
+"""The scope of the documents of an evaluation: all of them are visible, whatever the settings say."""
+_SHORT = 12
+
+
+class IndexedCorpus(msgspec.Struct, frozen=True, rename={"build_id": "index_version"}):
+    """The outcome of indexing, written when it is complete: documents, invalid lines, and the build of the index."""
+
+    documents: int
+    rejected: int
+    build_id: str
+
+
+class RankedHit(msgspec.Struct, frozen=True, array_like=True):
+    """One hit of a result. ``ranks`` are by source, from 1."""
+
+    id: str
+    score: float
+    ranks: dict[str, int]
+
+
+class QueryResult(msgspec.Struct, frozen=True):
+    """The hits of one query of one run, and the sources that were searched."""
+
+    run: str
+    query: str
+    hits: list[RankedHit]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder of one data set's evaluation, within the data folder; ``settings`` point into it."""
+
+    folder: Path
+    dataset: Dataset
+    settings: Settings
+
+    @classmethod
+    def of(cls, settings: Settings, dataset: Dataset) -> Workspace:
+        """Another corpus, extractor or server is another folder; apart from that the settings stay as they are."""
+        parts = [_file_hash(dataset.folder / name) for name in _CORPUS_FILES if (dataset.folder / name).is_file()]
+        parts += [settings.encoding.entity_extractor, *(_address(settings, source.name) for source in SOURCES)]
+        name = settings.storage.index_name
+        key = fingerprint(name, *parts).replace("-", "")[:_SHORT]
+        folder = settings.storage.data_dir / "evaluations" / f"{dataset.name}-{key}"
+        changed = settings.changed(
+            data_dir=folder,
+            index_name=f"{name[:80]}-eval-{key}",
+            source_timeout_ms=60_000,
+            **_ACCESS,
+        )
+        return cls(folder, dataset, changed)
+
+    async def index(self, open_service: OpenService, advance: Callable[[int], None]) -> IndexedCorpus:
+        """Index the corpus if it is not indexed yet. An interrupted one starts again, which is harmless."""
+        marker = self.folder / "indexed.json"
+        async with open_service(self.settings) as service:
+            build_id = service.search.build_id()
+            if marker.is_file():
+                present = msgspec.json.decode(marker.read_bytes(), type=IndexedCorpus)
+                if present.build_id == build_id and present.documents == await service.count():
+                    # The settings may name another centrality since.
+                    await service.maintenance.optimize(lambda _: None)
+                    return present
+            rejected: list[InvalidLine] = []
+            report = await service.documents.index(
+                parse_beir(self.dataset.folder), service.anonymous, rejected.append, advance
+            )
+            for replica, reason in report.pending.items():
+                raise OSError(f"{replica} does not have the corpus, so there is nothing to evaluate: {reason}")
+            await service.maintenance.optimize(lambda _: None)
+            indexed = IndexedCorpus(await service.count(), len(rejected), build_id)
+        if not indexed.documents:
+            why = rejected[0].error if rejected else "it is empty"
+            raise BadDataset(f"{self.dataset.folder / 'corpus.jsonl'} has no document that can be indexed: {why}")
+        files.replace(marker, msgspec.json.encode(indexed))
+        return indexed
+
+    def graph_trust(self) -> float:
+        """The measured trust of the graph in this index."""
+        access = self.settings.access
+        trust = GraphTrust(self.settings.storage.data_dir / TRUST_FILE)
+        return trust.weight_factor(Scope(access.tenant, access.environment))
+
+    def results(self, build_id: str) -> ResultStore:
+        """The results of these queries under these settings by this code, as far as they are there."""
+        queries = msgspec.json.encode([list(self.dataset.queries.items()), build_id]).decode()
+        values = {name: self.settings.value(name) for name in setting_fields() if name not in _WITHOUT_EFFECT}
+        settings = msgspec.json.encode(values, enc_hook=str).decode()
+        return ResultStore(
+            self.folder / "answers" / fingerprint(queries, settings, _code_hash()).replace("-", "")[:_SHORT]
+        )
+
+
+class ResultStore:
+    """Results in a folder, one line each; every shard appends to a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def shard_path(self, shard: int, shards: int) -> Path:
+        """The file of one shard."""
+        return self._folder / f"{shard}-of-{shards}.jsonl"
+
+    def read(self) -> Iterator[QueryResult]:
+        """All results. A line that a crash left incomplete is skipped, so its query runs again."""
+        decoder = msgspec.json.Decoder(QueryResult)
+        for path in sorted(self._folder.glob("*.jsonl")):
+            for line in path.read_bytes().split(b"\n"):
+                with suppress(msgspec.DecodeError):
+                    yield decoder.decode(line)
+
+
+def _address(settings: Settings, source: str) -> str:
+    """Where a source is, without the credentials."""
+    return str(settings.sources.address(source) or settings.sources.urls[source])
+
+
+def _code_hash() -> str:
+    """Of the code of all packages, for other code may return other results."""
+    specs = (find_spec(package) for package in ("adapters", "cache", "fusion", "orchestrator"))
+    folders = [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
+    paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in {".py", ".cypher"}]
+    return "".join(_file_hash(path) for path in paths)
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"{path.name}:{hashlib.file_digest(file, 'sha256').hexdigest()}"

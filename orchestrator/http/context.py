@@ -1,0 +1,96 @@
+"""One HTTP request: its id, its principal, its body within a limit, and the fields of its log line."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import getrandbits
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from orchestrator.auth.principal import UNAUTHENTICATED, Principal
+from orchestrator.http.errors import HttpError
+from orchestrator.service.service import Service
+
+STATE_KEY = "trivium.http"
+"""In the state of the ASGI scope: the context of the request."""
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+
+
+@dataclass(slots=True)
+class HttpContext:
+    """One request at the edge.
+
+    :param headers: names in lower case.
+    :param log_fields: decisions and timings for the log line, never text.
+    :param task: is cancelled when the client disconnects.
+    """
+
+    request: Request
+    headers: Mapping[bytes, bytes]
+    request_id: str
+    service: Service
+    principal: Principal = UNAUTHENTICATED
+    log_fields: dict[str, object] = field(default_factory=dict)
+    task: asyncio.Task[object] | None = None
+    is_disconnected: bool = False
+    _is_body_read: bool = False
+
+    @classmethod
+    def of(cls, request: Request) -> HttpContext:
+        """The context of a request, which its ASGI scope references from here on."""
+        headers: dict[bytes, bytes] = dict(request.scope["headers"])
+        context = cls(request, headers, request_id(headers), request.app.state.service)
+        request.scope.setdefault("state", {})[STATE_KEY] = context
+        return context
+
+    @property
+    def has_unread_body(self) -> bool:
+        """Whether there is, or may be, a body that was not read to its end."""
+        if self._is_body_read:
+            return False
+        return b"transfer-encoding" in self.headers or self.headers.get(b"content-length", b"0") != b"0"
+
+    def cancel_on_disconnect(self) -> None:
+        """From here on the request is cancelled if the client disconnects."""
+        self.task = asyncio.current_task()
+
+    async def body(self, max_bytes: int) -> bytes:
+        """The whole body.
+
+        :raises HttpError: 413 as soon as it is known to be larger.
+        """
+        declared = self.headers.get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > max_bytes:
+            raise HttpError(413, f"the body has {int(declared)} bytes, allowed are {max_bytes}")
+        chunks, size = [], 0
+        async for chunk in self.request.stream():
+            size += len(chunk)
+            if size > max_bytes:
+                raise HttpError(413, f"the body has more than the {max_bytes} bytes allowed")
+            chunks.append(chunk)
+        self._is_body_read = True
+        return b"".join(chunks)
+
+
+def request_id(headers: Mapping[bytes, bytes]) -> str:
+    """The client's own request id if it is a plain word; else a new one."""
+    given = headers.get(b"x-request-id", b"")
+    if given and _REQUEST_ID.fullmatch(given):
+        return given.decode()
+    return f"{getrandbits(128):032x}"  # an identifier, not a secret
+
+
+def json_response(body: object, status: int = 200) -> Response:
+    """A response with a body of one of the schema's types."""
+    return encoded_response(msgspec.json.encode(body), status)
+
+
+def encoded_response(body: bytes, status: int = 200) -> Response:
+    """A response with a body that is JSON already."""
+    return Response(body, status, media_type="application/json")

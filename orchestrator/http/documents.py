@@ -1,0 +1,74 @@
+"""``/v1/documents`` and ``/v1/collections``."""
+
+from __future__ import annotations
+
+import io
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.responses import Response
+
+from orchestrator.http.context import HttpContext, json_response
+from orchestrator.http.endpoint import authorized
+from orchestrator.http.errors import HttpError
+from orchestrator.http.routes import COLLECTIONS, DELETE_DOCUMENT, GET_DOCUMENT, PUT_DOCUMENTS
+from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
+
+_MAX_BODY_BYTES = 67_108_864
+
+
+class _AnyText(Convertor[str]):
+    """An id in a path may contain slashes and line ends."""
+
+    regex = r"(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _AnyText())
+
+router = APIRouter()
+
+
+@router.post(PUT_DOCUMENTS.path)
+async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_DOCUMENTS))]) -> Response:
+    """Index NDJSON."""
+
+    async def read_lines() -> list[ParsedLine]:
+        body = await context.body(_MAX_BODY_BYTES)
+        lines = await anyio.to_thread.run_sync(_parse, body)
+        if not lines:
+            raise HttpError(422, "no documents: the body is NDJSON, one JSON object a line")
+        return lines
+
+    outcome = await context.service.documents.put(read_lines, context.principal)
+    context.log_fields.update(indexed=outcome.indexed, incomplete=outcome.incomplete, rejected=outcome.rejected)
+    return json_response(outcome)
+
+
+@router.api_route(COLLECTIONS.path, methods=["GET", "HEAD"])
+async def collections(context: Annotated[HttpContext, Depends(authorized(COLLECTIONS))]) -> Response:
+    """Every collection that the caller may see."""
+    return json_response(await context.service.documents.collections(context.principal))
+
+
+@router.api_route(GET_DOCUMENT.path.replace("{id}", "{id_:id}"), methods=["GET", "HEAD"])
+async def get_document(id_: str, context: Annotated[HttpContext, Depends(authorized(GET_DOCUMENT))]) -> Response:
+    """One document."""
+    return json_response(await context.service.documents.get(id_, context.principal))
+
+
+@router.delete(DELETE_DOCUMENT.path.replace("{id}", "{id_:id}"))
+async def delete_document(id_: str, context: Annotated[HttpContext, Depends(authorized(DELETE_DOCUMENT))]) -> Response:
+    """Delete one document."""
+    return json_response(await context.service.documents.delete(id_, context.principal))
+
+
+def _parse(body: bytes) -> list[ParsedLine]:
+    return list(parse_ndjson(io.BytesIO(body)))

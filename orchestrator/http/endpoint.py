@@ -1,0 +1,113 @@
+"""What surrounds every request: an id, one log line, and no exception that escapes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.http.authorize import authorize
+from orchestrator.http.context import STATE_KEY, HttpContext
+from orchestrator.http.errors import error_response
+from orchestrator.http.routes import Operation
+from orchestrator.telemetry.access_log import log_request
+
+OPERATION_KEY = "trivium.operation"
+"""In the state of the ASGI scope: the operation that the request reached."""
+
+
+class RequestBoundary:
+    """ASGI middleware around all routes. It takes the place of FastAPI's error handling, which would cost a search more
+    than a cached response does.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: D102  # see the class
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start = perf_counter()
+        context = HttpContext.of(Request(scope, receive))
+        outgoing = _Outgoing(context, scope, send, start)
+        try:
+            await self._app(scope, receive, outgoing.send)
+        except asyncio.CancelledError:
+            if not context.is_disconnected:
+                raise
+            await error_response(ClientDisconnect(), context.request_id)(scope, receive, outgoing.send)
+        except Exception as error:
+            if outgoing.is_started:
+                raise
+            await error_response(error, context.request_id)(scope, receive, outgoing.send)
+
+
+class _Outgoing:
+    """Adds headers to the response, and writes the log line when its status is known."""
+
+    def __init__(self, context: HttpContext, scope: Scope, send: Send, start: float) -> None:
+        self.is_started = False
+        self._context = context
+        self._scope = scope
+        self._send = send
+        self._start = start
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.is_started = True
+            context = self._context
+            context.task = None  # there is a response: nothing is left to cancel
+            headers = [(b"x-request-id", context.request_id.encode())]
+            if self._scope["app"].state.draining or context.has_unread_body:
+                # A repeated request reaches another process, and the rest of a body is not waited for.
+                headers.append((b"connection", b"close"))
+            message["headers"] = [*message.get("headers", ()), *headers]
+            self._log(message["status"])
+        await self._send(message)
+
+    def _log(self, status: int) -> None:
+        context, principal = self._context, self._context.principal
+        operation: Operation | None = self._scope["state"].get(OPERATION_KEY)
+        log_request(
+            context.request_id,
+            self._scope["method"],
+            operation.path if operation else "unknown",
+            status,
+            ms=round((perf_counter() - self._start) * 1_000, 3),
+            key=principal.name,
+            tenant=principal.scope.tenant,
+            environment=principal.scope.environment,
+            **context.log_fields,
+        )
+
+
+def authorized(operation: Operation) -> Callable[[Request], Awaitable[HttpContext]]:
+    """The dependency of an operation's endpoint: the context of the request, with a principal that has the role."""
+
+    async def dependency(request: Request) -> HttpContext:
+        return _authorized_context(operation, request)
+
+    return dependency
+
+
+def raw_endpoint(
+    operation: Operation, handler: Callable[[HttpContext], Awaitable[Response]]
+) -> Callable[[Request], Awaitable[Response]]:
+    """A Starlette endpoint without FastAPI's dependency resolution, which costs more than a cached response."""
+
+    async def endpoint(request: Request) -> Response:
+        return await handler(_authorized_context(operation, request))
+
+    return endpoint
+
+
+def _authorized_context(operation: Operation, request: Request) -> HttpContext:
+    context: HttpContext = request.scope["state"][STATE_KEY]
+    request.scope["state"][OPERATION_KEY] = operation
+    context.principal = authorize(context.service, context.headers, operation.role)
+    return context

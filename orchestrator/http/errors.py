@@ -1,0 +1,90 @@
+"""The one table from errors to statuses, and a problem on the wire (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from adapters import AdapterError
+from orchestrator.auth.keyring import UnknownKey
+from orchestrator.auth.principal import Forbidden
+from orchestrator.planning.errors import BadRequest
+from orchestrator.planning.stage_results import AllSourcesFailed
+from orchestrator.schema.decode import describe_decode_error
+from orchestrator.schema.problem import Problem
+from orchestrator.service.errors import NotFound, Overloaded
+
+_log = logging.getLogger(__name__)
+
+RETRY_AFTER_S = 1
+"""Seconds after which a client may repeat a request that could not be answered."""
+
+CLIENT_DISCONNECTED = 499
+"""For the log only: there is no client to send it to."""
+
+STATUSES: Mapping[int, str] = {
+    400: "not HTTP",
+    401: "no key",
+    403: "not allowed",
+    404: "not found",
+    405: "method not allowed",
+    408: "request too slow",
+    413: "body too large",
+    422: "request not understood",
+    429: "too many requests",
+    431: "headers too large",
+    500: "internal error",
+    503: "service unavailable",
+}
+"""Every error status of this service, with its title."""
+
+
+_STATUS_BY_ERROR: dict[type[Exception], int] = {Forbidden: 403, NotFound: 404, BadRequest: 422, AdapterError: 503}
+_RETRY = {"Retry-After": str(RETRY_AFTER_S)}
+_HEADERS = {503: _RETRY, 429: _RETRY, 401: {"WWW-Authenticate": "Bearer"}}
+
+
+class HttpError(Exception):
+    """An error of the edge itself, with its status."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+def error_response(error: Exception, request_id: str) -> Response:
+    """The response to a request that raised ``error``."""
+    match error:
+        case HttpError():
+            return problem(error.status, str(error), request_id)
+        case UnknownKey():
+            return problem(401, "send an API key of this service as `Authorization: Bearer <key>`", request_id)
+        case Forbidden() | NotFound() | BadRequest() | AdapterError():
+            status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
+            return problem(status, str(error), request_id)
+        case Overloaded():
+            return problem(429 if error.over_quota else 503, f"{error}: try again in a moment", request_id)
+        case msgspec.ValidationError():
+            return problem(422, describe_decode_error(error), request_id)
+        case msgspec.DecodeError() | UnicodeDecodeError():
+            return problem(422, f"the body is not JSON of this schema: {describe_decode_error(error)}", request_id)
+        case RecursionError():
+            return problem(422, "the body is not JSON of this schema: it is nested too deeply", request_id)
+        case ClientDisconnect():
+            return Response(status_code=CLIENT_DISCONNECTED)
+        case AllSourcesFailed():
+            failures = tuple(f"{failed.source}: {failed.reason}" for failed in error.failures)
+            return problem(503, "no source could answer", request_id, failures)
+        case _:
+            _log.error("request %s failed", request_id, exc_info=error)
+            return problem(500, "a defect of the service; the log has it under this request id", request_id)
+
+
+def problem(status: int, detail: str, request_id: str, errors: tuple[str, ...] = ()) -> Response:
+    """A problem on the wire."""
+    body = Problem(STATUSES[status], status, detail, request_id=request_id, errors=errors)
+    return Response(msgspec.json.encode(body), status, _HEADERS.get(status), media_type="application/problem+json")

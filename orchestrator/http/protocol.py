@@ -1,0 +1,253 @@
+"""uvicorn's HTTP protocol with limits: small headers, a request in time, a response that is read, no work for a client
+that has disconnected.
+
+It overrides methods of uvicorn that are not its public interface. ``docs/decisions/0014-connection-limits.md`` says
+why; ``tests/orchestrator/http/test_protocol.py`` fails when one of these methods changes in uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from orchestrator.http.context import STATE_KEY, HttpContext
+from orchestrator.http.errors import problem
+from orchestrator.telemetry.access_log import log_request
+
+_DISCARD_S = 1.0
+"""Seconds for which the rest of a refused request is read and discarded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Limits of each connection, and the number of connections to each process.
+
+    :param max_header_bytes: of a request's headers, or of a trailer.
+    :param client_timeout_s: that a client has to send a request, and to read a part of a response.
+    """
+
+    max_connections: int = 1_024
+    max_header_bytes: int = 32_768
+    client_timeout_s: float = 30.0
+
+
+class LimitedHttpProtocol(HttpToolsProtocol):
+    """One connection, within the :class:`ConnectionLimits` of the application."""
+
+    _header_bytes = 0
+    """Since headers began, or since the last chunk of a body: what the parser buffers counts, too."""
+    _headers_too_large = False
+    _is_discarding = False
+    """The request was refused; what follows is discarded until the connection is closed."""
+    _request_timer: asyncio.TimerHandle | None = None
+    """Runs while a request is awaited, and until all of it was received, but not while reading is paused."""
+    _request_remaining_s = 0.0
+    """Of its time, while reading is paused."""
+    _reader_timer: asyncio.TimerHandle | None = None
+    """Runs while the client does not read."""
+    _last_cycle: RequestResponseCycle | None = None
+    """The request that was started last; uvicorn's ``cycle`` may be one that waits behind it."""
+
+    def __init__(self, config: Config, *arguments: Any, **options: Any) -> None:
+        super().__init__(config, *arguments, **options)
+        self._limits: ConnectionLimits = config.loaded_app.state.connection_limits
+
+    @property
+    def _running_cycle(self) -> RequestResponseCycle | None:
+        """The request that is being processed."""
+        return self._last_cycle if self._last_cycle and not self._last_cycle.response_complete else None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.flow = _ObservedFlowControl(transport, self._pause_request_timer, self._resume_request_timer)
+        self._start_request_timer()
+        if len(self.connections) > self._limits.max_connections:
+            self._refuse(503)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_request_timer()
+        self._stop_reader_timer()
+        if cycle := self._running_cycle:
+            _abandon(cycle)
+            context: HttpContext | None = cycle.scope["state"].get(STATE_KEY)
+            if context and context.task:
+                context.is_disconnected = True
+                context.task.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._start_reader_timer(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        self._stop_reader_timer()
+        super().resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        limit = self._limits.max_header_bytes
+        for start in range(0, len(data), limit):  # so that one piece is never more than may be buffered
+            self._receive(data[start : start + limit] if len(data) > limit else data)
+
+    def _receive(self, data: bytes) -> None:
+        if self._is_discarding or self.transport.is_closing():
+            return
+        self._header_bytes += len(data)
+        super().data_received(data)
+        is_open = not (self._is_discarding or self.transport.is_closing())
+        if self._header_bytes > self._limits.max_header_bytes and is_open:
+            self._refuse(431)
+        elif not (self._request_timer or self._running_cycle or self._is_discarding):
+            self._start_request_timer()  # blank lines between two requests: uvicorn's own timer has stopped
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._header_bytes = 0
+        self._start_request_timer()
+
+    def on_headers_complete(self) -> None:
+        self._header_bytes = 0
+        size = len(self.url) + sum([len(name) + len(value) for name, value in self.headers])
+        if size > self._limits.max_header_bytes:
+            self._headers_too_large = True
+            raise ValueError  # the parser reports it like any other error
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._header_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._header_bytes = 0
+        self._stop_request_timer()
+        super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._last_cycle = cycle
+        cycle.transport = cast(asyncio.Transport, _ClosingTransport(self.transport, self._close_after_response))
+        super()._start_asgi_task(cycle, app)
+
+    def send_400_response(self, msg: str) -> None:
+        del msg  # it is always the same
+        self._refuse(431 if self._headers_too_large else 400)
+
+    def _start_request_timer(self) -> None:
+        self._stop_request_timer()
+        self._request_timer = self.loop.call_later(self._limits.client_timeout_s, self._on_request_timeout)
+
+    def _stop_request_timer(self) -> None:
+        if self._request_timer:
+            self._request_timer.cancel()
+            self._request_timer = None
+
+    def _pause_request_timer(self) -> None:
+        if self._request_timer and not self._is_discarding:
+            self._request_remaining_s = self._request_timer.when() - self.loop.time()
+            self._request_timer.cancel()
+
+    def _resume_request_timer(self) -> None:
+        if self._request_timer and self._request_timer.cancelled():
+            self._request_timer = self.loop.call_later(self._request_remaining_s, self._on_request_timeout)
+
+    def _on_request_timeout(self) -> None:
+        self._request_timer = None
+        if not self.transport.is_closing():
+            self._refuse(408)
+
+    def _start_reader_timer(self, unsent: int) -> None:
+        self._stop_reader_timer()
+        self._reader_timer = self.loop.call_later(self._limits.client_timeout_s, self._on_reader_timeout, unsent)
+
+    def _stop_reader_timer(self) -> None:
+        if self._reader_timer:
+            self._reader_timer.cancel()
+            self._reader_timer = None
+
+    def _on_reader_timeout(self, unsent_before: int) -> None:
+        """A client that read nothing in this time does not get the rest."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent < unsent_before:
+            self._start_reader_timer(unsent)
+        else:
+            self.transport.abort()
+
+    def _refuse(self, status: int) -> None:
+        """Respond to data that is no request, and close; if a request is being processed, its response is the last."""
+        self._stop_request_timer()
+        if cycle := self._running_cycle:
+            if cycle is not self.cycle or cycle.response_started or not cycle.more_body:
+                cycle.keep_alive = False
+                self.pipeline.clear()
+                self.flow.pause_reading()
+                return
+            _abandon(cycle)  # the rest of its body cannot come any more
+        limits = self._limits
+        detail = _DETAILS[status].format(max_bytes=limits.max_header_bytes, timeout_s=limits.client_timeout_s)
+        response = problem(status, detail, "none")
+        response.headers["Connection"] = "close"
+        head = b"".join(b"%s: %s\r\n" % pair for pair in response.raw_headers)
+        self.transport.write(b"HTTP/1.1 %d \r\n%s\r\n%s" % (status, head, bytes(response.body)))
+        self._discard_and_close()
+        log_request("none", "none", "none", status)
+
+    def _close_after_response(self) -> None:
+        self.pipeline.clear()
+        has_unread = self.flow.read_paused or (self._last_cycle is not None and self._last_cycle.more_body)
+        if has_unread and not self.transport.is_closing():
+            self._discard_and_close()
+        else:
+            self.transport.close()
+
+    def _discard_and_close(self) -> None:
+        """Discard for a moment what still comes: closing now would reset the connection and lose the response."""
+        self._stop_request_timer()
+        self._is_discarding = True
+        self.flow.resume_reading()
+        self.transport.write_eof()
+        self._request_timer = self.loop.call_later(_DISCARD_S, self.transport.close)
+
+
+def _abandon(cycle: RequestResponseCycle) -> None:
+    """Nothing waits for its body, and nothing reads its response."""
+    cycle.disconnected = True
+    cycle.message_event.set()
+
+
+class _ObservedFlowControl(FlowControl):
+    """uvicorn's flow control, which reports when reading is paused and resumed."""
+
+    def __init__(
+        self, transport: asyncio.Transport, on_pause: Callable[[], None], on_resume: Callable[[], None]
+    ) -> None:
+        super().__init__(transport)
+        self._on_pause, self._on_resume = on_pause, on_resume
+
+    def pause_reading(self) -> None:
+        if not self.read_paused:
+            super().pause_reading()
+            self._on_pause()
+
+    def resume_reading(self) -> None:
+        if self.read_paused:
+            super().resume_reading()
+            self._on_resume()
+
+
+class _ClosingTransport:
+    """The transport that a request writes its response to: closing it discards unread data first."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write, self.is_closing, self.close = transport.write, transport.is_closing, close
+
+
+_DETAILS = {
+    400: "this is not HTTP/1.1",
+    408: "the request was not received within {timeout_s:g} s",
+    431: "the headers have more than the {max_bytes} bytes allowed",
+    503: "there are more connections than allowed",
+}

@@ -1,0 +1,117 @@
+"""Every operation of the API: its path, its role, and what goes in and out. OpenAPI is generated from this table.
+
+A path without its handler: each handler is an ordinary FastAPI endpoint that refers to its operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapters import Document
+from orchestrator.auth.principal import Role
+from orchestrator.schema import documents, operations, search
+
+NDJSON = "application/x-ndjson"
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path.
+
+    :param summary: one line for the document.
+    :param response: type of the body of a success.
+    :param body: type of the request's body, one a line if ``media_type`` is NDJSON.
+    :param problems: statuses of errors.
+    :param other_statuses: statuses besides 200 with the same body.
+    """
+
+    method: str
+    path: str
+    summary: str
+    response: type
+    body: type | None = None
+    media_type: str = JSON
+    problems: tuple[int, ...] = ()
+    role: Role = "reader"
+    other_statuses: tuple[int, ...] = ()
+
+
+_BODY = (408, 413, 422)
+_KEY, _BUSY = (401, 403), (429, 503)
+
+SEARCH = Operation(
+    "POST",
+    "/v1/search",
+    "Search, and explain every score.",
+    search.SearchResponse,
+    search.SearchRequest,
+    problems=(*_KEY, *_BODY, *_BUSY),
+)
+PUT_DOCUMENTS = Operation(
+    "POST",
+    "/v1/documents",
+    "Index documents: valid lines are stored, invalid lines are reported.",
+    documents.BulkResponse,
+    Document,
+    NDJSON,
+    problems=(*_KEY, *_BODY, *_BUSY),
+    role="admin",
+)
+GET_DOCUMENT = Operation(
+    "GET", "/v1/documents/{id}", "One document, as it was written.", Document, problems=(*_KEY, 404, *_BUSY)
+)
+DELETE_DOCUMENT = Operation(
+    "DELETE",
+    "/v1/documents/{id}",
+    "Delete one document; a document that does not exist is no error.",
+    documents.DeleteResponse,
+    problems=(*_KEY, *_BUSY),
+    role="admin",
+)
+COLLECTIONS = Operation(
+    "GET",
+    "/v1/collections",
+    "Every collection with a document that the caller may see.",
+    documents.CollectionsResponse,
+    problems=(*_KEY, *_BUSY),
+)
+CACHE = Operation(
+    "GET",
+    "/v1/cache",
+    "Counters of every cache since this process started.",
+    operations.CacheReport,
+    problems=_KEY,
+    role="admin",
+)
+LIVENESS = Operation("GET", "/livez", "The process runs its event loop.", operations.Liveness, role="none")
+READINESS = Operation(
+    "GET",
+    "/readyz",
+    "The state of each source; ready while one can be searched and the process is not draining.",
+    operations.Readiness,
+    role="none",
+    other_statuses=(503,),
+)
+
+OPERATIONS = (
+    SEARCH,
+    PUT_DOCUMENTS,
+    GET_DOCUMENT,
+    DELETE_DOCUMENT,
+    COLLECTIONS,
+    CACHE,
+    LIVENESS,
+    READINESS,
+)
+
+
+def methods_of(path: str) -> set[str]:
+    """The methods of all operations of a request's path."""
+    methods = {each.method for each in OPERATIONS if _matches(each.path, path)}
+    return methods | {"HEAD"} if "GET" in methods else methods
+
+
+def _matches(template: str, path: str) -> bool:
+    prefix, _, variable = template.partition("{")
+    return path.startswith(prefix) and len(path) > len(prefix) if variable else path == template

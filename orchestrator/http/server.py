@@ -1,0 +1,60 @@
+"""Serving the API with uvicorn, on a loopback address if there are no keys."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+
+from orchestrator.auth.loopback import is_loopback
+from orchestrator.settings.groups import Settings
+
+PROTOCOL = "orchestrator.http.protocol:LimitedHttpProtocol"
+
+
+class NotLoopback(ValueError):
+    """The service has no keys, so it may only listen where no other machine can reach it."""
+
+
+def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
+    """Serve until the process is stopped.
+
+    :raises NotLoopback: if ``host`` is not a loopback address, and there are no keys.
+    :raises OSError: if the port is in use.
+    """
+    if not settings.access.keys_file and not is_loopback(host):
+        raise NotLoopback(
+            f"--host is {host!r}: without API keys the service listens on loopback only, "
+            "allowed are 127.0.0.1, ::1 and localhost; TRIVIUM_KEYS_FILE and `trivium keys add` make keys"
+        )
+    ensure_free(host, port)
+    uvicorn.run(
+        "orchestrator.http.app:create_app",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        http=PROTOCOL,
+        ws="none",
+        access_log=False,  # ours has decisions and timings
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,  # nothing depends on the address of the client
+        timeout_graceful_shutdown=settings.server.shutdown_grace_ms / 1_000,  # type: ignore[arg-type]  # a float works
+    )
+
+
+def ensure_free(host: str, port: int) -> None:
+    """Check a port before any work is done.
+
+    :raises OSError: naming the port and what to do.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise OSError(
+                f"port {port} of {host} cannot be used ({error.strerror}): choose another with --port"
+            ) from error

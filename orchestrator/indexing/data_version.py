@@ -1,0 +1,64 @@
+"""The version of the data: what has to be the same for a cached response to be the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Protocol, TypeAlias
+
+from adapters import Scope
+from adapters.fingerprint import fingerprint
+from cache import InvalidationCounters
+
+_ALL_SCOPES = "*"
+
+DataVersion: TypeAlias = tuple[str | int, ...]
+"""Differs whenever the documents of a scope may differ."""
+
+
+class VersionSource(Protocol):
+    """Something whose documents this process searches."""
+
+    def data_version(self) -> int:
+        """Differs whenever searches of this process may find something else."""
+        ...
+
+
+class DataVersions:
+    """The data version of each scope.
+
+    :param local: what this process searches in its own files; empty if all data is on servers and Redis reports writes.
+    :param installation_id: of these files: the versions of other files mean something else.
+    :param counters: the counters in Redis, if there is a Redis.
+    """
+
+    def __init__(
+        self, local: Sequence[VersionSource], installation_id: str, counters: InvalidationCounters | None
+    ) -> None:
+        self._local = local
+        self._installation_id = installation_id
+        self._counters = counters
+
+    def current(self, scope: Scope) -> DataVersion:
+        """The version as far as this process knows."""
+        version: DataVersion = (self._installation_id, *(each.data_version() for each in self._local))
+        if self._counters is None:
+            return version
+        return *version, self._counters.known(_counter(scope)), self._counters.known(_ALL_SCOPES)
+
+    async def ensure_loaded(self, scope: Scope) -> bool:
+        """Load the counters of a scope; whether other processes mean the same by :meth:`current`."""
+        return self._counters is None or await self._counters.ensure_loaded((_counter(scope), _ALL_SCOPES))
+
+    async def advance(self, scopes: Iterable[Scope], all_scopes: bool = False) -> None:
+        """Invalidate cached responses of these scopes: this process returns none of them from here on.
+
+        :param all_scopes: whether documents of other scopes may have changed, too: earlier writes were applied.
+        """
+        if self._counters:
+            await self._counters.increment([*map(_counter, scopes), *([_ALL_SCOPES] if all_scopes else [])])
+
+
+@lru_cache(maxsize=10_000)
+def _counter(scope: Scope) -> str:
+    return fingerprint(scope.tenant, scope.environment)

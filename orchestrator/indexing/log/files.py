@@ -1,0 +1,157 @@
+"""A write log in a folder.
+
+Each write is one file, named after its sequence number, complete or absent. Each replica has a cursor file: the newest
+sequence number that it has applied. A write is removed when the cursors of all replicas have passed it. The documents
+that a replica refused are recorded beside it for a day: the process that wrote may not be the one that applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from time import time_ns
+
+import msgspec
+
+from adapters import AdapterError, Unavailable, files
+from adapters.fingerprint import fingerprint
+from adapters.ports.replica import Key
+from orchestrator.indexing.log.port import Write
+
+_WRITE = ".write"
+_REJECTED = ".refused"
+_TRUNCATED = "swept"
+_DAY_US = 24 * 60 * 60 * 1_000_000
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Write).decode
+
+
+class FileWriteLog:
+    """See :class:`orchestrator.indexing.log.port.WriteLog`. It caches nothing, so all processes see the same.
+
+    :param max_bytes: maximum size of unapplied writes.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See :class:`WriteLog`. The wait is short: nothing waits while it has the lock."""
+        return files.exclusive(self._folder / "lock")
+
+    def applying(self, replica: str) -> AbstractContextManager[bool]:
+        """See :class:`WriteLog`."""
+        return files.exclusive_now(self._applied_path(replica).with_suffix(".lock"))
+
+    def append(self, write: Write, replicas: Iterable[str]) -> int:
+        """See :class:`WriteLog`.
+
+        Sequence numbers are microseconds of the clock where that is larger than the last one: so a log that starts
+        anew on another machine continues above what the replicas have already.
+        """
+        size = sum(path.stat().st_size for path in self._writes())
+        if size > self._max_bytes:
+            lagging = ", ".join(replica for replica in sorted(replicas) if self.unapplied(replica))
+            raise Unavailable(f"the write log has {size} bytes that {lagging} could not apply yet: try again later")
+        sequence = max([time_ns() // 1_000, self.newest() + 1])
+        try:
+            files.replace(self._path(sequence), _encode(write))
+        except OSError as error:
+            raise Unavailable(f"the write log in {self._folder} cannot be written: {error}") from error
+        return sequence
+
+    def newest(self) -> int:
+        """The newest sequence number of all time; 0 if there is none."""
+        return max([self.generation(), *self._sequences()])
+
+    def generation(self) -> int:
+        """See :class:`WriteLog`."""
+        return max([0, *(self._number(path) for path in self._folder.glob("*.cursor"))])
+
+    def applied_total(self) -> int:
+        """See :class:`WriteLog`."""
+        return sum(self._number(path) for path in self._folder.glob("*.cursor"))
+
+    def unapplied(self, replica: str) -> list[int]:
+        """See :class:`WriteLog`."""
+        applied = self._number(self._applied_path(replica))
+        return [sequence for sequence in self._sequences() if sequence > applied]
+
+    def is_applied(self, replica: str, sequence: int) -> bool:
+        """See :class:`WriteLog`."""
+        return self._number(self._applied_path(replica)) >= sequence
+
+    def read(self, sequence: int) -> Write:
+        """See :class:`WriteLog`."""
+        path = self._path(sequence)
+        try:
+            return _decode(path.read_bytes())
+        except (msgspec.DecodeError, OSError) as error:
+            raise AdapterError(f"{path} cannot be read: {error}") from error
+
+    def mark_applied(self, replica: str, sequence: int) -> None:
+        """See :class:`WriteLog`."""
+        files.replace(self._applied_path(replica), str(sequence).encode())
+
+    def truncate(self, replicas: Iterable[str]) -> None:
+        """See :class:`WriteLog`."""
+        applied = min(self._number(self._applied_path(replica)) for replica in replicas)
+        removable = [sequence for sequence in self._sequences() if sequence <= applied]
+        if removable:
+            files.replace(self._folder / _TRUNCATED, str(removable[-1]).encode())
+        for sequence in removable:
+            self._path(sequence).unlink(missing_ok=True)
+        for path in self._folder.glob(f"*{_REJECTED}"):
+            if int(path.name.partition(".")[0]) < applied - _DAY_US:
+                path.unlink(missing_ok=True)
+
+    def record_rejections(self, replica: str, sequence: int, rejections: Mapping[Key, str]) -> None:
+        """See :class:`WriteLog`."""
+        path = self._path(sequence).with_suffix(f".{fingerprint(replica)}{_REJECTED}")
+        files.replace(path, msgspec.msgpack.encode((replica, list(rejections.items()))))
+
+    def rejections(self, sequence: int) -> dict[Key, dict[str, str]]:
+        """See :class:`WriteLog`."""
+        by_document: dict[Key, dict[str, str]] = {}
+        for path in sorted(self._folder.glob(f"{sequence:020d}.*{_REJECTED}")):
+            replica, reasons = msgspec.msgpack.decode(path.read_bytes(), type=tuple[str, list[tuple[Key, str]]])
+            for key, reason in reasons:
+                by_document.setdefault(key, {})[replica] = reason
+        return by_document
+
+    def is_empty(self) -> bool:
+        """See :class:`WriteLog`."""
+        return not any(self._writes())
+
+    def record_missed_history(self, replica: str) -> None:
+        """See :class:`WriteLog`."""
+        if self._number(self._applied_path(replica)) < self._number(self._folder / _TRUNCATED):
+            files.replace(self._applied_path(replica).with_suffix(".gap"), b"")
+
+    def has_missed_history(self, replica: str) -> bool:
+        """See :class:`WriteLog`."""
+        return self._applied_path(replica).with_suffix(".gap").exists()
+
+    def _sequences(self) -> list[int]:
+        return sorted(int(path.name.removesuffix(_WRITE)) for path in self._writes())
+
+    def _writes(self) -> Iterator[Path]:
+        return self._folder.glob(f"*{_WRITE}")
+
+    def _path(self, sequence: int) -> Path:
+        return self._folder / f"{sequence:020d}{_WRITE}"
+
+    def _applied_path(self, replica: str) -> Path:
+        return self._folder / f"{fingerprint(replica)}.cursor"
+
+    def _number(self, path: Path) -> int:
+        try:
+            return int(path.read_text())
+        except FileNotFoundError:
+            return 0
+        except ValueError as error:
+            raise AdapterError(f"{path} is damaged: {error}") from error

@@ -1,0 +1,106 @@
+"""The protocol of a write log, and one write in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import msgspec
+import numpy as np
+
+from adapters import Record, VectorRecord
+from adapters.ports.replica import Key
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One write as it is stored: records, their vectors one after the other, and the keys of deleted documents."""
+
+    records: list[Record]
+    vectors: bytes
+    deletes: list[Key]
+
+    @classmethod
+    def of(cls, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Write:
+        """Of several records with one key the last one counts, and a record counts more than a delete of its key."""
+        newest = {each.record.key: each for each in upserts}
+        vectors = b"".join(np.ascontiguousarray(each.vector, np.float32).tobytes() for each in newest.values())
+        return cls([each.record for each in newest.values()], vectors, sorted(set(deletes) - set(newest)))
+
+    def upserts(self) -> list[VectorRecord]:
+        """The records with their vectors."""
+        matrix = np.frombuffer(self.vectors, np.float32).reshape(len(self.records), -1) if self.records else ()
+        return [VectorRecord(record, vector) for record, vector in zip(self.records, matrix, strict=True)]
+
+
+class WriteLog(Protocol):
+    """Durable, ordered writes, and for each replica the sequence number up to which it has applied them.
+
+    All methods block.
+    """
+
+    def append(self, write: Write, replicas: Iterable[str]) -> int:
+        """Make a write durable; its sequence number, larger than all before.
+
+        :raises Unavailable: if too much is unapplied already, or the disk is full; then nothing is stored.
+        """
+        ...
+
+    def read(self, sequence: int) -> Write:
+        """One write.
+
+        :raises AdapterError: if it is damaged.
+        """
+        ...
+
+    def unapplied(self, replica: str) -> list[int]:
+        """The sequence numbers that a replica has not applied, in order."""
+        ...
+
+    def is_applied(self, replica: str, sequence: int) -> bool:
+        """Whether a replica has applied a write."""
+        ...
+
+    def mark_applied(self, replica: str, sequence: int) -> None:
+        """Record that a replica has applied everything up to and including ``sequence``."""
+        ...
+
+    def truncate(self, replicas: Iterable[str]) -> None:
+        """Remove the writes that all of these replicas have applied."""
+        ...
+
+    def record_rejections(self, replica: str, sequence: int, rejections: Mapping[Key, str]) -> None:
+        """Record, for a day, which documents of a write a replica refused, and why."""
+        ...
+
+    def rejections(self, sequence: int) -> dict[Key, dict[str, str]]:
+        """The documents of a write that replicas refused, and why: by document, then by replica."""
+        ...
+
+    def record_missed_history(self, replica: str) -> None:
+        """Record that a replica misses writes that were truncated before it was added, if so."""
+        ...
+
+    def has_missed_history(self, replica: str) -> bool:
+        """Whether :meth:`record_missed_history` found any."""
+        ...
+
+    def applying(self, replica: str) -> AbstractContextManager[bool]:
+        """Whether this process may apply writes to a replica now: one process at a time may."""
+        ...
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """One process at a time appends or truncates; waits until it is this one."""
+        ...
+
+    def is_empty(self) -> bool:
+        """Whether no write is unapplied or waits for truncation."""
+        ...
+
+    def generation(self) -> int:
+        """The newest sequence number that any replica has applied; 0 if there is none."""
+        ...
+
+    def applied_total(self) -> int:
+        """Grows whenever any replica applies anything."""
+        ...

@@ -1,0 +1,94 @@
+"""From lines of NDJSON to documents: each line is valid or invalid by itself, and an invalid one has a reason."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from adapters import Document
+from adapters.document import MAX_ID_BYTES, Metadatum, trimmed
+from orchestrator.schema.decode import describe_decode_error
+
+_decoder = msgspec.json.Decoder(Document)
+
+MAX_DOCUMENT_BYTES = 1_048_576
+"""Maximum size of one line."""
+MAX_ITEMS = 10_000
+"""Maximum number of tags, entities, links or metadata keys of one document."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidLine:
+    """A line with a document; lines count from 1."""
+
+    line: int
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidLine:
+    """A line without one; ``error`` names the field, its value and what is allowed."""
+
+    line: int
+    error: str
+
+
+ParsedLine: TypeAlias = ValidLine | InvalidLine
+
+
+def parse_ndjson(lines: Iterable[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) -> Iterator[ParsedLine]:
+    """One value for each line that is not blank, in order. Nothing is buffered, so the input may have any size."""
+    for number, line in enumerate(lines, start=1):
+        stripped = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip()
+        if not stripped:
+            continue
+        if len(stripped) > max_bytes:
+            yield InvalidLine(number, f"the line has {len(stripped)} bytes, allowed are {max_bytes}")
+            continue
+        try:
+            yield ValidLine(number, checked(_decoder.decode(stripped)))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            yield InvalidLine(number, describe_decode_error(error))
+        except ValueError as error:
+            yield InvalidLine(number, str(error))
+
+
+def checked(document: Document) -> Document:
+    """Checks that the types cannot express: bytes of the id, trimmed and distinct lists, dates with a time zone.
+
+    :raises ValueError: naming the field and what is allowed.
+    """
+    if len(document.id.encode()) > MAX_ID_BYTES:
+        raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {MAX_ID_BYTES} - at `$.id`")
+    for name in ("tags", "entities", "links", "metadata"):
+        if len(getattr(document, name) or ()) > MAX_ITEMS:
+            raise ValueError(f"{name}: more than {MAX_ITEMS} - at `$.{name}`")
+    if not (document.text.strip() or document.title.strip()):
+        raise ValueError("text: empty, and so is the title; one of them must not be empty - at `$.text`")
+    if document.created_at and document.created_at.tzinfo is None:
+        raise ValueError("created_at: without a time zone, write 2026-01-31T12:00:00Z - at `$.created_at`")
+    for key, value in document.metadata.items():
+        if "\0" in key:
+            raise ValueError(f"metadata: the key {key[:40]!r} contains a NUL - at `$.metadata`")
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, int) and not -(2**63) <= each < 2**63:
+                raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
+    return msgspec.structs.replace(
+        document,
+        tags=trimmed(document.tags),
+        entities=None if document.entities is None else trimmed(document.entities),
+        links=tuple(dict.fromkeys(document.links)),
+        metadata={key: _distinct(value) for key, value in document.metadata.items()},
+    )
+
+
+def _distinct(value: Metadatum) -> Metadatum:
+    """A list with its texts trimmed and each value once; ``1`` and ``true`` are two values."""
+    if not isinstance(value, list):
+        return value
+    stripped = [each.strip() if isinstance(each, str) else each for each in value]
+    return list({(type(each), each): each for each in stripped if each != ""}.values())

@@ -1,0 +1,53 @@
+"""From documents to records with entities and vectors, in batches of bounded memory, whatever the size of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio.to_thread
+
+from adapters import Document, DocumentEncoder, Record, Scope, VectorRecord
+from adapters.document import passage
+
+MAX_BATCH_DOCUMENTS = 256
+"""Documents that are checked and encoded together."""
+MAX_BATCH_BYTES = 16 * 1024 * 1024
+"""Bytes of documents that are encoded, or written, together."""
+MAX_WRITE_DOCUMENTS = 4_096
+"""Documents in one write: more are in memory, and lost by a crash, than in smaller ones; fewer make more commits."""
+
+
+class IndexingPipeline:
+    """Prepares documents for the replicas.
+
+    :param extract: the entities that a text mentions, for documents without entities.
+    """
+
+    def __init__(self, encoder: DocumentEncoder, extract: Callable[[str], tuple[str, ...]]) -> None:
+        self._encoder = encoder
+        self._extract = extract
+
+    async def prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
+        """Records in the order of the documents; in a thread."""
+        return await anyio.to_thread.run_sync(self._prepare, documents, scope)
+
+    def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
+        texts = [passage(document) for document in documents]
+        vectors = self._encoder.encode_documents(texts)
+        return [
+            VectorRecord(
+                Record(
+                    scope.tenant,
+                    scope.environment,
+                    document,
+                    document.entities if document.entities is not None else self._extract(text),
+                ),
+                vector,
+            )
+            for document, text, vector in zip(documents, texts, vectors, strict=True)
+        ]
+
+
+def size_bytes(document: Document) -> int:
+    """Approximate size of a document in memory."""
+    return len(document.text) + sum(len(str(value)) for value in document.metadata.values())

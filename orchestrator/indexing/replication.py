@@ -1,0 +1,118 @@
+"""One write to several replicas that share no transaction: the log first, then each replica, in order and by itself.
+
+A write that a replica could not apply stays in the log, is named in the acknowledgement, and is applied before any
+newer one. A writer waits for a replica that hangs no longer than a time limit; other writers and searches never wait
+for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+
+import anyio.to_thread
+
+from adapters import AdapterError, VectorRecord
+from adapters.ports.replica import Key
+from adapters.ports.writer import Acknowledgement
+from orchestrator.indexing.log.port import Write, WriteLog
+from orchestrator.indexing.replica import AdministeredReplica, ReplicaApplier
+
+
+class Replication:
+    """The :class:`adapters.ports.DocumentWriter` of server mode.
+
+    :param replicas: by the name that acknowledgements and cursors use.
+    :param build_id: what the replicas are built with.
+    :param slot_timeout_s: how long a write waits while another one is applying to a replica.
+    """
+
+    def __init__(
+        self,
+        log: WriteLog,
+        replicas: Mapping[str, AdministeredReplica],
+        build_id: str,
+        slot_timeout_s: float = 30.0,
+    ) -> None:
+        self.build_id = build_id
+        self._log = log
+        self._replicas = replicas
+        self._appliers = [ReplicaApplier(log, name, replica, slot_timeout_s) for name, replica in replicas.items()]
+        self._generation = log.generation()
+        self._applied_total = log.applied_total()
+        self._refreshing = Lock()
+
+    def generation(self) -> int:
+        """The newest write that any replica shows, as far as this process knows."""
+        return self._generation
+
+    def data_version(self) -> int:
+        """Differs whenever searches may find something else, as far as this process knows."""
+        return self._applied_total
+
+    def refresh(self) -> None:
+        """Read what other processes have written. Blocks; threads may call it."""
+        with self._refreshing:
+            self._generation = max(self._generation, self._log.generation())
+            self._applied_total = max(self._applied_total, self._log.applied_total())
+
+    def has_unapplied(self) -> bool:
+        """Whether a replica may lack a write."""
+        return not self._log.is_empty()
+
+    def lag(self, replica: str) -> int:
+        """Number of writes that a replica has not applied."""
+        return len(self._log.unapplied(replica))
+
+    @property
+    def replicas(self) -> Iterable[str]:
+        """The names of all replicas."""
+        return self._replicas.keys()
+
+    def with_missed_history(self) -> list[str]:
+        """Replicas that were added after writes had been truncated: they lack these writes."""
+        return [name for name in self._replicas if self._log.has_missed_history(name)]
+
+    async def counts(self) -> dict[str, int | str]:
+        """Number of documents in each replica, or the error."""
+        counts: dict[str, int | str] = {}
+        for name, replica in self._replicas.items():
+            try:
+                counts[name] = await replica.count()
+            except AdapterError as error:
+                counts[name] = str(error)
+        return counts
+
+    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+        """See :class:`adapters.ports.DocumentWriter`. A slow replica slows its writers."""
+        write = Write.of(upserts, deletes)
+        if not write.records and not write.deletes:
+            return Acknowledgement(self._generation, await self._catch_up())
+        sequence = await anyio.to_thread.run_sync(self._append, write)
+        pending = await self._catch_up()
+        rejections = await anyio.to_thread.run_sync(self._log.rejections, sequence)
+        return Acknowledgement(self._generation, pending, rejections)
+
+    async def apply_unapplied(self) -> Mapping[str, str]:
+        """Apply waiting writes; by replica, why it still lacks some."""
+        if await anyio.to_thread.run_sync(self._log.is_empty):
+            return {}
+        return await self._catch_up()
+
+    async def _catch_up(self) -> dict[str, str]:
+        """Let all replicas catch up with the log at the same time; by replica, why it could not."""
+        reasons = await asyncio.gather(*(applier.catch_up() for applier in self._appliers))
+        await anyio.to_thread.run_sync(self._truncate)
+        self.refresh()
+        return {
+            applier.name: reason for applier, reason in zip(self._appliers, reasons, strict=True) if reason is not None
+        }
+
+    def _append(self, write: Write) -> int:
+        with self._log.exclusive():
+            return self._log.append(write, list(self._replicas))
+
+    def _truncate(self) -> None:
+        with self._log.exclusive():
+            self._log.truncate(list(self._replicas))

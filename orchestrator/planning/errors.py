@@ -1,0 +1,7 @@
+"""The error of this room."""
+
+from __future__ import annotations
+
+
+class BadRequest(ValueError):
+    """The request cannot be planned: the message names the field, its value and what is allowed."""

@@ -1,0 +1,61 @@
+"""The filters of a request in normal form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from adapters import Scope, Sensitivity
+from adapters.filter import And, Filter, In, Not, check, conjunction, normal
+from orchestrator.auth.principal import Principal
+from orchestrator.auth.visibility import access_filter
+from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.search import SearchRequest
+
+NAMED_ONLY = ("memory", "history")
+"""Collections that a search covers only if the request names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFilters:
+    """``access``: what the principal may see. ``filter``: what this request may return. ``by_collection``: filters that
+    together mean the same as ``filter``, one for each collection if the request names several. All in normal form.
+    """
+
+    access: Filter
+    filter: Filter
+    by_collection: tuple[Filter, ...]
+
+
+def request_filters(
+    request: SearchRequest, principal: Principal, default_collections: tuple[str, ...]
+) -> RequestFilters:
+    """The filters of a request.
+
+    :raises BadRequest: if the request's own filter is not allowed.
+    """
+    own = None
+    if request.filter is not None:
+        try:
+            check(request.filter)
+        except ValueError as error:
+            raise BadRequest(str(error)) from error
+        own = normal(request.filter)
+    collections = request.collections or default_collections
+    scope, clearance = principal.scope, principal.clearance
+
+    def narrowed(names: tuple[str, ...]) -> Filter:
+        within = _in_collections(scope, clearance, names)
+        return within if own is None else conjunction(within, own)
+
+    all_collections = narrowed(collections)
+    distinct = sorted(set(collections))
+    by_collection = tuple(narrowed((name,)) for name in distinct) if len(distinct) > 1 else (all_collections,)
+    return RequestFilters(access_filter(scope, clearance), all_collections, by_collection)
+
+
+@lru_cache(maxsize=4_096)
+def _in_collections(scope: Scope, clearance: Sensitivity, collections: tuple[str, ...]) -> Filter:
+    """What a request without a filter of its own may return."""
+    searched = In("collection", collections) if collections else Not(In("collection", NAMED_ONLY))
+    return normal(And((access_filter(scope, clearance), searched)))

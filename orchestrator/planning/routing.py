@@ -1,0 +1,90 @@
+"""Which sources are searched, with which weights, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fusion import Source
+from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
+
+IDENTIFIER_FACTOR = 2.0
+"""Mode ``auto``: factor on the weight of sources with ``identifier_boost`` if the query contains an identifier."""
+
+_QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
+_IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
+"""In one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
+_MAX_IDENTIFIER_CHARS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The sources to search, the weight of every source, and the reason in words."""
+
+    sources: tuple[Source, ...]
+    weights: Mapping[str, float]
+    reason: str
+
+
+def choose_sources(
+    request: SearchRequest, sources: Sequence[Source], default_weights: Mapping[str, float], trust: float
+) -> Routing:
+    """Choose by mode and query; the weights of the request override the defaults.
+
+    :param default_weights: from the settings; 1 where they have none.
+    :param trust: in [0, 1], factor on the default weight of sources that are scaled by trust.
+    :raises BadRequest: if the mode or a weight names no source, or all weights are 0.
+    """
+    _check_names(request, sources)
+    routed, weights, reason = _by_mode(request, sources, default_weights, trust)
+    weights |= request.weights
+    chosen = tuple(source for source in routed if weights[source.name])
+    if not chosen:
+        names = ", ".join(source.name for source in routed)
+        raise BadRequest(f"weights: all 0 for {names}; at least one must be positive")
+    if weightless := [source.name for source in routed if not weights[source.name]]:
+        reason += f"; {' and '.join(weightless)} would weigh nothing"
+    return Routing(chosen, weights, reason)
+
+
+def _check_names(request: SearchRequest, sources: Sequence[Source]) -> None:
+    names = [source.name for source in sources]
+    if request.mode not in (AUTO, HYBRID, *names):
+        allowed = ", ".join((AUTO, HYBRID, *names))
+        raise BadRequest(f"Invalid enum value {request.mode!r} - at `$.mode`, allowed are {allowed}")
+    for name in request.weights:
+        if name not in names:
+            raise BadRequest(f"Invalid enum value {name!r} - at `key` in `$.weights`, allowed are {', '.join(names)}")
+
+
+def _by_mode(
+    request: SearchRequest, sources: Sequence[Source], default_weights: Mapping[str, float], trust: float
+) -> tuple[Sequence[Source], dict[str, float], str]:
+    if request.mode not in (AUTO, HYBRID):
+        only = [source for source in sources if source.name == request.mode]
+        weights = {source.name: 1.0 for source in sources}
+        return only, weights, f"mode {request.mode} asks that source alone"
+    weights = {
+        source.name: default_weights.get(source.name, 1.0) * (trust if source.scaled_by_trust else 1.0)
+        for source in sources
+    }
+    if request.mode == HYBRID:
+        return sources, weights, "mode hybrid asks every source"
+    exact = [source for source in sources if source.exact_phrases]
+    if exact and _QUOTED.fullmatch(request.query):
+        names = " and ".join(source.name for source in exact)
+        return exact, weights, f"the query is only quoted text: it is required, and only {names} can require a phrase"
+    boosted = [source.name for source in sources if source.identifier_boost]
+    if boosted and (identifier := find_identifier(request.query)):
+        for name in boosted:
+            weights[name] *= IDENTIFIER_FACTOR
+        return sources, weights, f"{identifier!r} looks like an identifier: {' and '.join(boosted)} weighs more"
+    return sources, weights, "a question in words: every source"
+
+
+def find_identifier(query: str) -> str | None:
+    """The first word that looks like an identifier. Word by word, so that the time is linear in the query's length."""
+    words = (word for word in query.split() if len(word) <= _MAX_IDENTIFIER_CHARS)
+    return next((word for word in words if _IDENTIFIER.search(word)), None)

@@ -1,0 +1,103 @@
+"""The values that the stages of a search pass on: outcomes of sources, what was retrieved, what was ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fusion import Candidates, Factors, Floats, Fused, Ints, Ranking
+from orchestrator.schema.search import Degraded
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The source answered in time."""
+
+    ranking: Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The source was not searched successfully: too late, refused or broken, as ``reason`` says.
+
+    :param after_ms: ms after the start of the search.
+    :param caused_by_request: the source refuses this request; that says nothing about the health of the source.
+    """
+
+    source: str
+    reason: str
+    after_ms: float
+    caused_by_request: bool = False
+
+
+Outcome: TypeAlias = Answered | Failed
+
+TIMED_OUT = "timed out"
+
+
+class AllSourcesFailed(Exception):
+    """No source that was searched answered; there is nothing to rank."""
+
+    def __init__(self, failures: tuple[Failed, ...]) -> None:
+        super().__init__("; ".join(f"{failed.source}: {failed.reason}" for failed in failures))
+        self.failures = failures
+
+    def __reduce__(self) -> tuple[type[AllSourcesFailed], tuple[tuple[Failed, ...]]]:
+        """Copies keep the failures: single flights raise one error to several waiters."""
+        return type(self), (self.failures,)
+
+
+def describe_error(error: BaseException) -> str:
+    """An error in words: a time limit of the service has none of its own."""
+    return str(error) or TIMED_OUT
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What the sources returned.
+
+    :param rankings: of the sources that answered, in the order of the plan.
+    :param searched: names of the sources that were searched, whether they answered or not.
+    :param encoder: that encoded the query; ``none`` if it was not encoded.
+    :param degraded: sources that failed, and failures in preparing their queries.
+    """
+
+    rankings: tuple[Ranking, ...]
+    searched: tuple[str, ...]
+    encoder: str
+    expansions: tuple[str, ...]
+    degraded: tuple[Degraded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FusedCandidates:
+    """Candidates in the order of the fusion score.
+
+    :param fused: the candidates that reach the minimum score.
+    :param below: rows of the others.
+    :param strategy: that was used in the end.
+    :param warning: why it is not the planned one; empty if it is.
+    """
+
+    candidates: Candidates
+    fused: Fused
+    below: Ints
+    strategy: str
+    warning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Rows of the candidates in their final order.
+
+    :param score: by row of the candidates.
+    :param factors: of each boost, by row of the candidates.
+    :param collapsed_into: rows that were dropped, and the row that replaces each.
+    """
+
+    rows: Ints
+    score: Floats
+    fused: FusedCandidates
+    factors: Factors
+    collapsed_into: Mapping[int, int]

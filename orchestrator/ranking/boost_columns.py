@@ -1,0 +1,93 @@
+"""The factors of each boost, as columns over the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+import numpy as np
+
+from adapters import Snapshot
+from adapters.ports.graph import CentralityReader
+from fusion import Candidates, Floats, Sources, centrality, importance, recency, relationship
+from orchestrator.planning.budget import BOOSTS
+from orchestrator.planning.context import SearchContext
+from orchestrator.planning.plan import DAY_S, BoostPlan, RankingPlan
+from orchestrator.planning.stage_results import FusedCandidates
+from orchestrator.schema.search import Degraded
+
+
+async def boost_columns(
+    plan: RankingPlan,
+    fused: FusedCandidates,
+    sources: Sources,
+    centralities: CentralityReader,
+    snapshot: Snapshot,
+    context: SearchContext,
+) -> tuple[dict[str, Floats | None], list[Degraded]]:
+    """The factors of each planned boost, and a report for each boost that failed, which is left out."""
+    factors: dict[str, Floats | None] = {}
+    degraded: list[Degraded] = []
+    for boost in plan.boosts:
+        if boost.name == "centrality":
+            async with context.best_effort("boosts", BOOSTS) as attempt:
+                factors[boost.name] = await _centrality(plan, boost, fused, centralities, snapshot)
+            degraded += attempt.failures
+        else:
+            factors[boost.name] = _by_columns(plan, boost, fused.candidates, sources)
+    return factors, degraded
+
+
+def _by_columns(plan: RankingPlan, boost: BoostPlan, candidates: Candidates, sources: Sources) -> Floats | None:
+    """A boost that is known from the candidates alone; ``None`` if it applies to none of them."""
+    match boost.name:
+        case "importance":
+            return None if candidates.fields is None else _where_known(candidates.fields.importance, importance)
+        case "recency":
+            if candidates.fields is None:
+                return None
+            # By the age at the beginning of the day: the same factor for all of that day.
+            return _where_known(
+                candidates.fields.created_at, lambda created_at: recency((plan.day * DAY_S - created_at) / DAY_S)
+            )
+        case "relationship":
+            return _relationship(boost, candidates, sources)
+        case "centrality":
+            raise ValueError("centralities are read, not computed from columns")
+        case _:
+            assert_never(boost.name)
+
+
+def _where_known(values: Floats, factor: Callable[[float], float]) -> Floats | None:
+    rows = np.flatnonzero(~np.isnan(values))
+    if not len(rows):
+        return None
+    column = np.ones(len(values))
+    column[rows] = [factor(value) for value in values[rows].tolist()]
+    return column
+
+
+def _relationship(boost: BoostPlan, candidates: Candidates, sources: Sources) -> Floats | None:
+    """By the score of the walk divided by its best score, if there was a walk."""
+    for name in candidates.sources:
+        if sources[name].is_graph and len(rows := candidates.rows[name]):
+            scores = candidates.scores[name][rows].tolist()
+            best = max(scores)
+            if best > 0:
+                column = np.ones(len(candidates))
+                column[rows] = [relationship(max(score, 0.0) / best, boost.weight) for score in scores]
+                return column
+    return None
+
+
+async def _centrality(
+    plan: RankingPlan, boost: BoostPlan, fused: FusedCandidates, reader: CentralityReader, snapshot: Snapshot
+) -> Floats | None:
+    rows = fused.fused.rows
+    ids = fused.candidates.ids(rows)
+    values = await reader.centralities(plan.scope, ids, snapshot)
+    if not values:
+        return None
+    column = np.ones(len(fused.candidates))
+    column[rows] = [centrality(values[id_], boost.weight) if id_ in values else 1.0 for id_ in ids]
+    return column

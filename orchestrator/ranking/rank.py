@@ -1,0 +1,49 @@
+"""The order of the candidates, in three pure steps."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from fusion import (
+    Boosted,
+    Candidates,
+    Concatenate,
+    Factors,
+    Sources,
+    boost,
+    collapse,
+)
+from orchestrator.planning.plan import RankingPlan, parse_strategy
+from orchestrator.planning.stage_results import FusedCandidates, Ranked
+
+_log = logging.getLogger(__name__)
+
+
+def fuse(plan: RankingPlan, candidates: Candidates, sources: Sources) -> FusedCandidates:
+    """Fuse as planned; if the strategy raises, concatenate the rankings."""
+    strategy, _ = parse_strategy(plan.strategy)
+    used, warning = plan.strategy, ""
+    try:
+        fused = strategy(candidates, plan.weights, sources)
+    except Exception:
+        _log.exception("fusion by %s failed", strategy)
+        fallback = Concatenate()
+        used, warning = str(fallback), f"{strategy} failed, {fallback} was used"
+        fused = fallback(candidates, plan.weights, sources)
+    above = fused.above(plan.min_score)
+    return FusedCandidates(candidates, above, fused.rows[len(above.rows) :], used, warning)
+
+
+def apply_boosts(fused: FusedCandidates, factors: Factors, sources: Sources) -> Boosted:
+    """Multiply the fusion scores by the factors and sort again."""
+    return boost(fused.candidates, fused.fused, factors, sources)
+
+
+def apply_collapse(plan: RankingPlan, fused: FusedCandidates, boosted: Boosted, factors: Factors) -> Ranked:
+    """Drop chunks and parents that another result replaces."""
+    collapsed = collapse(fused.candidates, boosted.rows, plan.collapse, plan.window_radius)
+    score = np.zeros(len(fused.candidates))
+    score[boosted.rows] = boosted.score
+    return Ranked(collapsed.rows, score, fused, factors, collapsed.collapsed_into)

@@ -1,0 +1,104 @@
+"""The text of a hit with that of the chunks around it: one read for all hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import msgspec
+
+from adapters import DocumentReader, Record, Snapshot
+from adapters.filter import And, Eq, Filter, In, Or, normal
+from orchestrator.auth.visibility import visibility_check
+from orchestrator.planning.budget import CONTEXT
+from orchestrator.planning.context import SearchContext
+from orchestrator.planning.plan import Plan
+from orchestrator.results.hydrate import Page
+from orchestrator.schema.search import Degraded, SearchHit
+
+BOUNDARY = "\n[CHUNK BOUNDARY]\n"
+"""Separates two chunks."""
+
+_MAX_DOCUMENTS_PER_POSITION = 4
+"""Documents that are read per chunk position, on average: there should be one, but several may claim it."""
+
+_ChunkPosition: TypeAlias = tuple[str, str, int]
+"""Collection, parent, chunk index: neighbours of a chunk are in its collection."""
+
+
+async def add_context(
+    plan: Plan, page: Page, snapshot: Snapshot, context: SearchContext
+) -> tuple[Page, list[Degraded]]:
+    """The page with neighbouring chunks added to each hit. On failure the hits stay as they are, and it is reported."""
+    if not plan.page.neighbors:
+        return page, []
+    async with context.best_effort("neighbors", CONTEXT) as attempt:
+        hits = await _with_neighbors(page.hits, plan.page.neighbors, plan.ranking.access, snapshot.documents)
+        page = replace(page, hits=hits)
+    return page, attempt.failures
+
+
+async def _with_neighbors(
+    hits: Sequence[SearchHit], count: int, access: Filter, documents: DocumentReader
+) -> tuple[SearchHit, ...]:
+    """Each chunk's text with that of up to ``count`` chunks before and after it, where they exist and are visible.
+
+    If two documents have the same position, the one with the smaller id is used.
+
+    :raises AdapterError: if the documents cannot be read.
+    """
+    positions = {each for hit in hits if (position := _position(hit)) for each in _around(position, count)}
+    if not positions:
+        return tuple(hits)
+    records = await documents.find(_at_positions(positions, access), _MAX_DOCUMENTS_PER_POSITION * len(positions))
+    texts: dict[_ChunkPosition, str] = {}
+    is_visible = visibility_check(access)
+    for record in sorted(filter(is_visible, records), key=lambda record: record.document.id, reverse=True):
+        if (position := _record_position(record)) in positions:
+            texts[position] = record.document.text
+    return tuple(_extended(hit, count, texts) for hit in hits)
+
+
+def _at_positions(positions: Iterable[_ChunkPosition], access: Filter) -> Filter:
+    indexes: dict[tuple[str, str], list[float]] = {}
+    for collection, parent, index in positions:
+        indexes.setdefault((collection, parent), []).append(float(index))
+    chunks = Or(
+        tuple(
+            And((Eq("collection", collection), Eq("parent_id", parent), In("chunk_index", tuple(of_parent))))
+            for (collection, parent), of_parent in indexes.items()
+        )
+    )
+    return normal(And((access, chunks)))
+
+
+def _extended(hit: SearchHit, count: int, texts: Mapping[_ChunkPosition, str]) -> SearchHit:
+    position = _position(hit)
+    if position is None:
+        return hit
+    around = [each for each in _around(position, count) if each in texts]
+    before = [texts[each] for each in around if each[2] < position[2]]
+    after = [texts[each] for each in around if each[2] > position[2]]
+    start = sum(len(text) + len(BOUNDARY) for text in before)
+    return msgspec.structs.replace(
+        hit, text=BOUNDARY.join([*before, hit.text, *after]), span=(start, start + len(hit.text))
+    )
+
+
+def _around(position: _ChunkPosition, count: int) -> list[_ChunkPosition]:
+    collection, parent, index = position
+    return [(collection, parent, each) for each in range(max(0, index - count), index + count + 1)]
+
+
+def _position(hit: SearchHit) -> _ChunkPosition | None:
+    if hit.parent_id is None or hit.chunk_index is None:
+        return None
+    return hit.collection, hit.parent_id, hit.chunk_index
+
+
+def _record_position(record: Record) -> _ChunkPosition | None:
+    document = record.document
+    if document.parent_id is None or document.chunk_index is None:
+        return None
+    return document.collection, document.parent_id, document.chunk_index

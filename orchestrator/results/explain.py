@@ -1,0 +1,57 @@
+"""How a response came about. The access check of hits applies to everything in it, too."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+
+from adapters import Snapshot
+from fusion import Ranking
+from orchestrator.auth.visibility import visibility_check
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.stage_results import Ranked, Retrieved
+from orchestrator.results.hydrate import Page
+from orchestrator.schema.explain import ExplainedHit, Explanation, Removed
+
+
+async def explain(
+    plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot, sources_timeout_s: float
+) -> Explanation:
+    """The explanation of a page.
+
+    :param sources_timeout_s: the time limit of the sources.
+    :raises AdapterError: if the documents cannot be read.
+    """
+    documents, ranking = snapshot.documents, plan.ranking
+    ids = sorted({id_ for each in retrieved.rankings for id_ in each.ids})
+    records = await documents.fetch(ranking.scope, ids)
+    visible = await documents.counts("collection", ranking.access)
+    passing = await documents.counts("collection", ranking.filter)
+    check = visibility_check(ranking.filter)
+    shown = {id_ for id_, record in records.items() if check(record)}
+    candidates = ranked.fused.candidates
+    rows = np.array(list(ranked.collapsed_into.items()), np.int64).reshape(-1, 2)
+    collapsed = zip(candidates.ids(rows[:, 0]), candidates.ids(rows[:, 1]), strict=True)
+    return Explanation(
+        fusion=ranked.fused.strategy,
+        weights=ranking.weights,
+        boosts=tuple(boost.name for boost in ranking.boosts),
+        collapse=ranking.collapse,
+        depth=ranking.depth,
+        timeout_ms=sources_timeout_s * 1_000,
+        encoder=retrieved.encoder,
+        expansions=retrieved.expansions,
+        rankings={each.source: _explained(each, shown) for each in retrieved.rankings},
+        removed=Removed(
+            filter=sum(visible.values()) - sum(passing.values()),
+            min_score=len(shown.intersection(candidates.ids(ranked.fused.below))),
+            collapsed={id_: into for id_, into in collapsed if id_ in shown and into in shown},
+            deleted=page.deleted,
+            withheld=page.withheld,
+        ),
+    )
+
+
+def _explained(ranking: Ranking, shown: AbstractSet[str]) -> tuple[ExplainedHit, ...]:
+    return tuple(ExplainedHit(each.id, each.rank, each.score) for each in ranking if each.id in shown)

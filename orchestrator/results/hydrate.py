@@ -1,0 +1,108 @@
+"""From ranked rows to hits with text, and the post-retrieval access check.
+
+The sources were searched within the filter already. Here every document is checked against it once more, by the
+filter's own meaning and not by any backend's translation of it: a document that fails is withheld and replaced by the
+next candidate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from adapters import AdapterError, Record, Sensitivity, Snapshot
+from adapters.document import rank_fields
+from fusion import DocId, FusedHit, fused_hits, window
+from orchestrator.auth.visibility import visibility_check
+from orchestrator.planning.context import SearchContext
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.stage_results import AllSourcesFailed, Failed, Ranked, describe_error
+from orchestrator.schema.search import SearchHit
+
+_log = logging.getLogger(__name__)
+
+_MAX_REFILLS = 4
+"""Maximum number of times that a page is filled up. Without it, a source that returns only forbidden documents would
+cause an endless loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The hits of a page.
+
+    :param sensitivities: parallel to ``hits``.
+    :param end: the offset in the ranking after the last row that was used.
+    :param total: number of rows in the ranking.
+    :param deleted: rows whose document no longer exists.
+    :param withheld: rows whose document failed the access check.
+    """
+
+    hits: tuple[SearchHit, ...]
+    sensitivities: tuple[Sensitivity, ...]
+    end: int
+    total: int
+    deleted: int = 0
+    withheld: int = 0
+
+
+async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: SearchContext) -> Page:
+    """The page of a plan.
+
+    :raises AllSourcesFailed: if the documents cannot be read: without them there is neither text nor access check.
+    """
+    check = visibility_check(plan.ranking.filter)
+    rerank = plan.page.rerank
+    size = max(plan.page.limit, rerank.max_hits) if rerank else plan.page.limit
+    hits: list[SearchHit] = []
+    sensitivities: list[Sensitivity] = []
+    end, deleted, withheld = plan.page.offset, 0, 0
+    for _ in range(_MAX_REFILLS):
+        rows = ranked.rows[end : end + size - len(hits)]
+        if not len(rows):
+            break
+        end += len(rows)
+        fused = fused_hits(ranked.fused.candidates, ranked.fused.fused, rows)
+        records = await _fetch(snapshot, [hit.id for hit in fused], context)
+        for hit, row in zip(fused, rows.tolist(), strict=True):
+            record = records.get(hit.id)
+            if record is None:
+                deleted += 1
+            elif not check(record):
+                withheld += 1
+            else:
+                hits.append(_search_hit(hit, row, ranked, record, plan.ranking.window_radius))
+                sensitivities.append(record.document.sensitivity)
+    if withheld:
+        _log.error("a source returned %d documents that the request's filter excludes", withheld)
+    return Page(tuple(hits), tuple(sensitivities), end, len(ranked.rows), deleted, withheld)
+
+
+async def _fetch(snapshot: Snapshot, ids: list[DocId], context: SearchContext) -> Mapping[DocId, Record]:
+    try:
+        async with asyncio.timeout(context.deadline.remaining_s()):
+            return await snapshot.documents.fetch(snapshot.scope, ids)
+    except (TimeoutError, AdapterError) as error:
+        failed = Failed("documents", describe_error(error), context.timings.total_ms())
+        raise AllSourcesFailed((failed,)) from error
+
+
+def _search_hit(hit: FusedHit, row: int, ranked: Ranked, record: Record, radius: int) -> SearchHit:
+    document = record.document
+    return SearchHit(
+        id=document.id,
+        parent_id=document.parent_id,
+        collection=document.collection,
+        title=document.title,
+        text=document.text,
+        url=document.url,
+        metadata=document.metadata,
+        score=float(ranked.score[row]),
+        fusion_score=hit.fusion_score,
+        sources=hit.sources,
+        boosts={name: 1.0 if column is None else float(column[row]) for name, column in ranked.factors.items()},
+        chunk_index=document.chunk_index,
+        window_id=window(rank_fields(document), radius) if document.parent_id else None,
+        span=(0, len(document.text)),
+    )

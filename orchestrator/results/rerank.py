@@ -1,0 +1,69 @@
+"""The reranker: a model that reads the best hits and orders them, if it answers in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from adapters import SENSITIVITIES, Reranker, RerankResult
+from orchestrator.planning.budget import RERANK
+from orchestrator.planning.context import SearchContext
+from orchestrator.planning.plan import Plan, RerankPlan
+from orchestrator.results.hydrate import Page
+from orchestrator.schema.search import Degraded, RerankedHit, SearchHit
+
+
+@dataclass(frozen=True, slots=True)
+class RerankStage:
+    """The reranker that the settings name, and its time limit in seconds."""
+
+    reranker: Reranker | None
+    timeout_s: float
+
+    async def run(self, plan: Plan, page: Page, context: SearchContext) -> tuple[Page, list[Degraded]]:
+        """The page in the order of the reranker, cut to the limit. On failure the order stays, and is reported.
+
+        Only the hits that the reranker gets change places, among themselves. Those that it does not rank keep their
+        order behind those that it ranks.
+        """
+        settings = plan.page.rerank
+        if settings is None:
+            return page, []
+        degraded: list[Degraded] = []
+        hits = list(page.hits)
+        if self.reranker is None:
+            degraded.append(context.degraded("rerank", "no reranker is configured: TRIVIUM_RERANKER names one"))
+        elif positions := _sendable(page, settings):
+            length = min(settings.max_chars, settings.max_total_chars // len(positions))
+            passages = [_passage(hits[position], length) for position in positions]
+            async with context.best_effort("rerank", RERANK, self.timeout_s) as attempt:
+                result = await self.reranker.rerank(plan.ranking.text, passages)
+                if result.warning:
+                    degraded.append(context.degraded("rerank", result.warning))
+                hits = _reordered(page.hits, positions, result)
+            degraded += attempt.failures
+        return replace(page, hits=tuple(hits[: plan.page.limit])), degraded
+
+
+def _sendable(page: Page, settings: RerankPlan) -> list[int]:
+    """Positions of the hits that the reranker gets."""
+    highest = SENSITIVITIES.index(settings.clearance)
+    best = enumerate(page.sensitivities[: settings.max_hits])
+    return [position for position, sensitivity in best if SENSITIVITIES.index(sensitivity) <= highest]
+
+
+def _reordered(hits: Sequence[SearchHit], positions: Sequence[int], result: RerankResult) -> list[SearchHit]:
+    """The hits with those at ``positions`` in the order of the reranker."""
+    ranked = set(result.order)
+    unranked = [index for index in range(len(positions)) if index not in ranked]
+    reordered = list(hits)
+    for rank, (position, index) in enumerate(zip(positions, [*result.order, *unranked], strict=True), start=1):
+        reranked = RerankedHit(rank, result.scores.get(index)) if index in ranked else msgspec.UNSET
+        reordered[position] = msgspec.structs.replace(hits[positions[index]], rerank=reranked)
+    return reordered
+
+
+def _passage(hit: SearchHit, length: int) -> str:
+    return f"{hit.title}\n{hit.text}"[:length] if hit.title else hit.text[:length]

@@ -1,0 +1,105 @@
+"""Memos of rankings and centralities: for another page, other weights, or another response with the same parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from cachetools import TTLCache
+
+from adapters import Retriever, Scope, Snapshot, SourceQuery
+from adapters.ports.graph import CentralityReader
+from cache import CacheMode, hash_key
+from fusion import DocId, Ranking
+from orchestrator.indexing.data_version import DataVersion
+
+V = TypeVar("V")
+
+MAX_ENTRIES = 1_000
+
+
+class Memo(Generic[V]):
+    """The most recently used values, each for ``ttl_s`` seconds, with counters of hits and misses.
+
+    The limit in time bounds how long a write of another machine stays unseen if it is not reported.
+    """
+
+    def __init__(self, ttl_s: float, clock: Callable[[], float], max_entries: int = MAX_ENTRIES) -> None:
+        self.hits = 0
+        self.misses = 0
+        self._values: TTLCache[Hashable, V] = TTLCache(max_entries, ttl_s, clock)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable) -> V | None:
+        """The value, or ``None``."""
+        value = self._values.get(key)
+        if value is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return value
+
+    def put(self, key: Hashable, value: V) -> None:
+        """Store a value."""
+        self._values[key] = value
+
+
+@dataclass(frozen=True, slots=True)
+class MemoizedRetriever:
+    """A source whose rankings are memoized while the data version of their scope stays the same."""
+
+    retriever: Retriever
+    memo: Memo[Ranking]
+    data_version: Callable[[Scope], DataVersion]
+
+    async def search(self, query: SourceQuery, mode: CacheMode = "use") -> Ranking:
+        """See :class:`adapters.ports.Retriever`.
+
+        :param mode: ``use`` a memoized ranking; ``refresh`` it; or ``bypass`` the memo.
+        """
+        if mode == "bypass":
+            return await self.retriever.search(query)
+        key = self._key(query)
+        if mode == "use" and (ranking := self.memo.get(key)) is not None:
+            return ranking
+        ranking = await self.retriever.search(query)
+        self.memo.put(key, ranking)
+        return ranking
+
+    def _key(self, query: SourceQuery) -> bytes:
+        version = query.snapshot.data_version if query.snapshot else self.data_version(query.scope)
+        return hash_key(
+            version,
+            query.scope,
+            query.text,
+            query.depth,
+            query.access,
+            query.filter,
+            None if query.vector is None else query.vector.tobytes(),
+            query.seed_ids,
+            query.expansions,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoizedCentralities:
+    """Memoized centralities. The limit in time matters here: they are computed again without a write."""
+
+    reader: CentralityReader
+    memo: Memo[Mapping[DocId, float]]
+    data_version: Callable[[Scope], DataVersion]
+
+    async def centralities(
+        self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
+    ) -> Mapping[DocId, float]:
+        """See :class:`adapters.ports.CentralityReader`."""
+        version = snapshot.data_version if snapshot else self.data_version(scope)
+        key = hash_key(version, scope, tuple(ids))
+        values = self.memo.get(key)
+        if values is None:
+            values = await self.reader.centralities(scope, ids, snapshot)
+            self.memo.put(key, values)
+        return values

@@ -1,0 +1,166 @@
+"""Searching the sources of a plan: all at once, or in two stages if the strategy has seeds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from adapters import AdapterError, Snapshot, SourceQuery
+from cache import CacheMode
+from fusion import Candidates, Documents, Ranking, SeededStrategy, Source, Sources
+from orchestrator.planning.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
+from orchestrator.planning.context import SearchContext
+from orchestrator.planning.plan import CallPlan, RankingPlan, parse_strategy
+from orchestrator.planning.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved
+from orchestrator.retrieval.circuit_breakers import CircuitBreakers
+from orchestrator.retrieval.fan_out import FanOut
+from orchestrator.retrieval.source_call import CallReport, QueryPreparation, SourceCall, prepare_search
+from orchestrator.schema.search import Degraded
+
+_log = logging.getLogger(__name__)
+
+
+class Retrieval:
+    """The sources, and what is needed to search them."""
+
+    def __init__(
+        self, calls: Mapping[str, SourceCall], preparation: QueryPreparation, breakers: CircuitBreakers
+    ) -> None:
+        self.preparation = preparation
+        self.sources: Sources = {name: call.source for name, call in calls.items()}
+        self._calls = calls
+        self._breakers = breakers
+        self._fan_out = FanOut()
+
+    async def retrieve(
+        self, plan: RankingPlan, mode: CacheMode, snapshot: Snapshot, context: SearchContext, timeout_s: float
+    ) -> Retrieved:
+        """Search the sources of a plan.
+
+        :param timeout_s: of all sources together.
+        :raises AllSourcesFailed: if none answered.
+        """
+        deadline = context.deadline.within(1.0, timeout_s)
+        search = _PlanSearch(self, plan, mode, snapshot, context)
+        _, seeded = parse_strategy(plan.strategy)
+        if seeded is None or all(call.stage == 1 for call in plan.calls):
+            outcomes = await search.stage(plan.calls, deadline, None)
+        else:
+            outcomes = await search.two_stages(seeded, deadline)
+        return _retrieved(outcomes, search.reports, search.degraded)
+
+    def described(self, name: str) -> Source:
+        """The description of a source."""
+        return self._calls[name].source
+
+
+class _PlanSearch:
+    """The searches of one request."""
+
+    def __init__(
+        self, retrieval: Retrieval, plan: RankingPlan, mode: CacheMode, snapshot: Snapshot, context: SearchContext
+    ) -> None:
+        self.reports: list[CallReport] = []
+        self.degraded: list[Degraded] = []
+        self._retrieval = retrieval
+        self._plan = plan
+        self._mode: CacheMode = mode
+        self._context = context
+        self._query = SourceQuery(plan.text, plan.depth, plan.scope, plan.access, plan.filter, snapshot=snapshot)
+
+    async def stage(self, calls: Sequence[CallPlan], deadline: Deadline, seeds: Documents | None) -> dict[str, Outcome]:
+        """Search some sources at once; the outcome of each, in the order of ``calls``."""
+        breakers = self._retrieval._breakers
+        allowed, outcomes = breakers.split([call.source for call in calls])
+        timeout_s = deadline.remaining_s()
+        query = replace(self._query, seeds=seeds)
+        searches = {}
+        for call in calls:
+            if call.source in allowed:
+                searches[call.source], report = prepare_search(
+                    self._retrieval._calls[call.source],
+                    call,
+                    self._plan,
+                    query,
+                    self._mode,
+                    self._retrieval.preparation,
+                    self._context,
+                    timeout_s,
+                )
+                self.reports.append(report)
+        try:
+            searched = await self._retrieval._fan_out.run(searches, timeout_s)
+        except BaseException:
+            breakers.abandon(allowed)
+            raise
+        breakers.record(searched)
+        outcomes |= searched
+        return {call.source: outcomes[call.source] for call in calls}
+
+    async def two_stages(self, strategy: SeededStrategy, deadline: Deadline) -> dict[str, Outcome]:
+        """Search stage 1, then stage 2 from its seeds, unless it can be skipped."""
+        first = [call for call in self._plan.calls if call.stage == 1]
+        second = [call for call in self._plan.calls if call.stage == 2]
+        outcomes = await self.stage(first, deadline.within(FIRST_STAGE), None)
+        rankings = [outcome.ranking for outcome in outcomes.values() if isinstance(outcome, Answered)]
+        may_skip = self._plan.may_skip_stage_2 and same_top_document(rankings)
+        if may_skip and not await self._mentions_entity(second, deadline.within(ENTITY_LOOKUP).remaining_s()):
+            return outcomes
+        outcomes |= await self.stage(second, deadline, self._seeds(strategy, rankings))
+        return {call.source: outcomes[call.source] for call in self._plan.calls}
+
+    async def _mentions_entity(self, calls: Sequence[CallPlan], timeout_s: float) -> bool:
+        """Whether the query mentions an entity. If that is unknown, stage 2 runs, and the response says what failed."""
+        entity_sources = [lookup for call in calls if (lookup := self._retrieval._calls[call.source].entities)]
+        if not entity_sources:
+            return True
+        try:
+            async with asyncio.timeout(timeout_s):
+                for lookup in entity_sources:
+                    if await lookup.mentions_entity(self._query):
+                        return True
+        except (TimeoutError, AdapterError):
+            return True
+        return False
+
+    def _seeds(self, strategy: SeededStrategy, rankings: Sequence[Ranking]) -> Documents:
+        """The seeds of stage 2; none if the strategy fails: then the walk starts from the query's entities alone."""
+        candidates = Candidates.of(rankings)
+        try:
+            rows = strategy.seeds(candidates, self._plan.weights, self._retrieval.sources)
+        except Exception:
+            _log.exception("%s failed to choose seeds", strategy)
+            self.degraded.append(self._context.degraded("fusion", f"{strategy} failed to choose seeds"))
+            return Documents.of_ids(())
+        return Documents(candidates.docs[rows], candidates.table)
+
+
+def same_top_document(rankings: Sequence[Ranking]) -> bool:
+    """Whether there are several rankings, and all have the same document first."""
+    if len(rankings) < 2 or not all(len(ranking) for ranking in rankings):
+        return False
+    return len({ranking.table.ids(ranking.docs[:1])[0] for ranking in rankings}) == 1
+
+
+def _retrieved(
+    outcomes: Mapping[str, Outcome],
+    reports: Sequence[CallReport],
+    degraded: Sequence[Degraded],
+) -> Retrieved:
+    failures = tuple(outcome for outcome in outcomes.values() if isinstance(outcome, Failed))
+    rankings = tuple(outcome.ranking for outcome in outcomes.values() if isinstance(outcome, Answered))
+    if not rankings:
+        raise AllSourcesFailed(failures)
+    return Retrieved(
+        rankings=rankings,
+        searched=tuple(outcomes),
+        encoder=next((report.encoder for report in reports if report.encoder), "none"),
+        expansions=next((report.expansions for report in reports if report.expansions), ()),
+        degraded=(
+            *(each for report in reports for each in report.degraded),
+            *degraded,
+            *(Degraded(failed.source, failed.reason, failed.after_ms) for failed in failures),
+        ),
+    )

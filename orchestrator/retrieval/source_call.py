@@ -1,0 +1,119 @@
+"""The search of one source: encode or expand the query if the source needs it, then search each collection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from adapters import Expander, SourceQuery
+from adapters.filter import Filter
+from adapters.ports.graph import EntityLookup
+from cache import CacheMode
+from fusion import Ranking, Source, merge_collections
+from orchestrator.planning.budget import EXPANSION
+from orchestrator.planning.context import SearchContext
+from orchestrator.planning.plan import CallPlan, RankingPlan
+from orchestrator.retrieval.fan_out import Search
+from orchestrator.retrieval.memo import MemoizedRetriever
+from orchestrator.retrieval.query_encoder import QueryEncoderPolicy
+from orchestrator.schema.search import Degraded
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCall:
+    """A source as it is searched: ``memo → retry → build check → adapter``.
+
+    :param entities: tells whether a query mentions an entity; only sources of role ``graph`` have it.
+    """
+
+    source: Source
+    retriever: MemoizedRetriever
+    entities: EntityLookup | None = None
+
+
+@dataclass(slots=True)
+class CallReport:
+    """What preparing the query of one source gave besides the ranking."""
+
+    encoder: str = ""
+    expansions: tuple[str, ...] = ()
+    degraded: list[Degraded] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPreparation:
+    """Makes what sources need besides the text: a vector, and synonyms."""
+
+    encoder: QueryEncoderPolicy
+    expander: Expander | None
+
+
+def prepare_search(
+    call: SourceCall,
+    call_plan: CallPlan,
+    plan: RankingPlan,
+    query: SourceQuery,
+    mode: CacheMode,
+    preparation: QueryPreparation,
+    context: SearchContext,
+    timeout_s: float,
+) -> tuple[Search, CallReport]:
+    """The search of one source, and a report that is filled while it runs.
+
+    The encoder is chosen here and not when the search runs: see :meth:`QueryEncoderPolicy.encode`.
+
+    :param query: with everything that all sources of the stage share.
+    :param timeout_s: of the stage.
+    """
+    name, report = call.source.name, CallReport()
+
+    async def search(query: SourceQuery = query) -> Ranking:
+        with context.timings.stage(name):
+            return await _search_collections(call.retriever, query, call_plan.filters, mode)
+
+    if "query_vector" in call.source.needs:
+        if plan.vector is not None:
+            vector = np.array(plan.vector, np.float32)
+            return lambda: search(replace(query, vector=vector)), report
+        encoding = preparation.encoder.encode(plan.text, plan.encoder)
+
+        async def encode_and_search() -> Ranking:
+            encoded = await encoding
+            report.encoder = encoded.encoder_used
+            context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)
+            return await search(replace(query, vector=encoded.vector))
+
+        return encode_and_search, report
+    expander = preparation.expander
+    if "expansions" in call.source.needs and expander is not None:
+
+        async def expand_and_search() -> Ranking:
+            with context.timings.stage("expand"):
+                async with context.best_effort("expansion", 1.0, timeout_s * EXPANSION) as attempt:
+                    report.expansions = await expander.expand(plan.text)
+            report.degraded += attempt.failures
+            return await search(replace(query, expansions=report.expansions))
+
+        return expand_and_search, report
+    return search, report
+
+
+async def _search_collections(
+    retriever: MemoizedRetriever, query: SourceQuery, filters: tuple[Filter, ...], mode: CacheMode
+) -> Ranking:
+    """The same search with each filter at the same time."""
+    if len(filters) == 1:
+        return await retriever.search(replace(query, filter=filters[0]), mode)
+    searches: list[Coroutine[Any, Any, Ranking]] = [
+        retriever.search(replace(query, filter=each), mode) for each in filters
+    ]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(search) for search in searches]
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return merge_collections([task.result() for task in tasks])

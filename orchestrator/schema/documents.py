@@ -1,0 +1,54 @@
+"""``/v1/documents`` and ``/v1/collections``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+
+class LineOutcome(Struct, frozen=True, omit_defaults=True):
+    """The outcome of one line of a bulk request; lines count from 1.
+
+    ``incomplete``: the write is durable, and ``missing`` names each replica that does not hold the document, with the
+    reason. A replica that could not be reached gets it later; a document that a replica refused is not retried.
+    """
+
+    line: int
+    status: Literal["indexed", "incomplete", "rejected"]
+    id: str | None = None
+    error: str | None = None
+    missing: Mapping[str, str] = {}
+
+
+class BulkResponse(Struct, frozen=True):
+    """The response to ``POST /v1/documents``: valid lines are stored, invalid lines between them are reported."""
+
+    indexed: int
+    incomplete: int
+    rejected: int
+    generation: int
+    lines: tuple[LineOutcome, ...]
+
+
+class DeleteResponse(Struct, frozen=True, omit_defaults=True):
+    """The response to ``DELETE /v1/documents/{id}``; ``missing`` as in :class:`LineOutcome`."""
+
+    id: str
+    deleted: bool
+    generation: int
+    missing: Mapping[str, str] = {}
+
+
+class CollectionCount(Struct, frozen=True):
+    """A collection, and the number of its documents that the principal may see."""
+
+    name: str
+    documents: int
+
+
+class CollectionsResponse(Struct, frozen=True):
+    """The response to ``GET /v1/collections``."""
+
+    collections: tuple[CollectionCount, ...]

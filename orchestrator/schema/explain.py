@@ -1,0 +1,47 @@
+"""``explain: true``: how a response came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fusion import CollapseMode
+
+
+class ExplainedHit(Struct, frozen=True):
+    """One document of one source before fusion."""
+
+    id: str
+    rank: int
+    score: float
+
+
+class Removed(Struct, frozen=True):
+    """Documents that did not become hits, by the stage that removed them.
+
+    ``filter``: documents that the principal may see and that the request's filter and collections exclude.
+    ``collapsed``: each document with the one that replaces it. ``withheld`` should be 0: documents that a source
+    returned although the filter excludes them.
+    """
+
+    filter: int
+    min_score: int
+    collapsed: Mapping[str, str]
+    deleted: int
+    withheld: int
+
+
+class Explanation(Struct, frozen=True):
+    """How a response came about. ``expansions``: the synonyms that were added to the query."""
+
+    fusion: str
+    weights: Mapping[str, float]
+    boosts: tuple[str, ...]
+    collapse: CollapseMode
+    depth: int
+    timeout_ms: float
+    encoder: str
+    expansions: tuple[str, ...]
+    rankings: Mapping[str, tuple[ExplainedHit, ...]]
+    removed: Removed

@@ -1,0 +1,50 @@
+"""The paths for operators: health and cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class CacheLevel(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Counters of one cache since the process started; ages are in seconds."""
+
+    hits: int
+    misses: int
+    entries: int | None = None
+    bytes: int | None = None
+    stale: int = 0
+    stored: int = 0
+    evictions: int = 0
+    errors: int = 0
+    skipped: int = 0
+    mean_age_s: float = 0.0
+    hit_rate: float = 0.0
+    state: str | None = None
+
+
+class CacheReport(Struct, frozen=True):
+    """The response to ``GET /v1/cache``: ``l1`` in this process, ``l2`` in Redis, and the memos of single sources.
+
+    ``flights``: computations that are running. ``joined``: requests that waited for a computation that another request
+    had started.
+    """
+
+    levels: Mapping[str, CacheLevel]
+    flights: int
+    joined: int
+
+
+class Readiness(Struct, frozen=True, omit_defaults=True):
+    """The response to ``GET /readyz``: ready if at least one source can be searched and the process is not draining."""
+
+    ready: bool
+    sources: Mapping[str, str]
+    draining: bool = False
+
+
+class Liveness(Struct, frozen=True):
+    """The response to ``GET /livez``."""
+
+    live: bool

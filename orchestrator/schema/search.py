@@ -1,0 +1,165 @@
+"""``POST /v1/search``: request and response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from adapters.document import Metadatum
+from adapters.filter import Filter
+from cache import CacheMode, Level
+from fusion import CollapseMode, Contribution
+from orchestrator.schema.explain import Explanation
+
+AUTO, HYBRID = "auto", "hybrid"
+"""The modes besides the names of the sources."""
+
+BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
+Weight = Annotated[float, Meta(ge=0, le=1_000)]
+Name = Annotated[str, Meta(min_length=1, max_length=512)]
+
+
+class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``POST /v1/search``. Unknown fields are refused."""
+
+    query: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="text to search for; a query that is only text in double quotes requires that text",
+        ),
+    ]
+    vector: Annotated[
+        tuple[float, ...] | None,
+        Meta(description="vector of the query in the space of the documents; used instead of encoding the query"),
+    ] = None
+    mode: Annotated[
+        str,
+        Meta(description="auto chooses the sources, hybrid searches all, the name of a source searches it alone"),
+    ] = AUTO
+    limit: Annotated[int, Meta(ge=1, le=50, description="maximum number of hits")] = 10
+    cursor: (
+        Annotated[
+            str,
+            Meta(max_length=200, description="next_cursor of the response to the same request, to get the next page"),
+        ]
+        | None
+    ) = None
+    collections: (
+        Annotated[
+            tuple[Name, ...],
+            Meta(min_length=1, max_length=20, description="collections to search, each as deep as one alone"),
+        ]
+        | None
+    ) = None
+    filter: Filter | None = None
+    fusion: (
+        Annotated[
+            str,
+            Meta(max_length=200, description="a strategy by name: joint_walk(base=4, slope=12, seeds=50), rrf(k=60)"),
+        ]
+        | None
+    ) = None
+    weights: Annotated[dict[str, Weight], Meta(description="weights by source; the settings have the others")] = {}
+    min_score: Annotated[float, Meta(ge=0, le=1, description="minimum fusion_score of a hit")] = 0.0
+    timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description="time limit of the whole request in ms")] = 150
+    explain: bool = False
+    cache: Annotated[
+        CacheMode,
+        Meta(description="use a cached response; compute a new one and cache it; or compute one without caching"),
+    ] = "use"
+    collapse: Annotated[
+        CollapseMode,
+        Meta(description="one hit for each parent document, for each window of neighbouring chunks, or for each chunk"),
+    ] = "parent"
+    neighbors: Annotated[
+        int, Meta(ge=0, le=10, description="number of chunks before and after each hit to add to its text")
+    ] = 0
+    rerank: Annotated[bool, Meta(description="whether the reranker orders the best hits")] = False
+    boosts: Annotated[
+        dict[BoostName, bool], Meta(description="boosts to switch on or off; the settings have the others")
+    ] = {}
+
+
+class RerankedHit(Struct, frozen=True):
+    """The rank that the reranker gave to a hit, from 1, and its score on the reranker's own scale, if there is one."""
+
+    rank: int
+    score: float | None
+
+
+class SearchHit(Struct, frozen=True):
+    """One document. ``sources`` has every source that answered, null where it did not return the document.
+
+    For citations: ``url``, ``parent_id``, ``chunk_index``, and ``span``, the first character of ``text`` that belongs
+    to the hit itself and the first that no longer does; the rest was added for ``neighbors``. ``window_id`` names the
+    window of chunks that ``collapse: window`` forms.
+    """
+
+    id: str
+    parent_id: str | None
+    collection: str
+    title: str
+    text: str
+    url: str | None
+    metadata: dict[str, Metadatum]
+    score: float
+    fusion_score: float
+    sources: Mapping[str, Contribution | None]
+    boosts: Mapping[str, float]
+    chunk_index: int | None
+    window_id: str | None
+    span: tuple[int, int]
+    rerank: RerankedHit | UnsetType = UNSET
+
+
+class Route(Struct, frozen=True):
+    """The sources that were searched, and the reason."""
+
+    sources: tuple[str, ...]
+    reason: str
+
+
+class Degraded(Struct, frozen=True):
+    """A source or a stage that failed, why, and how many ms after the start of the request."""
+
+    source: str
+    reason: str
+    after_ms: float
+
+
+class ResponseBody(Struct, frozen=True, kw_only=True):
+    """The part of a response that is the same for every request with the same plan: this is what is cached."""
+
+    hits: tuple[SearchHit, ...]
+    mode: str
+    route: Route
+    degraded: tuple[Degraded, ...]
+    index_version: str
+    generation: int
+    next_cursor: str | None
+    explain: Explanation | UnsetType = UNSET
+
+
+class ResponseMeta(Struct, frozen=True, kw_only=True):
+    """The part of a response that belongs to one request.
+
+    ``cache``: ``miss`` was computed for this request; ``l1`` and ``l2`` were cached, in this process and in Redis;
+    ``stale`` was cached and has expired, and is being computed again in the background.
+    """
+
+    cache: Level
+    took_ms: float
+    timings_ms: Mapping[str, float]
+    request_id: str
+
+
+class SearchResponse(ResponseBody, frozen=True, kw_only=True):
+    """The response to ``POST /v1/search``: a :class:`ResponseBody` and its :class:`ResponseMeta`."""
+
+    cache: Level
+    took_ms: float
+    timings_ms: Mapping[str, float]
+    request_id: str

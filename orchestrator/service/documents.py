@@ -1,0 +1,245 @@
+"""Documents: index, read, delete, count. The same rules for every edge.
+
+A principal replaces and deletes documents that it may see, and no others: a document above its clearance is refused on
+writing, and does not exist on reading and deleting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio.to_thread
+
+from adapters import Document, DocumentReader, DocumentWriter, Record, Scope, TimedOut, Unavailable, VectorRecord
+from adapters.ports.replica import Key
+from adapters.ports.writer import Acknowledgement
+from orchestrator.auth.principal import Principal
+from orchestrator.auth.visibility import access_filter, visibility_check
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
+from orchestrator.indexing.pipeline import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_DOCUMENTS,
+    MAX_WRITE_DOCUMENTS,
+    IndexingPipeline,
+    size_bytes,
+)
+from orchestrator.schema.documents import (
+    BulkResponse,
+    CollectionCount,
+    CollectionsResponse,
+    DeleteResponse,
+    LineOutcome,
+)
+from orchestrator.service.admission import Admission
+from orchestrator.service.errors import NotFound
+
+READ_TIMEOUT_S = 5.0
+"""Time limit of reading documents, the wait for a slot included."""
+
+
+@dataclass(slots=True)
+class IndexReport:
+    """The outcome of indexing so far.
+
+    :param generation: of the newest write; 0 if nothing was written.
+    :param pending: by replica, why it does not have the newest write yet.
+    :param rejected: by document and replica, why the replica refused the document.
+    """
+
+    indexed: int = 0
+    generation: int = 0
+    pending: Mapping[str, str] = field(default_factory=dict)
+    rejected: dict[Key, Mapping[str, str]] = field(default_factory=dict)
+
+    def add(self, documents: int, acknowledgement: Acknowledgement) -> None:
+        """Add one write. A replica that lacked an earlier one may have it now, so the newest report counts."""
+        self.indexed += documents
+        self.generation = acknowledgement.generation
+        self.pending = acknowledgement.pending
+        self.rejected |= acknowledgement.rejected
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentService:
+    """The documents.
+
+    :param documents: the replica that documents are read from.
+    :param is_current: whether that replica has every write. Blocks.
+    :param generation: of the newest write that searches see.
+    :param write_timeout_s: how long a write waits for a slot.
+    """
+
+    documents: DocumentReader
+    writer: DocumentWriter
+    pipeline: IndexingPipeline
+    reads: Admission
+    writes: Admission
+    is_current: Callable[[], bool]
+    generation: Callable[[], int]
+    write_timeout_s: float
+
+    async def put(
+        self, read_lines: Callable[[], Awaitable[Iterable[ParsedLine]]], principal: Principal
+    ) -> BulkResponse:
+        """Index lines: each valid line is stored, each invalid one is reported.
+
+        :param read_lines: called when a slot is free, so that the bodies of waiting requests are not in memory.
+        :raises Forbidden: if the principal may not write.
+        :raises Overloaded: if too many writes are waiting.
+        :raises AdapterError: if nothing was written.
+        """
+        principal.require("admin")
+        async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
+            lines: list[ParsedLine] = []
+            report = await self._index(await read_lines(), principal, lines.extend)
+        outcomes = tuple(_outcome(line, report, principal.scope) for line in lines)
+        counts = Counter(outcome.status for outcome in outcomes)
+        generation = report.generation or self.generation()
+        return BulkResponse(counts["indexed"], counts["incomplete"], counts["rejected"], generation, outcomes)
+
+    async def index(
+        self,
+        lines: Iterable[ParsedLine],
+        principal: Principal,
+        on_invalid: Callable[[InvalidLine], None],
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> IndexReport:
+        """Index lines of any number in bounded memory. Each batch is durable before the next one is read.
+
+        May be repeated from the start after a crash: documents are identified by their id.
+
+        :param on_invalid: called with each line that was not indexed.
+        :param on_progress: called with the number of documents encoded since the last call.
+        :raises Forbidden: if the principal may not write.
+        :raises AdapterError: if a batch could not be written; the ones before it are.
+        """
+        principal.require("admin")
+
+        def report_lines(batch: Collection[ParsedLine]) -> None:
+            for line in batch:
+                if isinstance(line, InvalidLine):
+                    on_invalid(line)
+
+        return await self._index(lines, principal, report_lines, on_progress)
+
+    async def get(self, id_: str, principal: Principal) -> Document:
+        """One document as it was written.
+
+        :raises NotFound: if it does not exist, or the principal may not see it.
+        :raises TimedOut: if it cannot be read in time.
+        """
+        async with self._read_slot(principal):
+            record = await self._visible(id_, principal)
+        if record is None:
+            raise NotFound(f"no document {id_[:80]!r}")
+        return record.document
+
+    async def get_many(self, ids: Collection[str], principal: Principal) -> dict[str, Document]:
+        """The documents that exist and that the principal may see, by id."""
+        check = visibility_check(access_filter(principal.scope, principal.clearance))
+        records = await self._existing(ids, principal.scope)
+        return {id_: record.document for id_, record in records.items() if check(record)}
+
+    async def delete(self, id_: str, principal: Principal) -> DeleteResponse:
+        """Delete one document. A document that does not exist is no error, so that a client may repeat the request.
+
+        :raises Forbidden: if the principal may not write.
+        """
+        principal.require("admin")
+        async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
+            if await self._visible(id_, principal) is None:
+                return DeleteResponse(id_, False, self.generation())
+            scope = principal.scope
+            acknowledgement = await self.writer.write((), [(scope.tenant, scope.environment, id_)])
+        return DeleteResponse(id_, True, acknowledgement.generation, acknowledgement.pending)
+
+    async def collections(self, principal: Principal) -> CollectionsResponse:
+        """Every collection with a document that the principal may see."""
+        async with self._read_slot(principal):
+            visible = access_filter(principal.scope, principal.clearance)
+            counts = await self.documents.counts("collection", visible)
+        return CollectionsResponse(tuple(CollectionCount(name, count) for name, count in sorted(counts.items())))
+
+    async def _index(
+        self,
+        lines: Iterable[ParsedLine],
+        principal: Principal,
+        on_lines: Callable[[Collection[ParsedLine]], None],
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> IndexReport:
+        report = IndexReport()
+        records: list[VectorRecord] = []
+        size = 0
+        remaining = iter(lines)
+        while batch := await anyio.to_thread.run_sync(_next_batch, remaining):
+            checked = await self._refuse_hidden(batch, principal)
+            on_lines(checked)
+            documents = [line.document for line in checked if isinstance(line, ValidLine)]
+            if documents:
+                records += await self.pipeline.prepare(documents, principal.scope)
+                on_progress(len(documents))
+                size += sum(map(size_bytes, documents))
+            if len(records) >= MAX_WRITE_DOCUMENTS or size >= MAX_BATCH_BYTES:
+                report.add(len(records), await self.writer.write(records, ()))
+                records, size = [], 0
+        if records:
+            report.add(len(records), await self.writer.write(records, ()))
+        return report
+
+    async def _refuse_hidden(self, lines: list[ParsedLine], principal: Principal) -> list[ParsedLine]:
+        """A valid line becomes invalid if it would replace a document that the principal may not see."""
+        ids = {line.document.id for line in lines if isinstance(line, ValidLine)}
+        existing = await self._existing(ids, principal.scope) if ids else {}
+        check = visibility_check(access_filter(principal.scope, principal.clearance))
+        hidden = {id_ for id_, record in existing.items() if not check(record)}
+        return [
+            InvalidLine(
+                line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance - at `$.id`"
+            )
+            if isinstance(line, ValidLine) and line.document.id in hidden
+            else line
+            for line in lines
+        ]
+
+    async def _visible(self, id_: str, principal: Principal) -> Record | None:
+        record = (await self._existing([id_], principal.scope)).get(id_)
+        check = visibility_check(access_filter(principal.scope, principal.clearance))
+        return record if record is not None and check(record) else None
+
+    async def _existing(self, ids: Collection[str], scope: Scope) -> Mapping[str, Record]:
+        if not await anyio.to_thread.run_sync(self.is_current):
+            raise Unavailable("the replica that documents are read from does not have all writes yet: try again soon")
+        return await self.documents.fetch(scope, list(ids))
+
+    @asynccontextmanager
+    async def _read_slot(self, principal: Principal) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(READ_TIMEOUT_S), self.reads.slot(principal.scope.tenant, READ_TIMEOUT_S):
+                yield
+        except TimeoutError:
+            raise TimedOut(f"the documents could not be read within {READ_TIMEOUT_S:g} s") from None
+
+
+def _next_batch(lines: Iterator[ParsedLine]) -> list[ParsedLine]:
+    """The next lines: at most :data:`MAX_BATCH_DOCUMENTS`, fewer if the documents are large; empty at the end."""
+    batch: list[ParsedLine] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        if isinstance(line, ValidLine):
+            size += size_bytes(line.document)
+        if len(batch) >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
+            break
+    return batch
+
+
+def _outcome(line: ParsedLine, report: IndexReport, scope: Scope) -> LineOutcome:
+    if isinstance(line, InvalidLine):
+        return LineOutcome(line.line, "rejected", error=line.error)
+    id_ = line.document.id
+    missing = {**report.pending, **report.rejected.get((scope.tenant, scope.environment, id_), {})}
+    return LineOutcome(line.line, "incomplete" if missing else "indexed", id=id_, missing=missing)

@@ -1,0 +1,253 @@
+"""Health: whether each source can be searched, for ``/readyz``, and a detailed examination for ``trivium doctor``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import time
+from typing import Protocol, TypeAlias
+
+from adapters import AdapterError, Scope, TimedOut
+from adapters.ports.server import ServerSource
+from cache import InvalidationCounters
+from orchestrator.indexing.replication import Replication
+from orchestrator.service.coalesced_value import CoalescedTtlValue
+from orchestrator.service.maintenance import MaintenanceService
+
+_log = logging.getLogger(__name__)
+
+Probe: TypeAlias = Callable[[], Awaitable[object]]
+
+OK = "ok"
+_PROBE_TTL_S = 1.0
+"""Seconds for which the result of probing the servers is used again."""
+_PROBE_TIMEOUT_S = 1.0
+"""Time limit of a search that only shows whether a source answers."""
+_MAX_SKEW_S = 1.0
+"""Sequence numbers of writes are times, so clocks that differ by more may let an older write win."""
+_REINDEX_ADVICE = "run `trivium index` with everything again: documents that exist already do no harm"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing examined. ``advice``: what to do if it is not well."""
+
+    subject: str
+    is_well: bool
+    observation: str
+    advice: str = ""
+
+
+class EmbeddedHealth(Protocol):
+    """What the embedded engine reports about itself."""
+
+    def documents_by_source(self) -> Mapping[str, int]:
+        """Number of documents in the index of each embedded source, by its own count."""
+        ...
+
+    def documents(self) -> int:
+        """Number of documents."""
+        ...
+
+    def segments(self) -> int:
+        """Number of segments."""
+        ...
+
+    def generation(self) -> int:
+        """The newest commit."""
+        ...
+
+    def mismatch(self) -> str | None:
+        """How the index was built, if not as the settings require."""
+        ...
+
+
+class StaticEncoderHealth(Protocol):
+    """What the static encoder reports about itself."""
+
+    def agreement(self) -> float | None:
+        """The fraction of the model's ten nearest documents that it also finds; ``None`` if there is no encoder."""
+        ...
+
+
+@dataclass(frozen=True)
+class HealthService:
+    """The health of everything that the settings name.
+
+    :param sources: names of all sources.
+    :param servers: by source, those on a server.
+    :param searches: by source, a search of each source that is neither embedded nor on a server: it raises
+        :class:`adapters.AdapterError` if the source does not answer.
+    :param encoder: name and dimension of the encoder.
+    """
+
+    sources: tuple[str, ...]
+    servers: Mapping[str, ServerSource]
+    searches: Mapping[str, Probe]
+    embedded: EmbeddedHealth | None
+    static_encoder: StaticEncoderHealth
+    replication: Replication | None
+    counters: InvalidationCounters | None
+    maintenance: MaintenanceService
+    encoder: str
+    anonymous_scope: Scope
+    now: Callable[[], float] = time
+    _probes: CoalescedTtlValue[dict[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_probes", CoalescedTtlValue(self._probe_all, _PROBE_TTL_S))
+
+    async def by_source(self) -> dict[str, str]:
+        """By source: ``ok``, or what is wrong with it. All but the embedded ones are probed, at most once a second."""
+        states = dict(self._embedded_states())
+        states |= await self._probes.get()
+        return {source: states[source] for source in self.sources if source in states}
+
+    def _embedded_states(self) -> Iterator[tuple[str, str]]:
+        if self.embedded is not None:
+            total = self.embedded.documents()
+            for source, count in self.embedded.documents_by_source().items():
+                yield source, OK if count == total else f"holds {count} of {total} documents"
+
+    async def _probe_all(self) -> dict[str, str]:
+        probes: dict[str, Probe] = {name: server.release for name, server in self.servers.items()}
+        probes |= {name: _limited(search) for name, search in self.searches.items()}
+        states = await asyncio.gather(*(_probe(probe) for probe in probes.values()))
+        return dict(zip(probes, states, strict=True))
+
+    async def examine(self) -> list[Finding]:
+        """Every finding, in order."""
+        findings = [Finding("embedder", True, self.encoder), *self._examine_embedded()]
+        for source, server in self.servers.items():
+            findings += await self._examine_server(source, server)
+        for source, search in self.searches.items():
+            state = await _probe(_limited(search))
+            advice = "" if state == OK else "follow the message"
+            findings.append(Finding(source, not advice, "answers a search" if state == OK else state, advice))
+        findings += await self._examine_replication()
+        findings.append(self._examine_static_encoder())
+        findings.append(self._examine_trust())
+        return [*findings, await self._examine_cache()]
+
+    def _examine_embedded(self) -> Iterator[Finding]:
+        engine = self.embedded
+        if engine is None:
+            return
+        total = engine.documents()
+        found = f"{total} documents in {engine.segments()} segments, generation {engine.generation()}"
+        yield Finding("index", True, found if total else "empty: run `trivium index PATH`")
+        if mismatch := engine.mismatch():
+            yield Finding("index build", False, mismatch, "follow the message: until then it is read, and not written")
+        for source, count in engine.documents_by_source().items():
+            advice = "" if count == total else "index again into another TRIVIUM_DATA_DIR, and report this"
+            yield Finding(source, count == total, f"{count} documents", advice)
+
+    async def _examine_server(self, source: str, server: ServerSource) -> list[Finding]:
+        """One server: reachable, with an index of this build, and with the same time."""
+        setting = f"TRIVIUM_{source.upper()}"
+        try:
+            release = await server.release()
+        except AdapterError as error:
+            return [Finding(source, False, str(error), f"start the server, or correct {setting}")]
+        findings = [Finding(source, True, f"reachable, release {release}")]
+        try:
+            exists = await server.check()  # reports the dimension and the build if they differ
+            observation = "exists, built as the settings require" if exists else "none yet: run `trivium index PATH`"
+            findings.append(Finding(f"{source} index", True, observation))
+        except AdapterError as error:
+            findings.append(Finding(f"{source} index", False, str(error), "follow the message"))
+        try:
+            clock = await server.clock()
+        except AdapterError as error:
+            advice = f"check the server of {setting}"
+            return [*findings, Finding(f"{source} clock", False, str(error), advice)]
+        if clock is not None:
+            skew = clock - self.now()
+            advice = "" if abs(skew) < _MAX_SKEW_S else "let both machines use the same time server"
+            findings.append(Finding(f"{source} clock", not advice, f"{skew:+.1f} s from this machine", advice))
+        return findings
+
+    async def _examine_replication(self) -> list[Finding]:
+        """What waits in the write log, and whether all replicas have the same number of documents."""
+        if self.replication is None:
+            return []
+        replication = self.replication
+        lags = {name: lag for name in replication.replicas if (lag := replication.lag(name))}
+        waiting = ", ".join(f"{name} lacks {lag} writes" for name, lag in lags.items())
+        advice = "start the server that is away: the service applies waiting writes" if lags else ""
+        findings = [Finding("write log", not lags, waiting or "empty: every replica has every write", advice)]
+        missed = "lacks writes from before it was added"
+        findings += [Finding(name, False, missed, _REINDEX_ADVICE) for name in replication.with_missed_history()]
+        counts = await replication.counts()
+        has_equal_counts = len(set(counts.values())) <= 1
+        shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        return [*findings, Finding("documents", has_equal_counts, shown, "" if has_equal_counts else _REINDEX_ADVICE)]
+
+    def _examine_static_encoder(self) -> Finding:
+        agreement = self.static_encoder.agreement()
+        if self.maintenance.static_encoder_outdated():
+            advice = "run `trivium tidy`: until then a burst of queries waits for the model"
+            observation = "none" if agreement is None else "fitted to less than half of the documents"
+            return Finding("static encoder", False, observation, advice)
+        if agreement is None:
+            return Finding("static encoder", True, "none, and too few documents to need one")
+        return Finding("static encoder", True, f"finds {agreement:.0%} of the model's ten nearest documents")
+
+    def _examine_trust(self) -> Finding:
+        """The factor on the weight of the graph, and whether it is up to date."""
+        trust = self.maintenance.trust.of_scope(self.anonymous_scope)
+        observation = "not measured, so the graph has its full weight"
+        if trust:
+            observation = (
+                f"{trust.lift:.1f} times chance over {trust.walks} passages, "
+                f"so the graph has {trust.graph_weight_factor:.0%} of its weight"
+            )
+        if self.maintenance.trust_outdated():
+            observation += "; not measured since the newest writes: `trivium tidy` does it"
+        return Finding("graph trust", True, observation)
+
+    async def _examine_cache(self) -> Finding:
+        """The shared cache: one counter is read, which nothing uses."""
+        if self.counters is None:
+            return Finding("cache", True, "in each process")
+        if await self.counters.ensure_loaded(["doctor"]):
+            return Finding("cache", True, "Redis answers")
+        advice = "start it, or correct TRIVIUM_CACHE: the service works without it"
+        return Finding("cache", False, "Redis does not answer in time", advice)
+
+
+async def _probe(probe: Probe) -> str:
+    try:
+        await probe()
+    except AdapterError as error:
+        return str(error)
+    except Exception:
+        # A defect in one source must not hide the state of the others; the log has the trace.
+        _log.exception("a probe raised an unexpected error")
+        return "internal error"
+    return OK
+
+
+def _limited(search: Probe) -> Probe:
+    """A search with a time limit."""
+
+    async def limited() -> None:
+        try:
+            async with asyncio.timeout(_PROBE_TIMEOUT_S):
+                await search()
+        except TimeoutError as error:
+            raise TimedOut("timed out") from error
+
+    return limited
+
+
+def examine_folder(subject: str, path: Path, setting: str) -> Finding:
+    """Whether a folder, or the nearest one above it that exists, can be written."""
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    if os.access(existing, os.W_OK | os.X_OK):
+        return Finding(subject, True, str(path))
+    return Finding(subject, False, f"{path} cannot be written", f"set {setting} to a folder that can")

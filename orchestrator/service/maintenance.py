@@ -1,0 +1,91 @@
+"""Maintenance: work that is worth doing after many writes, and following the writes of other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio.to_thread
+
+from adapters.ports.graph import Centrality, CentralityJob
+from orchestrator.indexing.data_version import DataVersions
+from orchestrator.indexing.replication import Replication
+from orchestrator.retrieval.graph_trust import GraphTrust
+from orchestrator.retrieval.measure_trust import TrustMeasurement
+
+Progress = Callable[[str], None]
+"""Called with the name of each step as it begins."""
+
+
+class EmbeddedMaintenance(Protocol):
+    """The maintenance of the embedded engine. All methods block."""
+
+    def optimize(self, progress: Progress) -> None:
+        """Merge segments, compute centralities, fit the static encoder: each only if it is outdated."""
+        ...
+
+    def static_encoder_outdated(self) -> bool:
+        """Whether there is no static encoder, or the number of documents has doubled since it was fitted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceService:
+    """The maintenance of the index.
+
+    :param followed: refresh methods of everything that other processes may change.
+    :param embedded: ``None`` if all sources are on servers.
+    :param replication: ``None`` if the embedded index is the only replica.
+    :param centrality_job: ``None`` if the graph is embedded.
+    """
+
+    followed: tuple[Callable[[], object], ...]
+    generation: Callable[[], int]
+    data_versions: DataVersions
+    trust: GraphTrust
+    trust_measurement: TrustMeasurement
+    centrality: Centrality
+    embedded: EmbeddedMaintenance | None
+    replication: Replication | None
+    centrality_job: CentralityJob | None
+
+    def refresh(self) -> None:
+        """Read what other processes have written. Blocks; may run in a thread while searches run.
+
+        :raises AdapterError: if something is damaged; everything that is open stays open.
+        """
+        for refresh in self.followed:
+            refresh()
+
+    async def apply_unapplied(self) -> None:
+        """Apply waiting writes to replicas that were away."""
+        if self.replication is None:
+            return
+        before = self.replication.data_version()
+        await self.replication.apply_unapplied()
+        if self.replication.data_version() != before:
+            await self.data_versions.advance((), all_scopes=True)
+
+    def trust_outdated(self) -> bool:
+        """Whether anything was written since the graph was measured."""
+        return self.trust.generation < self.generation()
+
+    def static_encoder_outdated(self) -> bool:
+        """Whether the static encoder has to be fitted."""
+        return self.embedded is not None and self.embedded.static_encoder_outdated()
+
+    async def optimize(self, progress: Progress) -> None:
+        """Everything that is worth doing after many writes.
+
+        :raises AdapterError: if a store does not answer.
+        """
+        await self.apply_unapplied()
+        if self.embedded:
+            await anyio.to_thread.run_sync(self.embedded.optimize, progress)
+        if self.centrality_job:
+            progress(f"{self.centrality} on the server")
+            await self.centrality_job.compute_centralities(self.centrality)
+        if self.trust_outdated():
+            progress("graph trust")
+            self.trust.save(await self.trust_measurement.run(self.generation()))

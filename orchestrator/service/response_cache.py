@@ -1,0 +1,55 @@
+"""Responses as bytes, in two levels of cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+import msgspec
+
+from cache import CacheMode, Computed, Level, TieredCache
+from orchestrator.schema.search import ResponseBody, ResponseMeta
+from orchestrator.service.errors import Overloaded
+
+_encode = msgspec.json.Encoder().encode
+
+ComputeBody: TypeAlias = Callable[[bool], Coroutine[Any, Any, ResponseBody]]
+"""Computes a body; its argument says whether no memoized part may be used."""
+
+
+class ResponseCache:
+    """L1 cache (one computation per key) → load shedding → L2 cache → computation."""
+
+    def __init__(self, levels: TieredCache) -> None:
+        self.levels = levels
+
+    async def get_or_compute(
+        self,
+        key: bytes,
+        mode: CacheMode,
+        compute: ComputeBody,
+        *,
+        is_shared: bool,
+        execution: bytes,
+        would_reject: Callable[[], Overloaded | None],
+    ) -> tuple[bytes, Level]:
+        """The encoded body of a key.
+
+        :param is_shared: whether the key means the same to other processes, so that L2 may be used.
+        :param execution: what a computation depends on besides the key: its time limit. Requests that differ in it do
+            not share a computation, nor a degraded response.
+        :param would_reject: called before a computation is started or awaited.
+        :raises Overloaded: if ``would_reject`` returns an error.
+        """
+
+        async def encoded(recompute: bool) -> Computed:
+            body = await compute(recompute)
+            # A degraded response is cached for a moment only: the source may be back.
+            return Computed(_encode(body), cacheable=not body.degraded)
+
+        return await self.levels.get_or_compute(key, encoded, mode, execution, is_shared, would_reject)
+
+
+def with_meta(body: bytes, meta: ResponseMeta) -> bytes:
+    """Two JSON objects as one, without decoding the first: a comma replaces its closing brace."""
+    return body[:-1] + b"," + _encode(meta)[1:]

@@ -1,0 +1,253 @@
+"""One query, from the request to the response, in the order in which it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter, time
+
+import msgspec
+from cachetools import LRUCache
+from msgspec import UNSET, UnsetType
+
+from adapters import Scope, Snapshot
+from adapters.ports.graph import CentralityReader
+from adapters.ports.snapshot import Snapshots
+from cache import CacheMode, Level
+from fusion import Candidates, Source
+from orchestrator.auth.principal import Principal
+from orchestrator.indexing.data_version import DataVersions
+from orchestrator.planning.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
+from orchestrator.planning.cache_key import cache_key, plan_hash
+from orchestrator.planning.context import SearchContext
+from orchestrator.planning.errors import BadRequest
+from orchestrator.planning.plan import DAY_S, MAX_QUERY_CHARS, Plan, make_plan
+from orchestrator.planning.stage_results import Ranked, Retrieved
+from orchestrator.ranking.boost_columns import boost_columns
+from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
+from orchestrator.results.context import add_context
+from orchestrator.results.explain import explain
+from orchestrator.results.hydrate import hydrate
+from orchestrator.results.rerank import RerankStage
+from orchestrator.results.respond import page_warning, respond
+from orchestrator.retrieval.retrieve import Retrieval
+from orchestrator.schema.explain import Explanation
+from orchestrator.schema.search import Degraded, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
+from orchestrator.service.admission import Admission
+from orchestrator.service.response_cache import ResponseCache, with_meta
+from orchestrator.settings.groups import Settings
+from orchestrator.telemetry.spans import StageTimings
+
+_MAX_PLANS = 4_096
+"""Encoded plans that are cached: a repeated request is not planned again."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedResponse:
+    """A response to send.
+
+    :param computed: the body, and the ms of each stage, if it was computed for this request.
+    """
+
+    content: bytes
+    cache: Level
+    computed: ResponseBody | None
+    timings_ms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _TimeLimits:
+    """The time limits of a request, in ms. They change no response that is complete, so they are not in the plan."""
+
+    request_ms: int
+    sources_ms: int
+
+
+@dataclass
+class SearchService:
+    """The search. Nothing of a request outlives it, except in caches.
+
+    :param trust: of a scope, in [0, 1]: the factor on the default weight of the graph.
+    :param mismatches: by source or store, how it was built, if not as the settings require.
+    :param content_ids: see :func:`orchestrator.planning.cache_key.cache_key`.
+    :param build_id: identity of the encoder and analysers that built the index.
+    :param now: seconds since the epoch.
+    :param clock: of deadlines.
+    """
+
+    settings: Settings
+    sources: Sequence[Source]
+    retrieval: Retrieval
+    centralities: CentralityReader
+    snapshots: Snapshots
+    rerank: RerankStage
+    data_versions: DataVersions
+    cache: ResponseCache
+    admission: Admission
+    build_id: Callable[[], str]
+    content_ids: Sequence[str] = ()
+    trust: Callable[[Scope], float] = lambda _: 1.0
+    mismatches: Callable[[], Mapping[str, str]] = dict
+    max_query_chars: int = MAX_QUERY_CHARS
+    now: Callable[[], float] = time
+    clock: Clock = perf_counter
+    running: int = field(default=0, init=False)
+    _plans: LRUCache[tuple[object, ...], tuple[Plan, bytes]] = field(
+        default_factory=lambda: LRUCache(_MAX_PLANS), init=False
+    )
+
+    def with_settings(self, settings: Settings) -> SearchService:
+        """The same sources with other settings of routing, fusion and boosts."""
+        return replace(self, settings=settings)
+
+    def load(self) -> int:
+        """Number of searches that are running or waiting."""
+        return self.running + self.admission.waiting
+
+    async def respond(self, request: SearchRequest, principal: Principal, request_id: str) -> EncodedResponse:
+        """The response as JSON: from the cache, or computed.
+
+        :raises BadRequest: if a value is not allowed.
+        :raises AllSourcesFailed: if no source answered in time.
+        :raises Overloaded: if the response cannot be computed in time because too many requests are waiting.
+        """
+        start = self.clock()
+        plan, hash_of_plan = self.plan(request, principal)
+        plan_ms = (self.clock() - start) * 1_000
+        is_shared = await self.data_versions.ensure_loaded(principal.scope)
+        # Pinned once, so that the cached response is of the data version that its key names.
+        snapshot = self.snapshots.pin(principal.scope)
+        key = cache_key(hash_of_plan, snapshot.data_version, self.build_id(), self.content_ids)
+        limits = _TimeLimits(request.timeout_ms, self.settings.sources.timeout_ms)
+        computed: ResponseBody | None = None
+        timings = StageTimings()
+
+        async def compute(recompute: bool) -> ResponseBody:
+            nonlocal computed, timings
+            # A background refresh has no waiting client and gets the full time limit; a request has spent some of its.
+            is_refresh = recompute and request.cache == "use"
+            spent_s = 0 if is_refresh else self.clock() - start
+            deadline = Deadline.after(limits.request_ms / 1_000 - spent_s, self.clock)
+            async with self.admission.slot(principal.scope.tenant, deadline.remaining_s()):
+                timings = StageTimings()
+                timings.record("plan", plan_ms)
+                mode: CacheMode = "refresh" if is_refresh else request.cache
+                computed = await self._compute(plan, snapshot, limits, mode, SearchContext(deadline, timings))
+            return computed
+
+        body, level = await self.cache.get_or_compute(
+            key,
+            request.cache,
+            compute,
+            is_shared=is_shared,
+            execution=b"%d" % request.timeout_ms,
+            would_reject=lambda: self.admission.would_reject(principal.scope.tenant, request.timeout_ms / 1_000),
+        )
+        timings_ms = timings.stages_ms if computed else {}
+        meta = ResponseMeta(
+            cache=level, took_ms=(self.clock() - start) * 1_000, timings_ms=timings_ms, request_id=request_id
+        )
+        return EncodedResponse(with_meta(body, meta), level, computed, timings_ms)
+
+    async def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchResponse:
+        """The response as an object, without the response cache and without admission: for commands and evaluation.
+
+        :raises BadRequest: if a value is not allowed.
+        :raises AllSourcesFailed: if no source answered in time.
+        """
+        timings = StageTimings()
+        context = SearchContext(Deadline.after(request.timeout_ms / 1_000, self.clock), timings)
+        with timings.stage("plan"):
+            plan, _ = self.plan(request, principal)
+        limits = _TimeLimits(request.timeout_ms, self.settings.sources.timeout_ms)
+        body = await self._compute(plan, self.snapshots.pin(principal.scope), limits, request.cache, context)
+        return SearchResponse(
+            **msgspec.structs.asdict(body),
+            cache="miss",
+            took_ms=timings.total_ms(),
+            timings_ms=timings.stages_ms,
+            request_id=request_id,
+        )
+
+    def plan(self, request: SearchRequest, principal: Principal) -> tuple[Plan, bytes]:
+        """The plan of a request, and its hash. Pure, but for the cache of plans.
+
+        :raises BadRequest: if a value is not allowed.
+        """
+        trust, today = self.trust(principal.scope), int(self.now() // DAY_S)
+        try:
+            encoded = msgspec.msgpack.encode(request)  # the dictionaries of a request cannot be hashed
+        except UnicodeEncodeError as error:
+            raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
+        key = (encoded, principal.scope, principal.clearance, trust, today)
+        planned = self._plans.get(key)
+        if planned is None:
+            dimension = self.retrieval.preparation.encoder.dimension
+            plan = make_plan(
+                request, principal, self.settings, self.sources, trust, today, dimension, self.max_query_chars
+            )
+            planned = self._plans[key] = plan, plan_hash(plan)
+        return planned
+
+    async def _compute(
+        self, plan: Plan, snapshot: Snapshot, limits: _TimeLimits, mode: CacheMode, context: SearchContext
+    ) -> ResponseBody:
+        self.running += 1
+        try:
+            if self.snapshots.changed(snapshot):
+                # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
+                snapshot = self.snapshots.pin(plan.ranking.scope)
+            return await self._compute_on(snapshot, plan, limits, mode, context)
+        finally:
+            self.running -= 1
+
+    async def _compute_on(
+        self, snapshot: Snapshot, plan: Plan, limits: _TimeLimits, mode: CacheMode, context: SearchContext
+    ) -> ResponseBody:
+        """All stages, on one state of the index."""
+        timings, ranking = context.timings, plan.ranking
+        degraded = [context.degraded(name, reason) for name, reason in self.mismatches().items()]
+        timeout_s = sources_timeout_s(limits.request_ms, limits.sources_ms)
+        with timings.stage("gather"):
+            retrieved = await self.retrieval.retrieve(ranking, mode, snapshot, context, timeout_s)
+            degraded += retrieved.degraded
+        sources = self.retrieval.sources
+        with timings.stage("fuse"):
+            fused = fuse(ranking, Candidates.of(retrieved.rankings), sources)
+            if fused.warning:
+                degraded.append(context.degraded("fusion", fused.warning))
+        with timings.stage("boost"):
+            factors, failures = await boost_columns(ranking, fused, sources, self.centralities, snapshot, context)
+            degraded += failures
+            boosted = apply_boosts(fused, factors, sources)
+        with timings.stage("collapse"):
+            ranked = apply_collapse(ranking, fused, boosted, factors)
+        with timings.stage("hydrate"):
+            page = await hydrate(plan, ranked, snapshot, context)
+        if plan.page.rerank:
+            with timings.stage("rerank"):
+                page, failures = await self.rerank.run(plan, page, context)
+                degraded += failures
+        if plan.page.neighbors:
+            with timings.stage("neighbors"):
+                page, failures = await add_context(plan, page, snapshot, context)
+                degraded += failures
+        explanation: Explanation | UnsetType = UNSET
+        if plan.page.explain:
+            async with context.best_effort("explain", EXPLAIN) as attempt:
+                explanation = await explain(plan, retrieved, ranked, page, snapshot, timeout_s)
+            degraded += attempt.failures
+        degraded += self._state_warnings(plan, retrieved, ranked, snapshot, context)
+        return respond(plan, retrieved, ranked, page, degraded, snapshot, self.build_id(), explanation)
+
+    def _state_warnings(
+        self, plan: Plan, retrieved: Retrieved, ranked: Ranked, snapshot: Snapshot, context: SearchContext
+    ) -> list[Degraded]:
+        """Reports that the documents changed since the first page, or while the request ran."""
+        warnings = []
+        if reason := page_warning(plan, retrieved, ranked, snapshot.generation):
+            warnings.append(context.degraded("cursor", reason))
+        if self.snapshots.changed(snapshot):
+            reason = "documents were written during this search, and not every source may show them"
+            warnings.append(context.degraded("snapshot", reason))
+        return warnings

@@ -1,0 +1,39 @@
+"""All use cases of one opened service."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.auth.keyring import Keyring
+from orchestrator.auth.principal import Principal
+from orchestrator.schema.operations import CacheReport
+from orchestrator.service.documents import DocumentService
+from orchestrator.service.health import HealthService
+from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.search import SearchService
+from orchestrator.settings.groups import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The service, opened.
+
+    :param keyring: ``None`` if there are no keys: every request is one of ``anonymous``.
+    :param anonymous: the principal of requests without keys, and of the command line.
+    :param background: what has to run while the service serves, until it is cancelled.
+    :param cache_report: counters of all caches.
+    :param count: number of documents of all scopes.
+    """
+
+    settings: Settings
+    search: SearchService
+    documents: DocumentService
+    maintenance: MaintenanceService
+    health: HealthService
+    keyring: Keyring | None
+    anonymous: Principal
+    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
+    cache_report: Callable[[], CacheReport]
+    count: Callable[[], Awaitable[int]]

@@ -1,0 +1,180 @@
+"""Settings of where data is: the embedded index, servers, the write log, the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
+
+from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address
+from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
+from orchestrator.settings.group import SettingsGroup, header_value, not_empty
+
+EMBEDDED = "embedded://"
+MEMORY = "memory://"
+_SCHEMES = {VECTOR.name: VECTOR_SCHEMES, GRAPH.name: GRAPH_SCHEMES, KEYWORD.name: KEYWORD_SCHEMES}
+
+
+class StorageSettings(SettingsGroup):
+    """Where data is."""
+
+    data_dir: Path = Field(Path(".trivium"), description="folder of the embedded index; one writer, many readers")
+    model_dir: Path = Field(
+        Path("~/.cache/trivium"), description="folder of the embedding model, which is built there on first use"
+    )
+    index_name: str = Field(
+        "trivium",
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,99}$",
+        description="name of the index on servers: lower-case letters, digits, `_` and `-`",
+    )
+    strict_index: bool = Field(
+        False,
+        description="whether an index that was built with other settings is refused; otherwise it is searched, and "
+        "every response reports it",
+    )
+
+    @field_validator("data_dir", "model_dir", mode="before")
+    @classmethod
+    def _not_empty(cls, value: object) -> object:
+        return not_empty(value)
+
+    @field_validator("data_dir", "model_dir")
+    @classmethod
+    def _expand(cls, value: Path) -> Path:
+        return value.expanduser().resolve()
+
+
+class SourceSettings(SettingsGroup):
+    """Where the sources are and how they are searched."""
+
+    vector: str = Field(
+        EMBEDDED, repr=False, description="the vector source: `embedded://`, or `qdrant+grpc://host:6334` (or `+http`)"
+    )
+    graph: str = Field(
+        EMBEDDED, repr=False, description="the graph source: `embedded://`, or `bolt://[user:password@]host:7687`"
+    )
+    keyword: str = Field(
+        EMBEDDED,
+        repr=False,
+        description="the keyword source: `embedded://`, or `opensearch+https://[user:password@]host:9200`; "
+        "`SSL_CERT_FILE` names a private certificate authority",
+    )
+    qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server, if it requires one")
+    candidates: int = Field(
+        100,
+        ge=10,
+        le=1_000,
+        alias="candidates_per_source",
+        description="minimum number of documents requested from each source",
+    )
+    overfetch: int = Field(
+        3, ge=1, le=20, description="documents requested from each source, in each collection, per hit of `limit`"
+    )
+    timeout_ms: int = Field(
+        120,
+        ge=1,
+        le=60_000,
+        alias="source_timeout_ms",
+        description="time limit of the sources in ms; a request may set a shorter one",
+    )
+    circuit_reset_ms: int = Field(
+        1_000, ge=1, le=600_000, description="ms until one request tries a source again whose circuit is open"
+    )
+    retry_budget_ratio: float = Field(
+        0.1, ge=0, le=1, description="retries of failed searches of a server per search; 0 disables them"
+    )
+
+    @field_validator(*_SCHEMES)
+    @classmethod
+    def _address(cls, value: str, info: ValidationInfo) -> str:
+        if value == EMBEDDED:
+            return value
+        try:
+            address = Address.parse(value, _SCHEMES[str(info.field_name)])
+        except ValueError as error:
+            raise ValueError(f"{error}; or {EMBEDDED}") from error
+        if address.user and info.field_name == VECTOR.name:
+            raise ValueError("Qdrant has no users, give its key as TRIVIUM_QDRANT_API_KEY")
+        return value
+
+    @field_validator("qdrant_api_key")
+    @classmethod
+    def _header_value(cls, value: SecretStr) -> SecretStr:
+        return header_value(value)
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The address of each source, by name."""
+        return {source.name: getattr(self, source.name) for source in SOURCES}
+
+    def address(self, source: str) -> Address | None:
+        """Where the server of a source is; ``None`` if the source is embedded."""
+        url = self.urls[source]
+        return None if url == EMBEDDED else Address.parse(url, _SCHEMES[source])
+
+
+class WriteSettings(SettingsGroup):
+    """Writes, and following the writes of other processes."""
+
+    log_max_bytes: int = Field(
+        1_073_741_824,
+        ge=1_048_576,
+        le=1_099_511_627_776,
+        alias="write_log_max_bytes",
+        description="maximum size of the writes that wait for a server that is away, in bytes",
+    )
+    replication_retry_ms: int = Field(
+        2_000, ge=100, le=600_000, description="ms between two attempts to apply waiting writes to a server"
+    )
+    refresh_interval_ms: int = Field(
+        100, ge=10, le=60_000, description="ms between two checks for the writes of other processes"
+    )
+
+
+class CacheSettings(SettingsGroup):
+    """The cache of responses."""
+
+    url: str = Field(
+        MEMORY,
+        repr=False,
+        alias="cache",
+        description="where responses are cached: `memory://`, in each process; or also in a Redis that all processes "
+        "share, `redis://[:password@]host:6379/0` (or `rediss://`)",
+    )
+    max_bytes: int = Field(
+        67_108_864,
+        ge=65_536,
+        le=68_719_476_736,
+        alias="cache_bytes",
+        description="maximum size of the cache in each process, in bytes",
+    )
+    ttl_s: float = Field(
+        60,
+        ge=0,
+        le=86_400,
+        alias="cache_ttl_s",
+        description="seconds until a cached response expires, up to a tenth less at random",
+    )
+    stale_while_revalidate_s: float = Field(
+        60,
+        ge=0,
+        le=86_400,
+        alias="cache_stale_while_revalidate_s",
+        description="seconds after that in which it is still returned while a new one is computed",
+    )
+    timeout_ms: int = Field(
+        20, ge=1, le=10_000, alias="cache_timeout_ms", description="time limit of one request to Redis in ms"
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _redis(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            is_redis = parts.scheme in {"redis", "rediss"} and parts.hostname and parts.port != 0
+        except ValueError:
+            is_redis = False
+        if value != MEMORY and not is_redis:
+            raise ValueError(f"allowed are {MEMORY} and redis://[:password@]host:port/number")
+        return value

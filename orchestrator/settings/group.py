@@ -1,0 +1,38 @@
+"""What all groups of settings share: their base class, and checks of values."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+
+class SettingsGroup(BaseModel):
+    """Immutable; a setting that does not exist is an error."""
+
+    # Defaults are validated, too: `~` and relative folders are expanded.
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, validate_default=True)
+
+
+def split(value: object) -> object:
+    """A list written with commas, as a tuple."""
+    return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+
+
+def not_empty(value: object) -> object:
+    """The value.
+
+    :raises ValueError: if it is empty.
+    """
+    if value == "":
+        raise ValueError("it must not be empty")
+    return value
+
+
+def header_value(value: SecretStr) -> SecretStr:
+    """The value without white space around it.
+
+    :raises ValueError: if it cannot be sent as a header.
+    """
+    key = value.get_secret_value().strip()
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("a key consists of printable ASCII characters without spaces")
+    return SecretStr(key)

@@ -1,0 +1,255 @@
+"""Every setting: its name, type, unit, default and meaning. ``backends`` has the groups of where data is.
+
+A setting's environment variable is ``TRIVIUM_`` and its alias in capitals; where a field has no alias, its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic.fields import FieldInfo
+
+from adapters import Sensitivity, rerank
+from adapters.ports.graph import Centrality
+from fusion import JointWalk, parse
+from orchestrator.schema.search import BoostName
+from orchestrator.settings.backends import CacheSettings, SourceSettings, StorageSettings, WriteSettings
+from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
+
+_MAX_WEIGHT = 1_000.0
+
+
+class EncodingSettings(SettingsGroup):
+    """Text to vectors, entities and synonyms."""
+
+    embedder: Literal["minilm://"] = Field("minilm://", description="encoder of documents and queries")
+    query_encoder: Literal["adaptive", "model", "static"] = Field(
+        "adaptive",
+        description="what encodes queries: the model (better), the static encoder (50 times faster), or the model "
+        "while few requests are running",
+    )
+    entity_extractor: str = Field(
+        "rules://",
+        pattern=r"^(rules://|none://|python://(\w+\.)*\w+:\w+)$",
+        description="finds entities in documents without `entities`: `rules://` (capitalised phrases), `none://`, or "
+        "`python://package.module:function`, from a text to a list of names",
+    )
+    query_expansion: str = Field(
+        "none://",
+        pattern=r"^(none://|synonyms://.+|python://(\w+\.)*\w+:\w+)$",
+        description="finds synonyms of a query for the keyword source: `none://`, `synonyms:///path/of/file` "
+        "(lines `a, b` and `a => b`), or `python://package.module:function`, from a text to a list of texts",
+    )
+
+    @field_validator("query_encoder", mode="before")
+    @classmethod
+    def _old_name(cls, value: object) -> object:
+        return "static" if value == "table" else value
+
+
+class RankingSettings(SettingsGroup):
+    """Defaults of the ranking, where a request does not set them."""
+
+    fusion: str = Field(
+        str(JointWalk()),
+        description="fusion strategy: `joint_walk(base=4, slope=12, seeds=50)`, `rrf(k=60)`, "
+        "`relative_score()`, `dbsf()`, `weighted_sum()` or `concatenate()`",
+    )
+    weights: Mapping[str, float] = Field(
+        {},
+        description="weights of sources, such as `vector=1, graph=0.5`, 0 to 1000; 1 for a source that is not named. "
+        "The weight of the graph is multiplied by its measured trust",
+    )
+    boosts: tuple[BoostName, ...] = Field(
+        ("importance", "recency"),
+        description="boosts that are on: of `importance`, `recency`, `centrality`, `relationship`; or none",
+    )
+    centrality: Centrality = Field("pagerank", description="centrality measure, computed by networkx after bulk writes")
+    centrality_weight: float = Field(
+        0.1, ge=0, le=0.5, description="fraction by which the boost raises the score of the most central document"
+    )
+    window_radius: int = Field(
+        1, ge=0, le=100, description="chunks to each side in a window of `collapse: window`, unless `neighbors` is set"
+    )
+
+    @field_validator("fusion")
+    @classmethod
+    def _known_strategy(cls, value: str) -> str:
+        return str(parse(value))
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _parse_weights(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        items = [item.partition("=") for item in value.split(",") if item.strip()]
+        if not all(equals for _, equals, _ in items):
+            raise ValueError("write `source=weight`, with commas between them")
+        return {name.strip(): weight.strip() for name, _, weight in items}
+
+    @field_validator("weights")
+    @classmethod
+    def _bounded(cls, value: Mapping[str, float]) -> Mapping[str, float]:
+        for source, weight in value.items():
+            if not 0 <= weight <= _MAX_WEIGHT:
+                raise ValueError(f"the weight of {source} is {weight}, allowed are 0 to {_MAX_WEIGHT:g}")
+        return dict(sorted(value.items()))
+
+    @field_validator("boosts", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return split(value)
+
+
+class RerankSettings(SettingsGroup):
+    """The reranker."""
+
+    url: str = Field(
+        rerank.NONE,
+        repr=False,
+        alias="reranker",
+        description="orders the best hits if a request asks for it: `none://`, `chat+https://host/v1` (chat "
+        "completions), `rerank+https://host/v1/rerank` (a cross-encoder), or `python://package.module:function`, "
+        "from a query and texts to scores",
+    )
+    model: str = Field("", alias="reranker_model", description="the model that is requested from the reranker")
+    api_key: SecretStr = Field(
+        SecretStr(""), alias="reranker_api_key", description="API key of the reranker, if it requires one"
+    )
+    max_hits: int = Field(20, ge=1, le=100, alias="rerank_top", description="maximum number of hits to rerank")
+    timeout_ms: int = Field(
+        5_000,
+        ge=1,
+        le=60_000,
+        alias="rerank_timeout_ms",
+        description="time limit of the reranker in ms, within that of the request",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _reranker(cls, value: str) -> str:
+        rerank.check(value)
+        return value
+
+    @field_validator("api_key")
+    @classmethod
+    def _header_value(cls, value: SecretStr) -> SecretStr:
+        return header_value(value)
+
+
+class AccessSettings(SettingsGroup):
+    """API keys, and what callers without a key may see."""
+
+    keys_file: Path | None = Field(
+        None,
+        description="file of API keys, as `trivium keys` writes it, read again when it changes; without one every "
+        "caller may do everything, on a loopback address only",
+    )
+    default_collections: tuple[str, ...] = Field(
+        (), description="collections to search if a request names none; empty: all but `memory` and `history`"
+    )
+    anonymous_clearance: Sensitivity = Field(
+        "normal", description="clearance of callers without a key: `public`, `normal`, `sensitive`, `restricted`"
+    )
+    tenant: str = Field("default", min_length=1, max_length=512, description="tenant of callers without a key")
+    environment: str = Field(
+        "default", min_length=1, max_length=512, description="environment of callers without a key"
+    )
+
+    @field_validator("default_collections", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return split(value)
+
+    @field_validator("keys_file", mode="before")
+    @classmethod
+    def _not_empty(cls, value: object) -> object:
+        return not_empty(value)
+
+    @field_validator("keys_file")
+    @classmethod
+    def _expand(cls, value: Path | None) -> Path | None:
+        # Links stay: where secrets are mounted, a file changes because a link points to another one.
+        return value and value.expanduser().absolute()
+
+
+class ServerSettings(SettingsGroup):
+    """The process."""
+
+    search_concurrency: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        description="searches that each process computes at the same time, not counting the cache; by default 2 if "
+        "all sources are embedded (they share one processor anyway), else 64",
+    )
+    client_timeout_ms: int = Field(
+        30_000, ge=100, le=3_600_000, description="ms that a client has to send a request and to read the response"
+    )
+    shutdown_grace_ms: int = Field(
+        10_000,
+        ge=0,
+        le=600_000,
+        description="ms after SIGTERM until running requests are cancelled; for the first tenth new requests are "
+        "still accepted, while `/readyz` fails",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level to log")
+
+
+class Settings(BaseModel):
+    """All settings. Immutable."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    storage: StorageSettings = Field(default_factory=StorageSettings)  # relative to the working folder of the moment
+    sources: SourceSettings = SourceSettings()
+    encoding: EncodingSettings = EncodingSettings()
+    ranking: RankingSettings = RankingSettings()
+    rerank: RerankSettings = RerankSettings()
+    writes: WriteSettings = WriteSettings()
+    cache: CacheSettings = CacheSettings()
+    access: AccessSettings = AccessSettings()
+    server: ServerSettings = ServerSettings()
+
+    @classmethod
+    def of(cls, **values: object) -> Settings:
+        """Settings by the names of :func:`setting_fields`; the others have their defaults.
+
+        :raises pydantic.ValidationError: if a value is not allowed.
+        :raises KeyError: for an unknown name.
+        """
+        return cls().changed(**values)
+
+    def changed(self, **values: object) -> Settings:
+        """The same settings with some values changed; parameters and errors as in :meth:`of`."""
+        by_group: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            by_group.setdefault(setting_fields()[name][0], {})[name] = value
+        groups = {}
+        for group_name, group_values in by_group.items():
+            group = getattr(self, group_name)
+            # By the names of the settings: an error then names the setting, and not the field of the group.
+            present = {info.alias or field: getattr(group, field) for field, info in type(group).model_fields.items()}
+            groups[group_name] = type(group).model_validate(present | group_values)
+        return self.model_copy(update=groups)
+
+    def value(self, name: str) -> Any:
+        """The value of a setting by its name in :func:`setting_fields`."""
+        group, field, _ = setting_fields()[name]
+        return getattr(getattr(self, group), field)
+
+
+def setting_fields() -> dict[str, tuple[str, str, FieldInfo]]:
+    """Every setting by its name, lower-case and without prefix: its group, its field there, and the field's bounds."""
+    return dict(_fields())
+
+
+def _fields() -> Iterator[tuple[str, tuple[str, str, FieldInfo]]]:
+    for group, info in Settings.model_fields.items():
+        model = info.annotation
+        if isinstance(model, type) and issubclass(model, SettingsGroup):
+            for field, field_info in model.model_fields.items():
+                yield field_info.alias or field, (group, field, field_info)

@@ -1,0 +1,44 @@
+"""The log: one JSON object a line on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from pythonjsonlogger.core import LogData
+from pythonjsonlogger.msgspec import MsgspecFormatter
+
+from orchestrator.telemetry.access_log import ACCESS_LOGGER
+
+_SILENCED = ("opensearch", "opensearchpy", "httpx", "httpcore", "neo4j")
+"""Loggers of drivers: they write a line for every request, with bodies, and a trace for every failed one. The service
+reports both itself."""
+
+
+class _Formatter(MsgspecFormatter):
+    """The lines of the access log are JSON already; all others become an object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return record.getMessage() if record.name == ACCESS_LOGGER else super().format(record)
+
+    def process_log_record(self, log_data: LogData) -> LogData:
+        """The level in lower case, as in the settings."""
+        return log_data | {"level": log_data["level"].lower()}
+
+
+def configure_logging(level: str) -> None:
+    """Send everything from ``level`` on to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        _Formatter(
+            "{asctime}{levelname}{name}{message}",
+            style="{",
+            rename_fields={"asctime": "time", "levelname": "level", "name": "logger", "exc_info": "trace"},
+        )
+    )
+    for name in _SILENCED:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # No line has a thread, process, task or caller, and finding them is half of the cost of a line.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # from the documentation of logging, section "Optimization"
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
