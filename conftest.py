@@ -1,4 +1,4 @@
-"""The examples in the documents are tests."""
+"""The examples in README.md and docs/architecture.md run as tests."""
 
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser

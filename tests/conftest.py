@@ -1,4 +1,4 @@
-"""What many tests start from. Real engines throughout: nothing here stands in for anything of ours."""
+"""Fixtures for all tests. Real engines throughout: nothing here stands in for anything of the project."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from adapters import Document, Entry, Record, Scope
+from adapters import Document, Record, Scope, VectorRecord
 from adapters.embed.minilm import MiniLM
-from adapters.embedded import Library
+from adapters.embedded import EmbeddedIndex
+from adapters.graph.component import GraphComponent
 from adapters.graph.names import mentioned
-from adapters.graph.part import GraphPart
-from adapters.keyword.embedded import KeywordPart
-from adapters.vector.embedded import VectorPart
-from orchestrator import settings as settings_
-from orchestrator.settings import Settings
-from tests.secrets import record_everything
+from adapters.keyword.embedded import KeywordComponent
+from adapters.vector.embedded import VectorComponent
+from orchestrator.settings import Settings, load
+from tests.secrets import record_all_logs
 from tests.servers import start
-from tests.servers.start import NotHere
+from tests.servers.start import NotAvailable
 
-settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-settings.load_profile("ours")
+settings.register_profile("trivium", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.load_profile("trivium")
 
-record_everything()
+record_all_logs()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks at all that was logged comes last."""
+    """The test that searches all logs runs last."""
     items.sort(key=lambda item: item.path.name == "test_logs.py")
 
 
@@ -45,7 +44,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("TRIVIUM_") and not name.startswith("TRIVIUM_TEST_")]:
         if name != "TRIVIUM_MODEL_DIR":
             monkeypatch.delenv(name)
@@ -53,24 +52,24 @@ def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[Callable[[str], str]]:
-    """The address of a real server: the environment's, or of one that is started for this session.
+    """The address of a real server: from the environment, or of one that is started for this session.
 
-    Where it cannot be had the test is skipped by name; with ``TRIVIUM_TEST_SERVERS=required`` it fails.
+    Where a server is not available the test is skipped by name; with ``TRIVIUM_TEST_SERVERS=required`` it fails.
     """
     running = ExitStack()
-    begun: dict[str, str | NotHere] = {}
+    started: dict[str, str | NotAvailable] = {}
 
     def url(server: str) -> str:
-        if given := os.environ.get(f"TRIVIUM_TEST_{server.upper()}_URL"):
-            return given
+        if configured := os.environ.get(f"TRIVIUM_TEST_{server.upper()}_URL"):
+            return configured
         if server == "qdrant":
-            pytest.skip("no Qdrant server can be had from a package: set TRIVIUM_TEST_QDRANT_URL")
-        if server not in begun:
+            pytest.skip("no package contains a Qdrant server: set TRIVIUM_TEST_QDRANT_URL")
+        if server not in started:
             try:
-                begun[server] = running.enter_context(getattr(start, server)())
-            except NotHere as error:
-                begun[server] = error
-        address = begun[server]
+                started[server] = running.enter_context(getattr(start, server)())
+            except NotAvailable as error:
+                started[server] = error
+        address = started[server]
         if isinstance(address, str):
             return address
         if os.environ.get("TRIVIUM_TEST_SERVERS") == "required":
@@ -83,8 +82,8 @@ def server_url() -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture(scope="session")
 def model_dir() -> Path:
-    """The model of this machine: built once, as a user's is, and kept."""
-    return settings_.read().model_dir
+    """The model folder of this machine: the model is built there once, as on a user's machine."""
+    return load().storage.model_dir
 
 
 @pytest.fixture(scope="session")
@@ -94,16 +93,16 @@ def model(model_dir: Path) -> MiniLM:
 
 @pytest.fixture
 def chosen(tmp_path: Path, model_dir: Path) -> Settings:
-    # Patient, so that a loaded machine does not turn an answer into a degraded one.
-    return settings_.read(data_dir=tmp_path / "data", model_dir=model_dir, source_timeout_ms=10_000)
+    # A long time limit, so that a loaded machine does not turn a response into a degraded one.
+    return load(data_dir=tmp_path / "data", model_dir=model_dir, source_timeout_ms=10_000)
 
 
 @pytest.fixture
-def open_library(tmp_path: Path) -> Callable[[], Library]:
-    """Opens the same folder each time it is called: once more is a restart, or another process."""
+def open_index(tmp_path: Path) -> Callable[[], EmbeddedIndex]:
+    """Opens the same folder each time it is called: a second call is a restart, or another process."""
 
-    def open_() -> Library:
-        return Library(tmp_path / "index", (VectorPart(), KeywordPart(), GraphPart()), "test-1")
+    def open_() -> EmbeddedIndex:
+        return EmbeddedIndex(tmp_path / "index", (VectorComponent(), KeywordComponent(), GraphComponent()), "test-1")
 
     return open_
 
@@ -114,7 +113,7 @@ def unit(seed: int, dimension: int = DIMENSION) -> np.ndarray:
     return vector / np.linalg.norm(vector)
 
 
-def entry(id_: str, text: str = "", *, seed: int = 0, scope: Scope = SCOPE, **fields: object) -> Entry:
+def vector_record(id_: str, text: str = "", *, seed: int = 0, scope: Scope = SCOPE, **fields: object) -> VectorRecord:
     document = Document(id=id_, text=text or f"text of {id_}", **fields)  # type: ignore[arg-type]
     entities = document.entities if document.entities is not None else mentioned(document.text)
-    return Entry(Record(scope.tenant, scope.environment, document, entities), unit(seed))
+    return VectorRecord(Record(scope.tenant, scope.environment, document, entities), unit(seed))

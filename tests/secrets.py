@@ -1,4 +1,4 @@
-"""What no log may ever say, and all that was logged: ``test_no_secret_was_logged`` compares the two at the very end."""
+"""Secrets of the tests, and everything that was logged: ``test_no_secret_was_logged`` compares the two at the end."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import tempfile
 from pathlib import Path
 
 LOGGED = Path(tempfile.mkdtemp(prefix="trivium-logs-")) / "logged"
-"""Every line that any logger of this process wrote, and that the services wrote which it started."""
+"""Every line logged by this process, and by the services that it started."""
 
 _secrets: set[str] = set()
 
 
-def keep_out(secret: str) -> str:
-    """Note that ``secret`` may be in no log from here on; it is returned."""
+def register_secret(secret: str) -> str:
+    """Register a secret, which must not be logged; it is returned."""
     _secrets.add(secret)
     return secret
 
 
-def kept_out() -> frozenset[str]:
-    """All that was noted."""
+def registered_secrets() -> frozenset[str]:
+    """All registered secrets."""
     return frozenset(_secrets)
 
 
-def record_everything() -> None:
-    """Write what is logged from now on to :data:`LOGGED`, whatever handlers there are: they come and go."""
+def record_all_logs() -> None:
+    """Write everything that is logged from now on to :data:`LOGGED`, independent of handlers, which tests replace."""
     plain, make = logging.Formatter(), logging.getLogRecordFactory()
 
     def recorded(*arguments: object, **named: object) -> logging.LogRecord:

@@ -1,4 +1,4 @@
-"""Runs last, over all that the other tests made the service log."""
+"""Runs last: checks everything that the service logged in the other tests."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from tests.secrets import LOGGED, keep_out, kept_out
+from tests.secrets import LOGGED, register_secret, registered_secrets
 
 _log = logging.getLogger(__name__)
 
 
-def test_what_is_logged_is_recorded_with_its_trace() -> None:
+def test_a_logged_error_is_recorded_with_its_trace() -> None:
     marker = "".join(map(chr, range(97, 123)))
     try:
         raise ValueError(marker)  # noqa: TRY301
@@ -21,9 +21,9 @@ def test_what_is_logged_is_recorded_with_its_trace() -> None:
 
 
 def test_no_secret_was_logged(request: pytest.FixtureRequest) -> None:
-    keep_out("never said")
+    register_secret("never said")
     logged = LOGGED.read_text(errors="replace").casefold()
-    assert {secret for secret in kept_out() if secret.casefold() in logged} == set()
-    if request.session.testscollected > 1_000:  # a whole run, and not this file alone
-        assert len(kept_out()) > 10
+    assert {secret for secret in registered_secrets() if secret.casefold() in logged} == set()
+    if request.session.testscollected > 1_000:  # the whole suite, not this file alone
+        assert len(registered_secrets()) > 10
         assert logged.count('"path":"/v1/search"') > 1_000

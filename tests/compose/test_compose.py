@@ -1,4 +1,4 @@
-"""The Compose file is held against Compose's own rules and against the settings; it is run nowhere here."""
+"""The Compose file is checked against the rules of Compose and against the settings; no test runs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.settings import read
+from orchestrator.settings import load
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = Path(sys.executable).with_name("docker-compose")
@@ -29,7 +29,7 @@ def services() -> dict[str, Any]:
     return found
 
 
-def test_every_server_is_pinned_bounded_kept_and_watched(services: dict[str, Any]) -> None:
+def test_every_server_has_a_release_a_memory_limit_a_volume_and_a_health_check(services: dict[str, Any]) -> None:
     assert set(services) == {"qdrant", "memgraph", "opensearch", "redis"}
     for name, service in services.items():
         assert re.search(r":v?\d+\.\d+", service["image"]), name
@@ -38,18 +38,18 @@ def test_every_server_is_pinned_bounded_kept_and_watched(services: dict[str, Any
         assert service["volumes"][0]["type"] == "volume", name
 
 
-def test_nothing_listens_to_other_machines(services: dict[str, Any]) -> None:
+def test_no_port_is_open_to_other_machines(services: dict[str, Any]) -> None:
     for service in services.values():
         assert {port["host_ip"] for port in service["ports"]} == {"127.0.0.1"}
 
 
-def test_the_three_lines_that_it_names_are_settings_and_ports_that_it_opens(
+def test_the_three_variables_in_the_file_are_settings_and_name_ports_that_it_opens(
     services: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = dict(re.findall(r"export (TRIVIUM_\w+)=(\S+)", (ROOT / "compose" / "compose.yaml").read_text()))
     assert set(named) == {"TRIVIUM_VECTOR", "TRIVIUM_GRAPH", "TRIVIUM_KEYWORD"}
     for name, url in named.items():
         monkeypatch.setenv(name, url)
-    settings = read()
+    sources = load().sources
     opened = {port["published"] for service in services.values() for port in service["ports"]}
-    assert {url.rsplit(":", 1)[1] for url in (settings.vector, settings.graph, settings.keyword)} <= opened
+    assert {url.rsplit(":", 1)[1] for url in (sources.vector, sources.graph, sources.keyword)} <= opened

@@ -1,4 +1,4 @@
-"""The service as a process of its own, as an operator starts it."""
+"""The service as a process of its own, started like an operator starts it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from contextlib import contextmanager
 from tests.secrets import LOGGED
 from tests.servers.start import free_port
 
+_START_TIMEOUT_S = 60.0
+_SHORT_GRACE = {"TRIVIUM_SHUTDOWN_GRACE_MS": "1000"}
+"""No client of a test waits for a process to drain, which takes a tenth of this."""
+
 
 @contextmanager
 def serving(
     env: dict[str, str], *arguments: str, until: str = "/readyz"
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """``trivium serve``: its process and its address. Ended with SIGTERM, if it has not ended by itself.
+    """``trivium serve``: its process and its address. Ended with SIGTERM if it has not ended by itself.
 
-    :param until: the path that answers well when it is ready.
+    :param until: the path that responds with a success when the service has started.
     """
     port = str(free_port())
     command = [sys.executable, "-m", "orchestrator", "serve", "--port", port, *arguments]
-    # Who draws a line under a test has nobody to wait for.
-    env = {"TRIVIUM_DRAIN_MS": "0", **env}
-    with LOGGED.open("ab") as log, subprocess.Popen(command, env=env, stderr=log) as process:
+    with LOGGED.open("ab") as log, subprocess.Popen(command, env={**_SHORT_GRACE, **env}, stderr=log) as process:
         address = f"http://127.0.0.1:{port}"
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + _START_TIMEOUT_S
             while True:
                 assert process.poll() is None
-                assert time.monotonic() < deadline, "not ready after a minute"
+                assert time.monotonic() < deadline, f"not ready after {_START_TIMEOUT_S:g} s"
                 try:
                     urllib.request.urlopen(address + until, timeout=5).close()
                     break
@@ -46,5 +48,5 @@ def serving(
 
 
 def environment(**settings: object) -> dict[str, str]:
-    """This process' environment, with settings."""
+    """The environment of this process, with settings."""
     return {**os.environ, **{f"TRIVIUM_{name.upper()}": str(value) for name, value in settings.items()}}

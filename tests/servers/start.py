@@ -1,4 +1,4 @@
-"""Real servers for the tests: started once a session, on 127.0.0.1 alone, and ended with whoever started them."""
+"""Real servers for the tests: one each session, on 127.0.0.1 only, stopped with the process that started them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_PATIENCE_S = 180.0
+_START_TIMEOUT_S = 180.0
 _KINDS = {"opensearch": ("OpenSearch.java", "opensearch+http"), "bolt": ("Bolt.java", "bolt")}
 
 
-class NotHere(Exception):
-    """This machine cannot have the server; the message says what is missing."""
+class NotAvailable(Exception):
+    """The server cannot run on this machine; the message says what is missing."""
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def opensearch() -> Iterator[str]:
 
 @contextmanager
 def bolt() -> Iterator[str]:
-    """A real Neo4j over Bolt, which stands in for Memgraph: that cannot be had here. Its address."""
+    """A real Neo4j over Bolt, in place of Memgraph, which no package contains. Its address."""
     with tempfile.TemporaryDirectory() as folder, Java("bolt", Path(folder)) as server:
         yield server.url
 
@@ -45,7 +45,7 @@ def redis() -> Iterator[str]:
 @contextmanager
 def redis_on(port: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A real Redis at a port; its address and its process."""
-    program = _needed("redis-server", "Debian's package redis-server has it")
+    program = _find_program("redis-server", "the Debian package redis-server contains it")
     with tempfile.TemporaryDirectory() as folder:
         command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -53,29 +53,30 @@ def redis_on(port: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
             _wait(process, lambda: _listens(port))
             yield f"redis://127.0.0.1:{port}", process
         finally:
-            process.send_signal(signal.SIGCONT)  # if somebody stopped it
+            process.send_signal(signal.SIGCONT)  # a test may have stopped it
             process.terminate()
             process.wait(30)
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A free port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class Java:
-    """A server in one Java process, made of what its ``pom.xml`` names; its data is in ``folder``.
+    """A server in one Java process, with the archives that its ``pom.xml`` names; its data is in ``folder``.
 
-    Its standard input is ours: when this process ends, however it does, the server reads the end of it and stops.
+    Its standard input is a pipe from this process: when this process ends in any way, the server reads the end of the
+    input and stops.
 
     :param name: ``opensearch`` or ``bolt``.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
         launcher, scheme = _KINDS[name]
-        java = _needed("java", "a Java 17 development kit has it")
+        java = _find_program("java", "a Java 17 development kit contains it")
         home, port = _HERE / name, free_port()
         self.url = f"{scheme}://127.0.0.1:{port}"
         self._port, self._folder = port, folder
@@ -84,9 +85,9 @@ class Java:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, again if need be, and wait until it listens.
+        """Start it, or start it again, and wait until it listens.
 
-        :raises NotHere: if it does not.
+        :raises NotAvailable: if it does not.
         """
         log = self._folder / "log"
         with log.open("wb") as out:
@@ -96,11 +97,11 @@ class Java:
         self._process = process
         try:
             _wait(process, lambda: _listens(self._port) and b"ready" in log.read_bytes())
-        except NotHere as error:
-            raise NotHere(f"{self.url}: {error}: {log.read_text()[-2_000:]}") from error
+        except NotAvailable as error:
+            raise NotAvailable(f"{self.url}: {error}: {log.read_text()[-2_000:]}") from error
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Stop it without a shutdown, like a power cut."""
         if self._process:
             self._process.kill()
             self._process.wait(30)
@@ -122,7 +123,7 @@ class Java:
 
 
 def _class_path(folder: Path) -> str:
-    maven = _needed("mvn", "Debian's package maven has it")
+    maven = _find_program("mvn", "the Debian package maven contains it")
     with tempfile.TemporaryDirectory() as work:
         written = Path(work, "class-path")
         command = [maven, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:build-classpath"]
@@ -130,14 +131,14 @@ def _class_path(folder: Path) -> str:
             [*command, f"-Dmdep.outputFile={written}"], capture_output=True, text=True, timeout=600, check=False
         )
         if done.returncode:
-            raise NotHere(f"{folder.name}: its Java archives cannot be had: {done.stdout[-1_000:]}")
+            raise NotAvailable(f"{folder.name}: its Java archives cannot be downloaded: {done.stdout[-1_000:]}")
         return written.read_text().strip()
 
 
-def _needed(program: str, advice: str) -> str:
+def _find_program(program: str, advice: str) -> str:
     found = shutil.which(program)
     if found is None:
-        raise NotHere(f"there is no {program} on this machine: {advice}")
+        raise NotAvailable(f"there is no {program} on this machine: {advice}")
     return found
 
 
@@ -147,10 +148,10 @@ def _listens(port: int) -> bool:
 
 
 def _wait(process: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + _START_TIMEOUT_S
     while not ready():
         if process.poll() is not None:
-            raise NotHere(f"it ended with {process.returncode}")
+            raise NotAvailable(f"it ended with {process.returncode}")
         if time.monotonic() > until:
-            raise NotHere(f"it was not ready after {_PATIENCE_S:.0f} s")
+            raise NotAvailable(f"it was not ready after {_START_TIMEOUT_S:.0f} s")
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Servers made to fail in one way each."""
+"""Servers that fail in one way each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def stub(serve: Serve) -> AsyncIterator[int]:
-    """A server that does to each connection what ``serve`` does; its port."""
+    """A server that calls ``serve`` for each connection; its port."""
 
     open_: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
 
@@ -37,7 +37,7 @@ async def stub(serve: Serve) -> AsyncIterator[int]:
 
 
 def http(status: str, body: bytes, length: int | None = None) -> Serve:
-    """An HTTP server that says one thing to everything; ``length`` is what it claims to send."""
+    """An HTTP server that sends the same response to every request; ``length`` is the length that its header states."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""The real servers of the tests: that they are what they say, listen to this machine alone, and end with us."""
+"""The real servers of the tests: they respond, listen on this machine only, and stop with their parent."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from redis import Redis
 
 from adapters.graph.bolt import Bolt
 from adapters.keyword import opensearch
-from adapters.server import GRAPH, KEYWORD, Address, Limits
+from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
 from tests.servers import start
 from tests.servers.start import free_port
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
-LIMITS = Limits(read_s=20.0)
+LIMITS = Limits(read_timeout_s=20.0, write_timeout_s=20.0, max_connections=2)
 
 
-def test_redis_answers(server_url: Callable[[str], str]) -> None:
+def test_redis_responds(server_url: Callable[[str], str]) -> None:
     with Redis.from_url(server_url("redis")) as client:
         assert client.ping()
 
 
-async def test_opensearch_answers(server_url: Callable[[str], str]) -> None:
-    client = opensearch.connect(Address.parse(server_url("opensearch"), KEYWORD), LIMITS)
+async def test_opensearch_responds(server_url: Callable[[str], str]) -> None:
+    client = opensearch.connect(Address.parse(server_url("opensearch"), KEYWORD_SCHEMES), LIMITS)
     assert (await client.info())["version"]["distribution"] == "opensearch"
     await client.close()
 
 
-async def test_the_bolt_server_answers(server_url: Callable[[str], str]) -> None:
-    bolt = Bolt(Address.parse(server_url("bolt"), GRAPH), LIMITS)
+async def test_the_bolt_server_responds(server_url: Callable[[str], str]) -> None:
+    bolt = Bolt(Address.parse(server_url("bolt"), GRAPH_SCHEMES), LIMITS)
     assert await bolt.read("RETURN 1 AS one", {}) == [{"one": 1}]
     await bolt.close()
 
 
 @pytest.mark.parametrize("server", ["redis", "opensearch", "bolt"])
-def test_no_other_machine_can_reach_it(server_url: Callable[[str], str], server: str) -> None:
+def test_no_other_machine_can_connect(server_url: Callable[[str], str], server: str) -> None:
     if os.environ.get(f"TRIVIUM_TEST_{server.upper()}_URL"):
-        pytest.skip("it is not ours")
+        pytest.skip("this server was not started by the tests")
     port = int(server_url(server).rsplit(":", 1)[1])
     own = socket.gethostbyname(socket.gethostname())
     if own.startswith("127."):
@@ -54,7 +54,7 @@ def test_no_other_machine_can_reach_it(server_url: Callable[[str], str], server:
         assert probe.connect_ex((own, port)) != 0
 
 
-def test_a_java_server_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+def test_a_java_server_stops_when_its_parent_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys, time, pathlib\n"
         "from tests.servers.start import Java\n"
@@ -77,9 +77,9 @@ def test_a_java_server_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     pytest.fail("it is still listening after a minute")
 
 
-def test_what_cannot_be_had_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     for server in (start.opensearch, start.bolt, start.redis):
-        with pytest.raises(start.NotHere, match=r"there is no .* on this machine"), server():
+        with pytest.raises(start.NotAvailable, match=r"there is no .* on this machine"), server():
             pass
     assert free_port() != free_port()

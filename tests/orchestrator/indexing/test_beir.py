@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from adapters import Document, Link
-from orchestrator.indexing import beir
-from orchestrator.indexing.lines import Bad, Good
+from orchestrator.indexing.beir import is_beir_folder, parse_beir
+from orchestrator.indexing.ndjson import InvalidLine, ValidLine
 
 
 @pytest.fixture
@@ -17,47 +17,64 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_corpus_alone_asks_for_extracting_entities(folder: Path) -> None:
-    one, bad, three = beir.read(folder)
-    assert one == Good(1, Document(id="1", title="One", text="first"))
-    assert isinstance(bad, Bad)
-    assert bad.line == 3
-    assert three == Good(4, Document(id="3", title="Title only", text=""))
+def test_without_mentions_the_entities_are_left_to_the_extractor(folder: Path) -> None:
+    one, invalid, three = parse_beir(folder)
+    assert one == ValidLine(1, Document(id="1", title="One", text="first"))
+    assert isinstance(invalid, InvalidLine)
+    assert invalid.line == 3
+    assert three == ValidLine(4, Document(id="3", title="Title only", text=""))
 
 
-def test_the_graph_beside_it_becomes_links_and_entities(folder: Path) -> None:
+def test_the_graph_files_become_links_and_entities(folder: Path) -> None:
     (folder / "edges.jsonl").write_text(
         '{"source":"1","target":"3","type":"cites","weight":2}\n{"source":"1","target":"1","type":"cites"}\n'
         '{"source":"3","target":"1","type":"cites"}\n'
     )
     (folder / "mentions.jsonl").write_text('{"doc":"1","entity":"e:x"}\n{"doc":"1","entity":"unnamed"}\n')
     (folder / "entities.jsonl").write_text('{"_id":"e:x","name":"The X"}\n')
-    one, _, three = beir.read(folder)
-    assert isinstance(one, Good)
+    one, _, three = parse_beir(folder)
+    assert isinstance(one, ValidLine)
     assert one.document.links == (Link("3", "cites", 2.0),)
     assert one.document.entities == ("The X", "unnamed")
-    assert isinstance(three, Good)
+    assert isinstance(three, ValidLine)
     assert (three.document.links, three.document.entities) == ((Link("1", "cites", 1.0),), ())
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("line", "message"),
     [
         ('{"source":"1"}', "missing required field `target`"),
         ('{"source":"1","target":"3","weight":0}', "> 0.0 - at `$.weight`"),
         ('{"source":"1","target":"3","type":""}', "length >= 1 - at `$.type`"),
     ],
 )
-def test_a_graph_line_that_is_wrong_is_named_and_the_rest_is_kept(folder: Path, line: str, complaint: str) -> None:
+def test_an_invalid_line_of_a_graph_file_is_reported_and_the_others_are_read(
+    folder: Path, line: str, message: str
+) -> None:
     (folder / "edges.jsonl").write_text('{"source":"1","target":"3"}\n' + line + "\n")
-    bad, one, *_ = beir.read(folder)
-    assert isinstance(bad, Bad)
-    assert bad.line == 2
-    assert bad.error.startswith("edges.jsonl: ")
-    assert complaint in bad.error
-    assert isinstance(one, Good)
+    invalid, one, *_ = parse_beir(folder)
+    assert isinstance(invalid, InvalidLine)
+    assert invalid.line == 2
+    assert invalid.error.startswith("edges.jsonl: ")
+    assert message in invalid.error
+    assert isinstance(one, ValidLine)
     assert one.document.links == (Link("3", "link"),)
 
 
-def test_a_folder_without_a_corpus_is_none(tmp_path: Path) -> None:
-    assert not beir.is_folder(tmp_path)
+def test_a_beir_folder_has_a_corpus(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert is_beir_folder(folder)
+    assert not is_beir_folder(tmp_path_factory.mktemp("empty"))
+
+
+def test_a_byte_order_mark_is_removed_from_every_file(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('\ufeff{"_id": "1", "text": "first"}\n')
+    (tmp_path / "edges.jsonl").write_text('\ufeff{"source": "1", "target": "2"}\n')
+    assert list(parse_beir(tmp_path)) == [ValidLine(1, Document(id="1", text="first", links=(Link("2", "link"),)))]
+
+
+def test_a_document_is_checked_as_a_line_of_ndjson_is(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "' + "é" * 300 + '", "text": "x"}\n{"_id": "a", "text": " "}\n')
+    first, second = parse_beir(tmp_path)
+    assert first == InvalidLine(1, "id: 600 bytes, allowed are 512 - at `$.id`")
+    assert isinstance(second, InvalidLine)
+    assert second.error.startswith("text: empty, and so is the title")

@@ -1,0 +1,130 @@
+"""The service with sources on servers: the same requests, and what differs if a server is away.
+
+Vectors are embedded, because no package contains a Qdrant server; keywords are in a real OpenSearch, the graph is in a
+real Neo4j over Bolt.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from adapters import Document, Link, VersionMismatch
+from orchestrator.bootstrap import open_service, sources
+from orchestrator.cli.maintain import examine
+from orchestrator.planning.stage_results import AllSourcesFailed
+from orchestrator.service.service import Service
+from orchestrator.settings import Settings, load
+from tests.orchestrator.bootstrap.helpers import index, search
+from tests.secrets import register_secret
+from tests.servers.start import free_port
+
+pytestmark = [pytest.mark.anyio, pytest.mark.server]
+
+DOCUMENTS = [
+    Document(id="nolan", title="Christopher Nolan", text="Christopher Nolan directed The Prestige.", tags=("man",)),
+    Document(id="prestige", title="The Prestige", text="A film about two magicians.", links=(Link("nolan", "by"),)),
+    Document(id="secret", title="The Prestige", text="What only some may read.", sensitivity="restricted"),
+    Document(id="noise", text="Nothing of the kind."),
+]
+
+
+for _document in DOCUMENTS:
+    register_secret(_document.text)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, model_dir: Path, server_url: Callable[[str], str]) -> Settings:
+    return load(
+        data_dir=tmp_path / "data",
+        model_dir=model_dir,
+        keyword=server_url("opensearch"),
+        graph=server_url("bolt"),
+        index_name=f"test-{uuid.uuid4().hex}",
+        source_timeout_ms=20_000,
+    )
+
+
+async def ids(service: Service, text: str, **fields: object) -> list[str]:
+    response = await search(service, text, **fields)
+    assert response.degraded == ()
+    return [hit.id for hit in response.hits]
+
+
+async def test_documents_are_found_and_found_again_after_a_restart(settings: Settings) -> None:
+    async with open_service(settings) as service:
+        report = await index(service, DOCUMENTS)
+        assert (report.indexed, report.pending, report.rejected) == (4, {}, {})
+        assert await service.health.by_source() == {"vector": "ok", "keyword": "ok", "graph": "ok"}
+        await service.maintenance.optimize(lambda _: None)
+        assert (await ids(service, "Who directed The Prestige?"))[:2] in (["nolan", "prestige"], ["prestige", "nolan"])
+        assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
+        boosted = await ids(service, "The Prestige", mode="graph", boosts={"centrality": True})
+        assert sorted(boosted) == ["nolan", "prestige"]
+        assert await ids(service, "magicians", mode="keyword") == ["prestige"]
+        assert (await service.documents.delete("prestige", service.anonymous)).deleted
+        assert await ids(service, "magicians", mode="keyword") == []
+        generation = service.documents.generation()
+    async with open_service(settings) as service:
+        assert service.documents.generation() == generation
+        assert "prestige" not in await ids(service, "The Prestige")
+        assert "secret" not in await ids(service, "What only some may read", mode="hybrid")
+        assert await service.count() == 3
+
+
+def test_doctor_finds_every_server_well_and_names_one_that_is_away(settings: Settings) -> None:
+    async def fill() -> None:
+        async with open_service(settings) as service:
+            await index(service, DOCUMENTS)
+
+    anyio.run(fill)
+    findings = examine(settings)
+    assert [finding for finding in findings if not finding.is_well] == []
+    assert {"keyword", "keyword index", "keyword clock", "graph", "graph clock", "write log", "documents"} <= {
+        finding.subject for finding in findings
+    }
+    away = settings.changed(graph=f"bolt://127.0.0.1:{free_port()}", source_timeout_ms=300)
+    not_well = {finding.subject: finding for finding in examine(away) if not finding.is_well}
+    assert "cannot be reached" in not_well["graph"].observation
+    assert "TRIVIUM_GRAPH" in not_well["graph"].advice
+
+
+async def test_a_server_that_is_away_degrades_the_response_and_gets_its_writes_later(settings: Settings) -> None:
+    away = settings.changed(graph=f"bolt://127.0.0.1:{free_port()}", source_timeout_ms=500)
+    async with open_service(away) as service:
+        report = await index(service, DOCUMENTS)
+        assert [name.rpartition(" ")[0] for name in report.pending] == [f"graph {away.sources.graph}"]
+        response = await search(service, "magicians", mode="hybrid")
+        assert response.hits[0].id == "prestige"
+        assert [degraded.source for degraded in response.degraded] == ["graph"]
+        with pytest.raises(AllSourcesFailed, match="graph: the graph server cannot be reached"):
+            await search(service, "magicians", mode="graph")
+        states = await service.health.by_source()
+        assert (states["vector"], states["keyword"]) == ("ok", "ok")
+        assert "cannot be reached" in states["graph"]
+    async with open_service(settings) as service:
+        # Another address is another replica: it has applied nothing yet, so it gets every write that the log still has.
+        await service.maintenance.apply_unapplied()  # as `trivium serve` does from its start on
+        assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
+
+
+async def test_an_index_of_another_build_is_reported_in_every_response_or_refused(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_service(settings) as service:
+        await index(service, DOCUMENTS)
+    monkeypatch.setattr(sources, "_SERVER_FORMAT", 999)
+    async with open_service(settings) as service:
+        response = await search(service, "The Prestige")
+        assert {hit.id for hit in response.hits[:2]} == {"nolan", "prestige"}
+        assert {degraded.source for degraded in response.degraded} == {"keyword", "graph"}
+        assert all("index again under another TRIVIUM_INDEX_NAME" in each.reason for each in response.degraded)
+        report = await index(service, DOCUMENTS)
+        assert len(report.pending) == 2  # it waits in the log, and is written to no index of another build
+    with pytest.raises(VersionMismatch, match="index again under another TRIVIUM_INDEX_NAME"):
+        async with open_service(settings.changed(strict_index=True)):
+            pass

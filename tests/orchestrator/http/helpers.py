@@ -1,0 +1,97 @@
+"""Documents, requests and checks that several tests of the API use."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.auth.principal import anonymous_admin
+from orchestrator.http.endpoint import RequestBoundary
+from tests.conftest import SCOPE
+from tests.secrets import register_secret
+
+SERVICE = SimpleNamespace(keyring=None, anonymous=anonymous_admin(SCOPE, "normal"))
+
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "nolan", "title": "Christopher Nolan", "text": "A film director born in London.", "tags": ["person"]},
+    {"id": "prestige", "title": "The Prestige", "text": "A film by Christopher Nolan.", "metadata": {"year": 2006}},
+    {"id": "pasta", "title": "Pasta", "text": "Boil water, add salt.", "url": "https://example.org/pasta"},
+    {"id": "note", "text": "remember the pasta", "collection": "memory"},
+    {"id": "secret", "text": "Christopher Nolan's secret", "sensitivity": "restricted"},
+]
+
+for _document in DOCUMENTS:
+    register_secret(_document["text"])
+
+
+def ndjson(*documents: object) -> bytes:
+    return b"\n".join(json.dumps(document).encode() for document in documents)
+
+
+async def index_documents(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/v1/documents", content=ndjson(*DOCUMENTS))).status_code == 200
+
+
+async def search(client: httpx.AsyncClient, **body: object) -> httpx.Response:
+    return await client.post("/v1/search", json={"timeout_ms": 10_000, **body})
+
+
+def problem(response: httpx.Response, status: int) -> dict[str, Any]:
+    """The body of an error, after a check of everything that all errors have in common."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert body["status"] == status
+    assert body["title"]
+    return body
+
+
+def response_statuses(received: bytes) -> list[int]:
+    """The status of each response on a connection, in order."""
+    return [int(each[:3]) for each in received.split(b"HTTP/1.1 ")[1:]]
+
+
+async def respond_ok(scope: Scope, receive: Receive, send: Send) -> None:
+    await PlainTextResponse("ok")(scope, receive, send)
+
+
+@dataclass
+class Exchange:
+    """One request to an application inside the boundary, and everything that was sent back."""
+
+    app: ASGIApp
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    incoming: list[Message] = field(default_factory=list)
+    method: str = "GET"
+    is_draining: bool = False
+    sent: list[Message] = field(default_factory=list)
+
+    async def run(self) -> Exchange:
+        remaining = iter(self.incoming)
+
+        async def receive() -> Message:
+            return next(remaining)
+
+        async def send(message: Message) -> None:
+            self.sent.append(message)
+
+        application = SimpleNamespace(state=SimpleNamespace(service=SERVICE, draining=self.is_draining))
+        scope: Scope = {
+            "type": "http", "method": self.method, "path": "/some/path", "query_string": b"", "headers": self.headers,
+            "app": application,
+        }  # fmt: skip
+        await RequestBoundary(self.app)(scope, receive, send)
+        return self
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+    def header(self, name: bytes) -> bytes | None:
+        return dict(self.sent[0]["headers"]).get(name)

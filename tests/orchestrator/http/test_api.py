@@ -1,0 +1,171 @@
+"""The whole service over HTTP: documents in, one ranking out."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import anyio
+import httpx
+import msgspec
+import pytest
+from fastapi import FastAPI
+
+from orchestrator.http.app import create_app
+from orchestrator.schema.search import SearchResponse
+from orchestrator.settings import Settings
+from tests.orchestrator.http.helpers import DOCUMENTS, index_documents, ndjson, problem, search
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_indexed_documents_are_returned_in_one_ranking(client: httpx.AsyncClient) -> None:
+    await index_documents(client)
+    response = await search(client, query="films by Christopher Nolan")
+    assert response.status_code == 200
+    body = response.json()
+    assert {hit["id"] for hit in body["hits"][:2]} == {"prestige", "nolan"}
+    hit = next(hit for hit in body["hits"] if hit["id"] == "prestige")
+    assert hit["metadata"] == {"year": 2006}
+    assert set(hit["sources"]) == {"vector", "graph", "keyword"}
+    assert all(hit["sources"][source]["rank"] >= 1 for source in hit["sources"])
+    assert body["route"]["sources"] == ["vector", "graph", "keyword"]
+    assert (body["degraded"], body["cache"], body["generation"]) == ([], "miss", 1)
+    assert msgspec.json.decode(response.content, type=SearchResponse, strict=True)
+
+
+async def test_restricted_documents_are_not_found_and_memory_only_by_name(client: httpx.AsyncClient) -> None:
+    await index_documents(client)
+    found = {hit["id"] for hit in (await search(client, query="Christopher Nolan secret pasta")).json()["hits"]}
+    assert found == {"nolan", "prestige", "pasta"}
+    named = (await search(client, query="pasta", collections=["memory"])).json()
+    assert [hit["id"] for hit in named["hits"]] == ["note"]
+    problem(await client.get("/v1/documents/secret"), 404)
+
+
+async def test_filters_over_http(client: httpx.AsyncClient) -> None:
+    await index_documents(client)
+    condition = {"op": "range", "field": "metadata.year", "gte": 2000, "lt": 2010}
+    response = await search(client, query="film", filter=condition)
+    assert [hit["id"] for hit in response.json()["hits"]] == ["prestige"]
+
+
+async def test_a_bulk_request_stores_valid_lines_and_reports_invalid_ones(client: httpx.AsyncClient) -> None:
+    body = ndjson(DOCUMENTS[0]) + b'\n{broken\n{"id":"x","text":"y","importance":99}\n' + ndjson(DOCUMENTS[2])
+    outcome = (await client.post("/v1/documents", content=body)).json()
+    assert (outcome["indexed"], outcome["rejected"], outcome["generation"]) == (2, 2, 1)
+    assert [(line["line"], line["status"], line.get("id")) for line in outcome["lines"]] == [
+        (1, "indexed", "nolan"), (2, "rejected", None), (3, "rejected", None), (4, "indexed", "pasta"),
+    ]  # fmt: skip
+    assert "`$.importance`" in outcome["lines"][2]["error"]
+    assert (await search(client, query="pasta")).json()["hits"][0]["id"] == "pasta"
+
+
+async def test_a_document_is_read_replaced_and_deleted(client: httpx.AsyncClient) -> None:
+    await index_documents(client)
+    assert (await client.get("/v1/documents/pasta")).json() == DOCUMENTS[2]
+    changed = {**DOCUMENTS[2], "text": "Never rinse."}
+    await client.post("/v1/documents", content=ndjson(changed))
+    assert (await client.get("/v1/documents/pasta")).json() == changed
+    assert (await client.delete("/v1/documents/pasta")).json() == {"id": "pasta", "deleted": True, "generation": 3}
+    problem(await client.get("/v1/documents/pasta"), 404)
+    assert (await client.delete("/v1/documents/pasta")).json()["deleted"] is False
+
+
+@pytest.mark.parametrize("id_", ["a/b", "é", "a b", "100%", "x?y#z"])
+async def test_a_document_with_any_id_can_be_read(client: httpx.AsyncClient, id_: str) -> None:
+    await client.post("/v1/documents", content=ndjson({"id": id_, "text": "x"}))
+    path = "/v1/documents/" + httpx.URL(f"http://x/?{httpx.QueryParams({'q': id_})}").query.decode()[2:].replace(
+        "+", "%20"
+    )
+    assert (await client.get(path)).json()["id"] == id_
+
+
+async def test_collections_are_counted(client: httpx.AsyncClient) -> None:
+    await index_documents(client)
+    assert (await client.get("/v1/collections")).json() == {
+        "collections": [{"name": "documents", "documents": 3}, {"name": "memory", "documents": 1}]
+    }
+
+
+async def test_health(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/livez")).json() == {"live": True}
+    ready = await client.get("/readyz")
+    assert ready.json() == {"ready": True, "sources": dict.fromkeys(["vector", "graph", "keyword"], "ok")}
+
+
+async def test_a_service_whose_indexes_all_lack_documents_is_not_ready(
+    client: httpx.AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await index_documents(client)
+    embedded = app.state.service.health.embedded
+    monkeypatch.setattr(embedded, "documents_by_source", lambda: {"vector": 5, "graph": 4, "keyword": 0})
+    ready = await client.get("/readyz")
+    assert (ready.status_code, ready.json()["sources"]["keyword"]) == (200, "holds 0 of 5 documents")
+    monkeypatch.setattr(embedded, "documents_by_source", lambda: {"vector": 4, "graph": 4, "keyword": 0})
+    assert (await client.get("/readyz")).status_code == 503
+
+
+async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted(
+    client: httpx.AsyncClient, app: FastAPI
+) -> None:
+    await index_documents(client)
+    body = ndjson({"id": "secret", "text": "mine now"}, {"id": "new", "text": "fine"})
+    outcome = (await client.post("/v1/documents", content=body)).json()
+    assert [line["status"] for line in outcome["lines"]] == ["rejected", "indexed"]
+    assert "above your clearance" in outcome["lines"][0]["error"]
+    assert (await client.delete("/v1/documents/secret")).json()["deleted"] is False
+    service = app.state.service
+    stored = await service.documents.documents.fetch(service.anonymous.scope, ["secret"])
+    assert stored["secret"].document.text == "Christopher Nolan's secret"
+
+
+async def test_an_empty_service_finds_nothing_and_is_not_degraded(client: httpx.AsyncClient) -> None:
+    body = (await search(client, query="anything")).json()
+    assert (body["hits"], body["degraded"]) == ([], [])
+
+
+async def test_the_same_request_gives_the_same_bytes_also_after_a_restart(chosen: Settings) -> None:
+    seen: set[str] = set()
+    for _ in range(2):
+        app = create_app(chosen)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client,
+        ):
+            if not seen:
+                await index_documents(client)
+            for _ in range(50):
+                body = (await search(client, query="films by Christopher Nolan")).json()
+                seen.add(json.dumps(body["hits"]))
+    assert len(seen) == 1
+
+
+async def test_a_commit_that_cannot_be_opened_leaves_the_open_one_in_use(
+    client: httpx.AsyncClient, chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await index_documents(client)
+    is_logged = anyio.Event()
+    monkeypatch.setattr(logging.getLogger("orchestrator.bootstrap.background"), "exception", lambda *_: is_logged.set())
+    manifest = chosen.storage.data_dir / "index" / "manifest.json"
+    content = manifest.read_bytes()
+    manifest.write_bytes(b"{")
+    with anyio.fail_after(10):
+        await is_logged.wait()
+    assert (await search(client, query="pasta")).json()["hits"][0]["id"] == "pasta"
+    manifest.write_bytes(content)
+    await client.post("/v1/documents", content=ndjson({"id": "late", "text": "Zanzibar"}))
+    assert (await search(client, query="Zanzibar")).json()["hits"][0]["id"] == "late"
+
+
+async def test_the_openapi_document_describes_every_path_and_type(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+    assert document["openapi"].startswith("3.1")
+    assert set(document["paths"]) == {
+        "/v1/search", "/v1/documents", "/v1/documents/{id}", "/v1/collections", "/v1/cache", "/livez", "/readyz",
+    }  # fmt: skip
+    schemas = document["components"]["schemas"]
+    assert schemas["SearchRequest"]["properties"]["limit"]["maximum"] == 50
+    assert schemas["SearchRequest"]["additionalProperties"] is False
+    assert {"SearchResponse", "Document", "Problem", "And", "Range"} <= set(schemas)
+    assert "#/components/schemas/" in json.dumps(document["paths"]["/v1/search"])

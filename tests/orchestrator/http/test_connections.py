@@ -1,0 +1,212 @@
+"""Connections whose client disconnects, sends late, sends more than one request, or does not read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+import uvicorn
+
+from adapters import Document
+from orchestrator.http.app import create_app
+from orchestrator.http.server import PROTOCOL
+from orchestrator.indexing.ndjson import ValidLine
+from orchestrator.service.service import Service
+from orchestrator.settings import Settings
+from tests.orchestrator.http.helpers import response_statuses
+from tests.servers.start import free_port
+
+pytestmark = pytest.mark.anyio
+
+_CLIENT_TIMEOUT_S = 0.5
+
+BODY = json.dumps({"query": "alpha", "timeout_ms": 60_000}).encode()
+SEARCH = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(BODY) + BODY
+LIVEZ = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for a state of uvicorn, which has no events."""
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
+@dataclass
+class PausedServer:
+    """A server whose searches wait until ``resume`` is set."""
+
+    server: uvicorn.Server
+    service: Service
+    is_started: asyncio.Event = field(default_factory=asyncio.Event)
+    is_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    resume: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.server.config.port)
+
+    @property
+    def running(self) -> int:
+        """Number of requests that are being processed."""
+        return len(self.server.server_state.tasks)
+
+
+@pytest.fixture
+async def paused(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> AsyncIterator[PausedServer]:
+    app = create_app(chosen.changed(client_timeout_ms=int(_CLIENT_TIMEOUT_S * 1_000)))
+    config = uvicorn.Config(app, port=free_port(), http=PROTOCOL, proxy_headers=False, ws="none", log_config=None)
+    server = uvicorn.Server(config)
+    monkeypatch.setattr(server, "capture_signals", nullcontext)
+    serving = asyncio.ensure_future(server.serve())
+    await until(lambda: server.started)
+    paused_server = PausedServer(server, app.state.service)
+    search = paused_server.service.search
+    retrieve = search.retrieval.retrieve
+
+    async def retrieve_when_resumed(*arguments: Any) -> object:
+        paused_server.is_started.set()
+        try:
+            await paused_server.resume.wait()
+        finally:
+            paused_server.is_ended.set()
+        return await retrieve(*arguments)
+
+    monkeypatch.setattr(search.retrieval, "retrieve", retrieve_when_resumed)
+    async with asyncio.timeout(30):
+        yield paused_server
+        server.should_exit = True
+        await serving
+    assert "Exception in ASGI" not in caplog.text
+    assert search.admission.running == search.admission.waiting == 0
+    assert search.running == 0
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_disconnect_cancels_the_search_unless_another_client_waits_for_it(
+    paused: PausedServer, others: int
+) -> None:
+    connections = [await paused.connect() for _ in range(1 + others)]
+    for _, writer in connections:
+        writer.write(SEARCH)
+    await paused.is_started.wait()
+    await until(lambda: paused.running == 1 + others)
+    _, first = connections[0]
+    first.close()
+    if others:
+        await until(lambda: paused.running == others)
+        assert not paused.is_ended.is_set()
+        paused.resume.set()
+        assert (await connections[1][0].readline()).startswith(b"HTTP/1.1 200")
+    else:
+        await paused.is_ended.wait()
+    for _, writer in connections:
+        writer.close()
+
+
+async def test_a_disconnect_cancels_the_running_request_even_if_another_is_queued_behind_it(
+    paused: PausedServer,
+) -> None:
+    _, writer = await paused.connect()
+    writer.write(SEARCH + LIVEZ)
+    await paused.is_started.wait()
+    writer.close()
+    await paused.is_ended.wait()
+    await until(lambda: paused.running == 0)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nno length\r\n",
+        b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{",
+        b"nonsense\r\n\r\n",
+    ],
+    ids=["no chunk", "half a body", "not HTTP"],
+)
+async def test_invalid_data_behind_a_request_does_not_become_its_response(paused: PausedServer, behind: bytes) -> None:
+    reader, writer = await paused.connect()
+    writer.write(SEARCH + behind)
+    await paused.is_started.wait()
+    await asyncio.sleep(2 * _CLIENT_TIMEOUT_S)  # its time limit expires meanwhile
+    paused.resume.set()
+    assert response_statuses(await reader.read()) == [200]
+    writer.close()
+
+
+async def test_the_time_in_which_the_server_does_not_read_does_not_count_for_the_client(paused: PausedServer) -> None:
+    """A bulk request of more than what is buffered unread, while every slot for writes is taken."""
+    resume, writes = asyncio.Event(), paused.service.documents.writes
+
+    async def occupy_slot() -> None:
+        async with writes.slot("others", 60):
+            await resume.wait()
+
+    others = [asyncio.ensure_future(occupy_slot()) for _ in range(8)]
+    document = b'{"id":"a","text":"alpha"}\n'
+    reader, writer = await paused.connect()
+    size = len(document) * 100_000
+    writer.write(b"POST /v1/documents HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % size)
+    writer.write(document + b" " * (size - len(document)))
+    await until(lambda: writes.waiting == 1)
+    await asyncio.sleep(2 * _CLIENT_TIMEOUT_S)  # its time limit would expire
+    resume.set()
+    await asyncio.gather(*others)
+    assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+    writer.close()
+
+
+@pytest.mark.parametrize(("path", "status"), [(b"/nowhere", 404), (b"/livez", 405)])
+async def test_an_error_reaches_a_client_that_is_still_sending(paused: PausedServer, path: bytes, status: int) -> None:
+    size = 20_000_000
+    reader, writer = await paused.connect()
+    writer.write(b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % (path, size))
+    writer.write(b" " * size)
+    await writer.drain()
+    assert response_statuses(await reader.read()) == [status]
+    writer.close()
+
+
+async def test_a_client_that_does_not_read_is_disconnected(paused: PausedServer) -> None:
+    """With responses of half a megabyte, a few are more than the buffers of any kernel."""
+    unexpected: list[object] = []
+    lines = [ValidLine(1, Document(id="large", text="a" * 500_000))]
+    await paused.service.documents.index(lines, paused.service.anonymous, unexpected.append)
+    loop = asyncio.get_running_loop()
+    request = b"GET /v1/documents/large HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.setblocking(False)
+        await loop.sock_connect(connection, ("127.0.0.1", paused.server.config.port))
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            while True:
+                await loop.sock_sendall(connection, request * 100)
+    await until(lambda: paused.running == 0)
+    assert not paused.server.server_state.connections
+    assert not unexpected
+
+
+async def test_a_connection_above_the_limit_is_refused_until_another_is_closed(paused: PausedServer) -> None:
+    state, connections = paused.server.config.loaded_app.state, paused.server.server_state.connections
+    state.connection_limits = replace(state.connection_limits, max_connections=3, client_timeout_s=5.0)
+    idle = [await paused.connect() for _ in range(3)]
+    await until(lambda: len(connections) == 3)
+    reader, writer = await paused.connect()
+    writer.write(LIVEZ)
+    received = await reader.read()
+    writer.close()
+    assert response_statuses(received) == [503]
+    assert json.loads(received.partition(b"\r\n\r\n")[2])["detail"] == "there are more connections than allowed"
+    idle[0][1].close()
+    await until(lambda: len(connections) == 2)
+    reader, writer = await paused.connect()
+    writer.write(LIVEZ.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))
+    assert response_statuses(await reader.read()) == [200]
+    for _, idle_writer in (*idle[1:], (reader, writer)):
+        idle_writer.close()

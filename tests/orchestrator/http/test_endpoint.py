@@ -1,0 +1,252 @@
+"""The boundary around every request: one log line, closed connections, and no exception that escapes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.auth.principal import Forbidden
+from orchestrator.http.context import STATE_KEY, HttpContext
+from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
+from orchestrator.http.errors import HttpError
+from orchestrator.http.routes import DELETE_DOCUMENT, LIVENESS, OPERATIONS
+from tests.orchestrator.http.helpers import Exchange, ndjson, problem, respond_ok, search
+
+pytestmark = pytest.mark.anyio
+
+
+def _raising(error: BaseException) -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise error
+
+    return app
+
+
+@pytest.fixture
+def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
+    """Every line of the access log, decoded."""
+    lines: list[dict[str, Any]] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(json.loads(record.getMessage()))
+
+    handler, logger = Collect(), logging.getLogger("trivium.access")
+    logger.addHandler(handler)
+    with caplog.at_level(logging.INFO, "trivium.access"):
+        yield lines
+    logger.removeHandler(handler)
+
+
+async def test_an_error_before_the_response_becomes_a_problem_with_one_log_line(
+    log_lines: list[dict[str, Any]],
+) -> None:
+    exchange = await Exchange(_raising(Forbidden("no")), [(b"x-request-id", b"id-1")]).run()
+    assert exchange.status == 403
+    assert json.loads(exchange.sent[1]["body"])["request_id"] == "id-1"
+    (line,) = log_lines
+    assert (line["request_id"], line["method"], line["path"], line["status"]) == ("id-1", "GET", "unknown", 403)
+
+
+async def test_an_error_after_the_start_of_the_response_is_raised_so_that_the_connection_is_closed(
+    log_lines: list[dict[str, Any]],
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ZeroDivisionError
+
+    exchange = Exchange(app)
+    with pytest.raises(ZeroDivisionError):
+        await exchange.run()
+    assert [message["type"] for message in exchange.sent] == ["http.response.start"]
+    assert [line["status"] for line in log_lines] == [200]
+
+
+@pytest.mark.parametrize("is_disconnected", [False, True])
+async def test_a_cancellation_is_a_499_only_if_the_client_disconnected(
+    is_disconnected: bool, log_lines: list[dict[str, Any]]
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"][STATE_KEY].is_disconnected = is_disconnected
+        raise asyncio.CancelledError
+
+    exchange = Exchange(app)
+    if is_disconnected:
+        assert (await exchange.run()).status == 499
+        assert [line["status"] for line in log_lines] == [499]
+    else:
+        with pytest.raises(asyncio.CancelledError):
+            await exchange.run()
+        assert (exchange.sent, log_lines) == ([], [])
+
+
+async def test_a_request_with_a_response_can_no_longer_be_cancelled() -> None:
+    tasks = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        context: HttpContext = scope["state"][STATE_KEY]
+        context.cancel_on_disconnect()
+        tasks.append(context.task)
+        await respond_ok(scope, receive, send)
+        tasks.append(context.task)
+
+    await Exchange(app).run()
+    assert tasks == [asyncio.current_task(), None]
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_read", "is_draining", "closes"),
+    [
+        ([], False, False, False),
+        ([(b"content-length", b"0")], False, False, False),
+        ([(b"content-length", b"2")], True, False, False),
+        ([(b"content-length", b"2")], False, False, True),
+        ([(b"transfer-encoding", b"chunked")], False, False, True),
+        ([(b"transfer-encoding", b"chunked")], True, False, False),
+        ([], False, True, True),
+    ],
+)
+async def test_a_connection_is_closed_while_draining_and_over_an_unread_body(
+    headers: list[tuple[bytes, bytes]], is_read: bool, is_draining: bool, closes: bool
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if is_read:
+            assert await scope["state"][STATE_KEY].body(2) == b"{}"
+        await respond_ok(scope, receive, send)
+
+    body = [{"type": "http.request", "body": b"{}", "more_body": False}]
+    exchange = await Exchange(app, headers, body, "POST", is_draining).run()
+    assert (exchange.header(b"connection") == b"close") is closes
+
+
+async def test_what_is_not_http_passes_through_unchanged() -> None:
+    seen: list[Scope] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(dict(scope))
+
+    async def unused() -> Message:
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        raise AssertionError
+
+    await RequestBoundary(app)({"type": "lifespan"}, unused, send)
+    assert seen == [{"type": "lifespan"}]
+
+
+async def test_the_log_line_names_the_operation_the_principal_and_the_decisions(
+    log_lines: list[dict[str, Any]],
+) -> None:
+    async def handler(context: HttpContext) -> PlainTextResponse:
+        context.log_fields.update(mode="auto")
+        return PlainTextResponse("ok")
+
+    endpoint = raw_endpoint(DELETE_DOCUMENT, handler)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await (await endpoint(Request(scope, receive)))(scope, receive, send)
+
+    await Exchange(app, [(b"host", b"localhost")], method="DELETE").run()
+    (line,) = log_lines
+    assert line["path"] == "/v1/documents/{id}"
+    assert (line["key"], line["tenant"], line["environment"]) == ("anonymous", "default", "default")
+    assert (line["mode"], line["status"]) == ("auto", 200)
+    assert line["ms"] >= 0
+
+
+async def test_a_path_without_a_role_has_no_principal_in_its_log_line(log_lines: list[dict[str, Any]]) -> None:
+    async def handler(context: HttpContext) -> PlainTextResponse:
+        return PlainTextResponse("ok")
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await raw_endpoint(LIVENESS, handler)(Request(scope, receive))
+        await response(scope, receive, send)
+
+    await Exchange(app, [(b"host", b"evil.example")]).run()
+    assert [(line["key"], line["tenant"], line["status"]) for line in log_lines] == [("unauthenticated", "", 200)]
+
+
+async def test_an_error_of_the_edge_keeps_its_status() -> None:
+    assert (await Exchange(_raising(HttpError(408, "too slow"))).run()).status == 408
+
+
+async def test_a_client_that_disconnects_during_an_upload_leaves_no_trace(
+    app: FastAPI, caplog: pytest.LogCaptureFixture
+) -> None:
+    messages = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return next(messages)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/documents", "headers": [], "query_string": b"", "app": app}
+    await app(scope, receive, send)
+    assert sent[0]["status"] == 499
+    assert "Traceback" not in caplog.text
+
+
+async def test_too_large_a_body_is_refused_before_it_is_read(client: httpx.AsyncClient) -> None:
+    problem(await client.post("/v1/search", content=b"x" * 1_048_577), 413)
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 65_536
+
+    error = problem(await client.post("/v1/search", content=endless()), 413)
+    assert error["detail"] == "the body has more than the 1048576 bytes allowed"
+
+
+async def test_a_bulk_request_without_documents_is_an_error(client: httpx.AsyncClient) -> None:
+    problem(await client.post("/v1/documents", content=b"\n \n"), 422)
+
+
+async def test_paths_and_methods_that_do_not_exist(client: httpx.AsyncClient) -> None:
+    unknown = await client.get("/v2/search", headers={"X-Request-ID": "mine"})
+    assert problem(unknown, 404)["request_id"] == unknown.headers["x-request-id"] == "mine"
+    refused = await client.put("/v1/documents/a")
+    assert set(refused.headers["allow"].split(", ")) == {"GET", "HEAD", "DELETE"}
+    refused = await client.get("/v1/search")
+    problem(refused, 405)
+    assert refused.headers["allow"] == "POST"
+    assert problem(await client.post("/openapi.json"), 405)
+    assert (await client.head("/livez")).status_code == 200
+
+
+@pytest.mark.parametrize("path", sorted({each.path for each in OPERATIONS if each.method == "GET"}))
+async def test_every_path_that_has_get_also_has_head(client: httpx.AsyncClient, path: str) -> None:
+    await client.post("/v1/documents", content=ndjson({"id": "a", "text": "b"}))
+    address = path.replace("{id}", "a")
+    head, get = await client.head(address), await client.get(address)
+    assert (head.status_code, get.status_code) == (200, 200)
+    assert (head.content, head.headers["content-type"]) == (b"", get.headers["content-type"])
+
+
+@pytest.mark.parametrize(("given_id", "is_used"), [("my-id_1", True), ("with space", False), ("x" * 129, False)])
+async def test_request_ids_of_searches(client: httpx.AsyncClient, given_id: str, is_used: bool) -> None:
+    response = await client.post("/v1/search", json={"query": "x"}, headers={"X-Request-ID": given_id})
+    assert (response.headers["x-request-id"] == given_id) is is_used
+    assert response.headers["x-request-id"]
+
+
+async def test_a_search_has_one_log_line_with_its_decisions_and_without_its_text(
+    client: httpx.AsyncClient, log_lines: list[dict[str, Any]]
+) -> None:
+    await search(client, query="a very private question")
+    (line,) = log_lines
+    assert (line["method"], line["path"], line["status"], line["mode"]) == ("POST", "/v1/search", 200, "auto")
+    assert set(line["timings_ms"]) >= {"plan", "gather", "fuse", "hydrate"}
+    assert "private" not in json.dumps(line)

@@ -1,0 +1,92 @@
+"""The whole response of each mode, compared with a snapshot: ``pytest --snapshot-update`` writes the present one.
+
+Real model, real engines, embedded. Values that differ between runs (times, ids) are left out; floats have three digits,
+because the last ones depend on the processor.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+
+from docs.response_schema import PATH, VERSION, schema
+
+pytestmark = pytest.mark.anyio
+
+TEXTS = [
+    "Christopher Nolan is a director of films, born in London.",
+    "The Prestige is a film by Christopher Nolan about two magicians.",
+    "Insomnia is a film by Christopher Nolan, set in Alaska.",
+]
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "nolan", "title": "Christopher Nolan", "text": TEXTS[0], "importance": 8, "tags": ["person"]},
+    {"id": "prestige", "title": "The Prestige", "text": TEXTS[1], "links": [{"target": "nolan", "type": "by"}]},
+    {"id": "films", "title": "Films", "text": " ".join(TEXTS), "url": "https://example.org/films"},
+    *({"id": f"films-{n}", "text": text, "parent_id": "films", "chunk_index": n} for n, text in enumerate(TEXTS)),
+    {"id": "pasta", "title": "Pasta", "text": "Boil water, add salt.", "metadata": {"minutes": 9}},
+    {"id": "secret", "text": "Christopher Nolan's secret", "sensitivity": "restricted"},
+]
+REQUESTS: dict[str, dict[str, Any]] = {
+    "auto": {"mode": "auto"},
+    "hybrid": {"mode": "hybrid"},
+    "vector": {"mode": "vector"},
+    "graph": {"mode": "graph"},
+    "keyword": {"mode": "keyword"},
+    "everything": {
+        "mode": "hybrid",
+        "fusion": "rrf(k=60)",
+        "collapse": "window",
+        "neighbors": 1,
+        "limit": 3,
+        "collections": ["documents", "memory"],
+        "filter": {"op": "not", "filter": {"op": "exists", "field": "metadata.minutes"}},
+        "boosts": {"centrality": True, "relationship": True},
+        "explain": True,
+        "rerank": True,
+    },
+}
+
+
+@pytest.fixture
+async def filled(client: httpx.AsyncClient) -> httpx.AsyncClient:
+    body = "\n".join(json.dumps(document) for document in DOCUMENTS)
+    assert (await client.post("/v1/documents", content=body)).json()["indexed"] == len(DOCUMENTS)
+    return client
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+async def test_an_answer_is_what_it_was_and_what_the_schema_says(
+    filled: httpx.AsyncClient, name: str, snapshot: SnapshotAssertion
+) -> None:
+    body = {"query": "films by Christopher Nolan", "timeout_ms": 20_000, **REQUESTS[name]}
+    response = (await filled.post("/v1/search", json=body)).json()
+    jsonschema.Draft202012Validator(schema()).validate(response)
+    assert _without_varying(response) == snapshot(extension_class=JSONSnapshotExtension)
+
+
+def test_the_published_schema_is_the_schema_of_responses() -> None:
+    """``python -m docs.response_schema`` writes it."""
+    assert json.loads(PATH.read_text("utf-8")) == schema()
+    assert Path(PATH).name == f"search-response.v{VERSION}.json"
+
+
+def _without_varying(value: Any, key: str = "") -> Any:
+    """The value without anything that may differ between two runs."""
+    if isinstance(value, dict):
+        varying = {"took_ms", "after_ms", "request_id", "index_version", "next_cursor"}
+        if key == "timings_ms":
+            return sorted(value)
+        return {
+            name: "..." if name in varying and each is not None else _without_varying(each, name)
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_without_varying(each) for each in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value

@@ -1,0 +1,88 @@
+"""A replica in memory that fails in the way that a test sets, and shortcuts for writes and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio
+
+from adapters import Rejected, TimedOut, VectorRecord
+from adapters.ports.replica import Key
+from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.replication import Replication
+from tests.conftest import SCOPE, vector_record
+
+MAX_LOG_BYTES = 2**30
+
+
+class MemoryReplica:
+    """Stores texts by id.
+
+    :ivar error: raised by every method.
+    :ivar refused_ids: documents that are refused.
+    :ivar max_documents: a call with more documents times out.
+    :ivar resume: if it is set, ``apply`` sets ``reached`` and waits for it.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.applied: list[int] = []
+        self.created = 0
+        self.error: Exception | None = None
+        self.refused_ids: set[str] = set()
+        self.max_documents: int | None = None
+        self.resume: anyio.Event | None = None
+        self.reached = anyio.Event()
+
+    async def check(self) -> bool:
+        return True
+
+    async def create(self) -> None:
+        if self.error:
+            raise self.error
+        self.created += 1
+
+    async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+        if self.error:
+            raise self.error
+        if self.resume:
+            self.reached.set()
+            await self.resume.wait()
+        if self.max_documents is not None and len(upserts) > self.max_documents:
+            raise TimedOut(f"no time for {len(upserts)}")
+        ids = [each.record.document.id for each in upserts] + [id_ for _, _, id_ in deletes]
+        if refused := [id_ for id_ in ids if id_ in self.refused_ids]:
+            raise Rejected(f"refuses {refused}")
+        self.applied.append(sequence)
+        self.texts |= {each.record.document.id: each.record.document.text for each in upserts}
+        for _, _, id_ in deletes:
+            self.texts.pop(id_, None)
+
+    async def count(self) -> int:
+        if self.error:
+            raise self.error
+        return len(self.texts)
+
+
+def open_log(folder: Path, max_bytes: int = MAX_LOG_BYTES) -> FileWriteLog:
+    """The log of a folder; a second call is a restart, or another process."""
+    return FileWriteLog(folder / "log", max_bytes)
+
+
+def open_replication(
+    folder: Path, replicas: Mapping[str, MemoryReplica], max_bytes: int = MAX_LOG_BYTES, slot_timeout_s: float = 30.0
+) -> Replication:
+    """Replication with the log of a folder."""
+    return Replication(open_log(folder, max_bytes), replicas, "t", slot_timeout_s)
+
+
+def key(id_: str) -> Key:
+    """The key of a document."""
+    return SCOPE.tenant, SCOPE.environment, id_
+
+
+def upsert(id_: str, text: str = "") -> Write:
+    """A write of one document."""
+    return Write.of([vector_record(id_, text)], [])

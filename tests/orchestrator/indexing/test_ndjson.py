@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters import Document, Link
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
+
+
+def outcome(line: bytes, max_bytes: int = 10_000) -> ParsedLine:
+    (only,) = parse_ndjson([line], max_bytes)
+    return only
+
+
+def test_valid_lines_are_read_between_blank_and_invalid_ones() -> None:
+    lines = [b'{"id":"a","text":"x"}\n', b"\n", b"{broken\n", b'{"id":"b","text":"y"}']
+    first, invalid, last = parse_ndjson(lines, 1_000)
+    assert (first, last) == (ValidLine(1, Document(id="a", text="x")), ValidLine(4, Document(id="b", text="y")))
+    assert isinstance(invalid, InvalidLine)
+    assert invalid.line == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{", "Input data was truncated"),
+        (b"[]", "Expected `object`, got `array`"),
+        (b"null", "Expected `object`, got `null`"),
+        (b'{"id":"a"}', "missing required field `text`"),
+        (b'{"id":"a","text":"x","colour":1}', "unknown field `colour`"),
+        (b'{"id":1,"text":"x"}', "Expected `str`, got `int` - at `$.id`"),
+        (b'{"id":"","text":"x"}', "length >= 1 - at `$.id`"),
+        ('{"id":"' + "é" * 300 + '","text":"x"}', "id: 600 bytes, allowed are 512"),
+        (b'{"id":"a","text":" "}', "text: empty, and so is the title"),
+        (b'{"id":"a","text":"x","importance":11}', "<= 10.0 - at `$.importance`"),
+        (b'{"id":"a","text":"x","importance":NaN}', "JSON is malformed"),
+        (b'{"id":"a","text":"x","importance":1e999}', "out of range - at `$.importance`"),
+        (
+            b'{"id":"a","text":"x","sensitivity":"top"}',
+            "'top' - at `$.sensitivity`, allowed are public, normal, sensitive, restricted",
+        ),
+        (b'{"id":"a","text":"x","chunk_index":-1}', ">= 0 - at `$.chunk_index`"),
+        (b'{"id":"a","text":"x","created_at":"yesterday"}', "at `$.created_at`, write 2026-01-31T12:00:00Z"),
+        (b'{"id":"a","text":"x","created_at":"2026-01-01T00:00:00"}', "without a time zone"),
+        (b'{"id":"a","text":"x","metadata":{"a":{"b":1}}}', "at `$.metadata[...]`"),
+        (b'{"id":"a","text":"x","links":[{"target":"b","type":"t","weight":0}]}', "> 0.0 - at `$.links[0].weight`"),
+        (b'{"id":"a","text":"\xff"}', "not UTF-8: unexpected byte 0xff"),
+        (b'{"id":"a","text":"x","metadata":{"n":1' + b"0" * 400 + b"}}", "'n' has a number of more than 64 bits"),
+        (b'{"id":"a","text":"x","metadata":{"a\\u0000b":1}}', "contains a NUL"),
+        (b'{"id":"a","text":"' + b"x" * 10_000 + b'"}', "the line has 10020 bytes, allowed are 10000"),
+    ],
+)
+def test_an_invalid_line_has_the_place_and_what_is_allowed(line: bytes | str, message: str) -> None:
+    parsed = outcome(line if isinstance(line, bytes) else line.encode())
+    assert isinstance(parsed, InvalidLine)
+    assert message.lower() in parsed.error.lower()
+
+
+def test_lists_are_trimmed_and_deduplicated() -> None:
+    parsed = outcome(b'{"id":"a","text":"x","tags":[" b ","","b","a"],"entities":["E"," E"]}')
+    assert parsed == ValidLine(1, Document(id="a", text="x", tags=("b", "a"), entities=("E",)))
+
+
+def test_lists_of_metadata_and_links_are_deduplicated_and_one_is_not_true() -> None:
+    line = b'{"id":"a","text":"x","metadata":{"m":[" b","b",1,true,1.0]},"links":[%s,%s]}'
+    link = b'{"target":"b","type":"t"}'
+    parsed = outcome(line % (link, link))
+    assert isinstance(parsed, ValidLine)
+    assert parsed.document.metadata == {"m": ["b", 1, True, 1.0]}
+    assert parsed.document.links == (Link("b", "t"),)
+
+
+def test_a_byte_order_mark_is_removed_from_the_first_line() -> None:
+    assert list(parse_ndjson([b'\xef\xbb\xbf{"id":"a","text":"x"}'], 100)) == [ValidLine(1, Document(id="a", text="x"))]
+
+
+def test_too_many_tags_are_refused() -> None:
+    parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", "tags": [str(n) for n in range(10_001)]}), 10**6)
+    assert parsed == InvalidLine(1, "tags: more than 10000 - at `$.tags`")
+
+
+@given(st.lists(st.binary(max_size=60), max_size=20))
+def test_no_bytes_raise(lines: list[bytes]) -> None:
+    assert all(isinstance(line, ValidLine | InvalidLine) for line in parse_ndjson(lines, 1_000))
+
+
+def test_nothing_is_read_ahead() -> None:
+    """The input may be larger than memory."""
+    read = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal read
+        while True:
+            read += 1
+            yield b'{"id":"a","text":"x"}'
+
+    lines = parse_ndjson(endless())
+    for number in range(1, 4):
+        assert next(lines).line == read == number

@@ -1,0 +1,265 @@
+"""The application of the write log to one replica: order, batches, bisection, one process at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from math import log2
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters import AdapterError, TimedOut, Unavailable, VectorRecord
+from adapters.ports.replica import Key
+from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.replica import ReplicaApplier
+from tests.conftest import vector_record
+from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, upsert
+
+pytestmark = pytest.mark.anyio
+
+NAME = "one"
+
+
+@pytest.fixture
+def replica() -> MemoryReplica:
+    return MemoryReplica()
+
+
+def applier(folder: Path, replica: MemoryReplica, slot_timeout_s: float = 30.0) -> ReplicaApplier:
+    return ReplicaApplier(open_log(folder), NAME, replica, slot_timeout_s)
+
+
+def append(folder: Path, *writes: Write) -> list[int]:
+    log = open_log(folder)
+    return [log.append(write, [NAME]) for write in writes]
+
+
+async def test_without_unapplied_writes_the_replica_is_not_contacted(tmp_path: Path, replica: MemoryReplica) -> None:
+    replica.error = Unavailable("away")
+    assert await applier(tmp_path, replica).catch_up() is None
+
+
+async def test_writes_are_applied_in_order_and_marked(tmp_path: Path, replica: MemoryReplica) -> None:
+    sequences = append(tmp_path, upsert("a", "1"), upsert("b"), upsert("a", "2"), Write.of([], [key("b")]))
+    assert await applier(tmp_path, replica).catch_up() is None
+    assert replica.applied == sequences
+    assert replica.texts == {"a": "2"}
+    assert open_log(tmp_path).unapplied(NAME) == []
+
+
+async def test_a_failed_write_stops_the_later_ones(tmp_path: Path, replica: MemoryReplica) -> None:
+    """Otherwise an older text would replace a newer one when the failed write is applied at last."""
+    first, second, third = append(tmp_path, upsert("a", "1"), Write.of([], [key("x"), key("y")]), upsert("a", "3"))
+    replica.refused_ids = {"x", "y"}
+    assert await applier(tmp_path, replica).catch_up() == "refuses ['y']"
+    assert replica.applied == [first]
+    assert open_log(tmp_path).unapplied(NAME) == [second, third]
+    replica.refused_ids = set()
+    assert await applier(tmp_path, replica).catch_up() is None
+    assert replica.applied == [first, second, third]
+
+
+async def test_the_index_is_created_once_and_again_after_an_error(tmp_path: Path, replica: MemoryReplica) -> None:
+    """The server may have lost the index while it was away."""
+    applying = applier(tmp_path, replica)
+    append(tmp_path, upsert("a"), upsert("b"))
+    await applying.catch_up()
+    append(tmp_path, upsert("c"))
+    await applying.catch_up()
+    assert replica.created == 1
+    replica.error = Unavailable("away")
+    append(tmp_path, upsert("d"))
+    assert await applying.catch_up() == "away"
+    replica.error = None
+    assert await applying.catch_up() is None
+    assert replica.created == 2
+
+
+async def test_a_time_out_halves_the_batches_and_success_doubles_them_again(
+    tmp_path: Path, replica: MemoryReplica
+) -> None:
+    class Counting(MemoryReplica):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sizes: list[int] = []
+
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            self.sizes.append(len(upserts))
+            await super().apply(sequence, upserts, deletes)
+
+    slow = Counting()
+    slow.max_documents = 3
+    twenty = Write.of([vector_record(str(n)) for n in range(20)], [])
+    applying = applier(tmp_path, slow)
+    append(tmp_path, twenty)
+    assert await applying.catch_up() == "no time for 20"
+    assert await applying.catch_up() == "no time for 10"
+    assert await applying.catch_up() == "no time for 5"
+    assert await applying.catch_up() is None
+    assert len(slow.texts) == 20
+    assert slow.sizes == [20, 10, 5, *[2] * 10]
+    slow.max_documents, slow.sizes = None, []
+    append(tmp_path, twenty, twenty, twenty, twenty)
+    assert await applying.catch_up() is None
+    assert slow.sizes == [*[4] * 5, 8, 8, 4, 16, 4, 20]
+
+
+async def test_a_single_document_without_time_is_not_halved_to_nothing(tmp_path: Path, replica: MemoryReplica) -> None:
+    replica.max_documents = 0
+    applying = applier(tmp_path, replica)
+    append(tmp_path, upsert("a"))
+    for _ in range(3):
+        assert await applying.catch_up() == "no time for 1"
+    replica.max_documents = 1
+    assert await applying.catch_up() is None
+
+
+ids = st.integers(0, 40).map(str)
+
+
+@given(st.sets(ids, min_size=1), st.sets(ids), st.sets(ids, max_size=7))
+async def test_exactly_the_refused_documents_are_rejected(
+    tmp_path_factory: pytest.TempPathFactory, upserts: set[str], deletes: set[str], refused: set[str]
+) -> None:
+    """Whatever is written together, if one document at least is accepted first; by bisection."""
+    folder, replica = tmp_path_factory.mktemp("log"), MemoryReplica()
+    replica.refused_ids = refused
+    write = Write.of([vector_record("! accepted"), *map(vector_record, sorted(upserts))], map(key, deletes))
+    (sequence,) = append(folder, write)
+    assert await applier(folder, replica).catch_up() is None
+    written = upserts | {"! accepted"}
+    assert set(replica.texts) == written - refused
+    assert set(open_log(folder).rejections(sequence)) == {key(id_) for id_ in (written | deletes) & refused}
+
+
+async def test_a_rejected_document_is_found_in_a_logarithmic_number_of_calls(
+    tmp_path: Path, replica: MemoryReplica
+) -> None:
+    calls = 0
+
+    class Counting(MemoryReplica):
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            nonlocal calls
+            calls += 1
+            await super().apply(sequence, upserts, deletes)
+
+    counting = Counting()
+    counting.refused_ids = {"200"}
+    append(tmp_path, Write.of([vector_record(str(n)) for n in range(256)], []))
+    await applier(tmp_path, counting).catch_up()
+    assert len(counting.texts) == 255
+    assert calls == 2 * log2(256) + 1
+
+
+async def test_a_rejected_document_is_recorded_logged_and_not_retried(
+    tmp_path: Path, replica: MemoryReplica, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica.refused_ids = {"b"}
+    (sequence,) = append(tmp_path, Write.of([vector_record("a"), vector_record("b")], []))
+    with caplog.at_level(logging.ERROR):
+        assert await applier(tmp_path, replica).catch_up() is None
+    assert open_log(tmp_path).rejections(sequence) == {key("b"): {NAME: "refuses ['b']"}}
+    assert caplog.messages == [f"{NAME} refuses a document, it is not retried: refuses ['b']"]
+    replica.refused_ids = set()
+    assert await applier(tmp_path, replica).catch_up() is None
+    assert set(replica.texts) == {"a"}
+
+
+@pytest.mark.parametrize("count", [2, 9, 40])
+async def test_if_no_document_is_accepted_the_write_waits(tmp_path: Path, replica: MemoryReplica, count: int) -> None:
+    replica.refused_ids = {str(n) for n in range(count)}
+    (sequence,) = append(tmp_path, Write.of([vector_record(str(n)) for n in range(count)], []))
+    assert str(await applier(tmp_path, replica).catch_up()).startswith("refuses ")
+    assert open_log(tmp_path).rejections(sequence) == {}
+    assert open_log(tmp_path).unapplied(NAME) == [sequence]
+
+
+async def test_a_document_that_is_written_alone_may_be_rejected(tmp_path: Path, replica: MemoryReplica) -> None:
+    replica.refused_ids = {"0"}
+    (sequence,) = append(tmp_path, upsert("0"))
+    assert await applier(tmp_path, replica).catch_up() is None
+    assert set(open_log(tmp_path).rejections(sequence)) == {key("0")}
+
+
+async def test_two_processes_never_apply_at_the_same_time(tmp_path: Path) -> None:
+    class Exclusive(MemoryReplica):
+        running = 0
+
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            assert self.running == 0
+            self.running += 1
+            await anyio.lowlevel.checkpoint()
+            await super().apply(sequence, upserts, deletes)
+            self.running -= 1
+
+    replica = Exclusive()
+    appliers = [applier(tmp_path, replica) for _ in range(3)]
+    sequences = append(tmp_path, *(upsert(str(n)) for n in range(6)))
+    async with anyio.create_task_group() as group:
+        for each in (*appliers, *appliers):
+            group.start_soon(each.catch_up)
+    assert replica.applied == sequences
+
+
+async def test_while_another_process_applies_the_wait_is_limited(tmp_path: Path, replica: MemoryReplica) -> None:
+    log = open_log(tmp_path)
+    append(tmp_path, upsert("a"))
+    with log.applying(NAME) as has_lock:
+        assert has_lock
+        reason = await applier(tmp_path, replica, slot_timeout_s=0.05).catch_up()
+        assert reason == "is still applying earlier writes after 0.05 s"
+        assert replica.applied == []
+    assert await applier(tmp_path, replica, slot_timeout_s=0.05).catch_up() is None
+
+
+async def test_the_wait_is_no_limit_on_applying_itself(tmp_path: Path, replica: MemoryReplica) -> None:
+    """Only the wait for the slot is limited: a slow replica has the time limit of its adapter."""
+
+    class Slow(MemoryReplica):
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            await anyio.sleep(0.1)
+            await super().apply(sequence, upserts, deletes)
+
+    slow = Slow()
+    append(tmp_path, upsert("a"))
+    assert await applier(tmp_path, slow, slot_timeout_s=0.05).catch_up() is None
+    assert slow.texts == {"a": "text of a"}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Unavailable("away"), "away"),
+        (TimedOut("no time"), "no time"),
+        (AdapterError("damaged"), "damaged"),
+        (ZeroDivisionError("a defect"), "internal error: ZeroDivisionError"),
+        (OSError(28, "No space left on device"), "internal error: OSError"),
+    ],
+)
+async def test_every_error_is_a_reason_and_nothing_is_marked_as_applied(
+    tmp_path: Path, replica: MemoryReplica, error: Exception, reason: str
+) -> None:
+    replica.error = error
+    append(tmp_path, upsert("a"))
+    assert await applier(tmp_path, replica).catch_up() == reason
+    replica.error = None
+    assert await applier(tmp_path, replica).catch_up() is None
+    assert replica.texts == {"a": "text of a"}
+
+
+async def test_cancelling_releases_the_slot(tmp_path: Path, replica: MemoryReplica) -> None:
+    replica.resume = anyio.Event()
+    applying = applier(tmp_path, replica)
+    append(tmp_path, upsert("a"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(applying.catch_up)
+        await replica.reached.wait()
+        group.cancel_scope.cancel()
+    replica.resume = None
+    assert await applying.catch_up() is None
+    assert await applier(tmp_path, replica).catch_up() is None
+    assert len(replica.applied) == 1

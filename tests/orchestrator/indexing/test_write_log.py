@@ -1,0 +1,251 @@
+"""The write log in a folder: durable, in order, shared by processes, and bounded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import msgpack
+
+from adapters import AdapterError, Unavailable
+from orchestrator.indexing.log import files as log_files
+from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.log.port import Write
+from tests.conftest import vector_record
+from tests.orchestrator.indexing.replicas import key, open_log, upsert
+
+DELETE = Write.of([], [key("a")])
+REPLICAS = ("one", "two")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> FileWriteLog:
+    return open_log(tmp_path)
+
+
+def test_a_write_is_the_same_after_the_disk(log: FileWriteLog) -> None:
+    written = Write.of([vector_record("a", "text", seed=1), vector_record("b", seed=2)], [key("c")])
+    read = log.read(log.append(written, REPLICAS))
+    assert [each.record for each in read.upserts()] == written.records
+    assert read.upserts()[1].vector.tolist() == vector_record("b", seed=2).vector.tolist()
+    assert read.deletes == [key("c")]
+
+
+def test_of_several_records_with_one_key_the_last_one_counts_and_more_than_a_delete() -> None:
+    write = Write.of([vector_record("a", "1", seed=1), vector_record("a", "2", seed=2)], [key("a"), key("b"), key("b")])
+    (only,) = write.upserts()
+    assert (only.record.document.text, only.vector.tolist()) == ("2", vector_record("a", seed=2).vector.tolist())
+    assert write.deletes == [key("b")]
+
+
+def test_a_write_is_on_disk_before_its_name_is_and_its_name_before_append_returns(
+    log: FileWriteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut between any two of these steps leaves either no write or a complete one."""
+    steps: list[str] = []
+    real_sync, real_rename = os.fsync, Path.rename
+
+    def sync(handle: int) -> None:
+        steps.append(f"sync {Path(f'/proc/self/fd/{handle}').readlink().suffix or 'folder'}")
+        real_sync(handle)
+
+    def rename(path: Path, target: Path) -> Path:
+        steps.append(f"rename to {target.suffix}")
+        return real_rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "rename", rename)
+    log.append(DELETE, REPLICAS)
+    assert steps == ["sync .draft", "rename to .write", "sync folder"]
+
+
+def test_a_draft_of_a_crashed_process_is_no_write(tmp_path: Path, log: FileWriteLog) -> None:
+    sequence = log.append(DELETE, REPLICAS)
+    complete = (tmp_path / "log" / f"{sequence:020d}.write").read_bytes()
+    (tmp_path / "log" / f"{sequence + 1:020d}.write.draft").write_bytes(complete[:-1])
+    assert open_log(tmp_path).unapplied("one") == [sequence]
+    assert log.newest() == sequence
+
+
+@given(st.data())
+def test_an_incomplete_file_is_an_error_that_names_it(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """A disk lost part of the file: the rest is never read as another write."""
+    folder = tmp_path_factory.mktemp("log")
+    log = open_log(folder)
+    sequence = log.append(upsert("a"), REPLICAS)
+    (path,) = (folder / "log").glob("*.write")
+    content = path.read_bytes()
+    path.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
+    with pytest.raises(AdapterError, match=f"{path} cannot be read"):
+        log.read(sequence)
+
+
+def test_a_damaged_number_is_named(tmp_path: Path, log: FileWriteLog) -> None:
+    log.mark_applied("one", log.append(DELETE, REPLICAS))
+    (path,) = (tmp_path / "log").glob("*.cursor")
+    path.write_text("1x")
+    with pytest.raises(AdapterError, match=f"{path} is damaged"):
+        log.unapplied("one")
+
+
+def test_sequence_numbers_grow_even_if_the_clock_does_not(log: FileWriteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_files, "time_ns", lambda: 5_000)
+    assert [log.append(DELETE, []) for _ in range(3)] == [5, 6, 7]
+    log.mark_applied("one", 7)
+    log.truncate(["one"])
+    assert log.append(DELETE, []) == 8
+    monkeypatch.setattr(log_files, "time_ns", lambda: 1_000)
+    assert log.append(DELETE, []) == 9
+    monkeypatch.setattr(log_files, "time_ns", lambda: 80_000)
+    assert log.append(DELETE, []) == 80
+
+
+def test_a_log_that_is_full_stores_nothing_until_it_is_truncated(tmp_path: Path) -> None:
+    size = len(msgpack.encode(DELETE))
+    log = open_log(tmp_path, max_bytes=2 * size)
+    sequences = [log.append(DELETE, REPLICAS) for _ in range(3)]  # the third makes it larger than allowed
+    log.mark_applied("one", sequences[-1])
+    with pytest.raises(Unavailable, match=f"the write log has {3 * size} bytes that two could not apply yet"):
+        log.append(DELETE, REPLICAS)
+    assert log.unapplied("two") == sequences
+    log.mark_applied("two", sequences[0])
+    log.truncate(REPLICAS)
+    assert log.append(DELETE, REPLICAS) > sequences[-1]
+
+
+def test_a_full_disk_is_an_error_and_stores_nothing(
+    tmp_path: Path, log: FileWriteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "time_ns", lambda: 5_000)
+    draft = tmp_path / "log" / f"{5:020d}.write.draft"
+    draft.symlink_to("/dev/full")
+    with pytest.raises(Unavailable, match=r"cannot be written: .*No space left on device"):
+        log.append(DELETE, REPLICAS)
+    assert log.is_empty()
+    draft.unlink()
+    assert log.append(DELETE, REPLICAS) == 5
+
+
+def test_truncating_removes_only_what_every_replica_has_applied(log: FileWriteLog) -> None:
+    first, second, third = (log.append(DELETE, REPLICAS) for _ in range(3))
+    log.mark_applied("one", third)
+    log.truncate(REPLICAS)
+    assert log.unapplied("two") == [first, second, third]
+    log.mark_applied("two", second)
+    log.truncate(REPLICAS)
+    assert log.unapplied("two") == [third]
+    with pytest.raises(AdapterError, match="cannot be read"):
+        log.read(second)
+    log.mark_applied("two", third)
+    assert not log.is_empty()
+    log.truncate(REPLICAS)
+    assert log.is_empty()
+    assert (log.generation(), log.newest()) == (third, third)
+
+
+def test_is_applied_and_the_total_follow_each_replica(log: FileWriteLog) -> None:
+    first, second = (log.append(DELETE, REPLICAS) for _ in range(2))
+    totals = [log.applied_total()]
+    for replica, sequence in (("one", first), ("one", second), ("two", first)):
+        assert not log.is_applied(replica, sequence)
+        log.mark_applied(replica, sequence)
+        assert log.is_applied(replica, sequence)
+        totals.append(log.applied_total())
+    assert totals == sorted(set(totals))
+    assert not log.is_applied("two", second)
+
+
+def test_rejections_are_stored_for_a_day(log: FileWriteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [10**18]
+    monkeypatch.setattr(log_files, "time_ns", lambda: clock[-1])
+    rejected = log.append(DELETE, [])
+    log.record_rejections("one", rejected, {key("a"): "no"})
+    found = []
+    for hours in (1, 26):
+        clock.append(clock[0] + hours * 3_600 * 10**9)
+        log.mark_applied("one", log.append(DELETE, []))
+        log.truncate(["one"])
+        found.append(log.rejections(rejected))
+    assert found == [{key("a"): {"one": "no"}}, {}]
+
+
+def test_rejections_are_by_document_and_replica(log: FileWriteLog) -> None:
+    first, second = (log.append(DELETE, REPLICAS) for _ in range(2))
+    log.record_rejections("one", first, {key("a"): "no", key("b"): "never"})
+    log.record_rejections("two", first, {key("a"): "nor here"})
+    assert log.rejections(first) == {key("a"): {"one": "no", "two": "nor here"}, key("b"): {"one": "never"}}
+    assert log.rejections(second) == {}
+
+
+def test_a_replica_added_after_truncation_has_missed_history(log: FileWriteLog) -> None:
+    log.mark_applied("one", log.append(DELETE, ["one"]))
+    for replica in ("one", "two"):
+        log.record_missed_history(replica)
+        assert not log.has_missed_history(replica)  # everything is still there
+    log.truncate(["one"])
+    for replica, misses in (("one", False), ("two", True)):
+        log.record_missed_history(replica)
+        assert log.has_missed_history(replica) is misses
+
+
+_APPEND = """
+import sys
+from pathlib import Path
+from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.log.port import Write
+log = FileWriteLog(Path(sys.argv[1]), 2**30)
+sys.stdin.readline()
+for number in range(50):
+    with log.exclusive():
+        print(log.append(Write.of([], [("t", "e", f"{sys.argv[2]}-{number}")]), ["one"]))
+"""
+
+_APPLY = """
+import sys
+from pathlib import Path
+from orchestrator.indexing.log.files import FileWriteLog
+with FileWriteLog(Path(sys.argv[1]), 2**30).applying("one") as has_lock:
+    print(has_lock, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    root = Path(__file__).parents[3]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
+
+
+def test_two_processes_append_at_the_same_time_and_nothing_is_lost(tmp_path: Path, log: FileWriteLog) -> None:
+    with start(_APPEND, tmp_path / "log", "x") as one, start(_APPEND, tmp_path / "log", "y") as other:
+        for process in (one, other):
+            assert process.stdin
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        outputs = {"x": one.communicate(timeout=60)[0], "y": other.communicate(timeout=60)[0]}
+    stored = {sequence: log.read(sequence).deletes[0][-1] for sequence in log.unapplied("one")}
+    assert len(stored) == 100
+    for name, output in outputs.items():
+        sequences = [int(line) for line in output.split()]
+        assert [stored[sequence] for sequence in sequences] == [f"{name}-{number}" for number in range(50)]
+        assert sequences == sorted(sequences)
+
+
+def test_one_process_at_a_time_applies_and_the_lock_of_a_killed_one_is_free(tmp_path: Path, log: FileWriteLog) -> None:
+    with start(_APPLY, tmp_path / "log") as process:
+        assert process.stdout
+        assert process.stdout.readline() == "True\n"
+        with log.applying("one") as has_lock, log.applying("two") as has_other_lock:
+            assert (has_lock, has_other_lock) == (False, True)
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    with log.applying("one") as has_lock:
+        assert has_lock

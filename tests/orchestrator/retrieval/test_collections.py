@@ -1,0 +1,101 @@
+"""Several collections at once: each is searched as deep as one alone, and none crowds out another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adapters import SourceQuery, Unavailable
+from adapters.embedded import EmbeddedIndex
+from fusion import Ranking
+from orchestrator.retrieval.query_encoder import QueryEncoderPolicy
+from tests.conftest import vector_record
+from tests.orchestrator.services import (
+    SETTINGS,
+    RecordingSource,
+    empty_index,
+    graph_source,
+    keyword_source,
+    search,
+    search_service,
+)
+
+pytestmark = pytest.mark.anyio
+FOUR = ("memory", "history", "artifacts", "artifact_chunks")
+
+
+@pytest.fixture
+async def index(tmp_path: Path) -> EmbeddedIndex:
+    index = empty_index(tmp_path)
+    crowd = [vector_record(f"h{n:02}", "Alpha Centauri Centauri", seed=1, collection="history") for n in range(40)]
+    few = [
+        vector_record(f"{name[0]}-{name}", "Alpha Centauri again and again", seed=2, collection=name) for name in FOUR
+    ]
+    await index.write([*crowd, *few, vector_record("elsewhere", "Alpha Centauri", seed=1)], ())
+    return index
+
+
+async def test_each_collection_is_searched_as_deep_as_one_alone(index: EmbeddedIndex) -> None:
+    """A depth of ten, and forty documents of one collection before those of the others."""
+    service = search_service(index, settings=SETTINGS.changed(candidates_per_source=10))
+    alone = await search(service, limit=3, mode="keyword", collections=("history",), explain=True)
+    assert alone.explain
+    assert alone.explain.depth == 10
+    response = await search(service, limit=3, mode="keyword", collections=FOUR, explain=True, collapse="none")
+    assert response.explain
+    ranked = response.explain.rankings["keyword"]
+    assert {hit.id for hit in ranked} >= {"m-memory", "a-artifacts", "a-artifact_chunks"}
+    assert [hit.rank for hit in ranked if hit.id == "m-memory"] == [1]
+    assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
+
+
+async def test_by_reciprocal_ranks_the_first_document_of_each_collection_has_rank_1(index: EmbeddedIndex) -> None:
+    """1/61 for each: RRF over the rankings of all collections gives them equal scores."""
+    response = await search(search_service(index), mode="keyword", collections=FOUR, fusion="rrf(k=60)", limit=5)
+    firsts = [hit for hit in response.hits if hit.fusion_score == 1.0]
+    assert {hit.collection for hit in firsts} == set(FOUR)
+    assert all(part.contribution == 1 / 61 for hit in firsts if (part := hit.sources["keyword"]))
+
+
+async def test_text_sources_are_searched_once_a_collection_and_the_graph_once(index: EmbeddedIndex) -> None:
+    keyword, graph = keyword_source(index), graph_source(index)
+    service = search_service(index, keyword=keyword, graph=graph)
+    response = await search(service, mode="hybrid", collections=(*FOUR, "memory"), limit=50)
+    assert len(keyword.queries) == 4
+    assert len(graph.queries) == 1
+    assert {hit.collection for hit in response.hits} == set(FOUR)
+    await search(service, mode="hybrid")
+    assert (len(keyword.queries), len(graph.queries)) == (5, 2)
+
+
+async def test_one_collection_alone_can_be_searched_in_every_mode(index: EmbeddedIndex) -> None:
+    for mode in ("auto", "hybrid", "vector", "graph", "keyword"):
+        response = await search(search_service(index), mode=mode, collections=("memory",))
+        assert [hit.id for hit in response.hits] == ["m-memory"]
+
+
+async def test_the_query_is_encoded_once(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[str] = []
+    encode = QueryEncoderPolicy.encode
+
+    def recorded(self: QueryEncoderPolicy, text: str, encoder: str = "") -> object:
+        encoded.append(text)
+        return encode(self, text, encoder)
+
+    monkeypatch.setattr(QueryEncoderPolicy, "encode", recorded)
+    await search(search_service(index), mode="vector", collections=FOUR)
+    assert encoded == ["alpha centauri"]
+
+
+async def test_a_source_that_fails_for_one_collection_has_failed(index: EmbeddedIndex) -> None:
+    class PartlyFailingSource(RecordingSource):
+        async def search(self, query: SourceQuery) -> Ranking:
+            if len(self.queries) == 2:
+                raise Unavailable("half of it is gone")
+            return await super().search(query)
+
+    service = search_service(index, keyword=PartlyFailingSource(keyword_source(index)))
+    response = await search(service, mode="hybrid", collections=FOUR)
+    assert [(each.source, each.reason) for each in response.degraded] == [("keyword", "half of it is gone")]
+    assert response.hits

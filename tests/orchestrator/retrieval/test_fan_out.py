@@ -1,0 +1,121 @@
+"""All searches of a stage at once, under one deadline."""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter
+
+import anyio
+import pytest
+
+from adapters import Rejected, Unavailable
+from fusion import Ranking
+from orchestrator.planning.stage_results import Answered, Failed
+from orchestrator.retrieval.fan_out import FanOut, Search
+
+pytestmark = pytest.mark.anyio
+
+
+def search_of(source: str, after: anyio.Event | None = None, error: Exception | None = None) -> Search:
+    async def search() -> Ranking:
+        if after:
+            await after.wait()
+        if error:
+            raise error
+        return Ranking.of_ids(source, ("a",), (1.0,))
+
+    return search
+
+
+async def test_outcomes_are_in_the_order_of_the_searches_and_not_in_that_of_arrival() -> None:
+    first = anyio.Event()
+
+    async def sets() -> Ranking:
+        first.set()
+        return Ranking.of_ids("b", (), ())
+
+    outcomes = await FanOut().run({"a": search_of("a", after=first), "b": sets}, 5)
+    assert list(outcomes) == ["a", "b"]
+    assert all(isinstance(outcome, Answered) for outcome in outcomes.values())
+
+
+async def test_a_stalled_source_costs_its_deadline_and_nothing_else() -> None:
+    start = perf_counter()
+    outcomes = await FanOut().run(
+        {"stalled": search_of("stalled", after=anyio.Event()), "quick": search_of("quick")}, 0.05
+    )
+    took = perf_counter() - start
+
+    stalled = outcomes["stalled"]
+    assert isinstance(stalled, Failed)
+    assert (stalled.source, stalled.reason) == ("stalled", "timed out")
+    assert stalled.after_ms >= 50
+    assert isinstance(outcomes["quick"], Answered)
+    assert took < 1
+
+
+async def test_a_source_that_fails_is_a_value_with_its_reason() -> None:
+    outcomes = await FanOut().run(
+        {"a": search_of("a", error=Unavailable("connection refused")), "b": search_of("b")}, 5
+    )
+    assert isinstance(outcomes["a"], Failed)
+    assert outcomes["a"].reason == "connection refused"
+    assert isinstance(outcomes["b"], Answered)
+
+
+@pytest.mark.parametrize(
+    ("error", "caused_by_request"), [(Rejected("too long"), True), (Unavailable("away"), False), (KeyError(), False)]
+)
+async def test_only_a_rejection_is_caused_by_the_request(error: Exception, caused_by_request: bool) -> None:
+    outcome = (await FanOut().run({"a": search_of("a", error=error)}, 5))["a"]
+    assert isinstance(outcome, Failed)
+    assert outcome.caused_by_request is caused_by_request
+
+
+async def test_a_defect_in_one_source_is_logged_and_does_not_fail_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        outcomes = await FanOut().run({"a": search_of("a", error=ZeroDivisionError("secret")), "b": search_of("b")}, 5)
+    assert isinstance(outcomes["a"], Failed)
+    assert outcomes["a"].reason == "internal error"
+    assert isinstance(outcomes["b"], Answered)
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_source_that_is_slow_to_be_cancelled_costs_no_more() -> None:
+    released = anyio.Event()
+
+    async def stubborn() -> Ranking:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await released.wait()
+        raise AssertionError
+
+    start = perf_counter()
+    outcomes = await FanOut().run({"stubborn": stubborn, "quick": search_of("quick")}, 0.05)
+    assert perf_counter() - start < 1
+    assert isinstance(outcomes["stubborn"], Failed)
+    assert isinstance(outcomes["quick"], Answered)
+    released.set()
+
+
+async def test_a_client_that_disconnects_frees_the_sources() -> None:
+    searched, freed = anyio.Event(), anyio.Event()
+
+    async def waits() -> Ranking:
+        searched.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            freed.set()
+        raise AssertionError
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(FanOut().run, {"a": waits}, 60)
+        await searched.wait()
+        group.cancel_scope.cancel()
+    with anyio.fail_after(5):
+        await freed.wait()

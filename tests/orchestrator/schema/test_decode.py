@@ -1,0 +1,125 @@
+"""Errors of JSON input name the field and what is allowed, in one line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from adapters import Document
+from orchestrator.schema.decode import describe_decode_error
+from orchestrator.schema.search import SearchRequest
+
+SEARCH: dict[str, Any] = {"query": "x"}
+DOCUMENT: dict[str, Any] = {"id": "a", "text": "b"}
+ALLOWED_BY_FIELD = {
+    "cache": ["use", "refresh", "bypass"],
+    "collapse": ["parent", "window", "none"],
+    "boosts": ["centrality", "importance", "recency", "relationship"],
+    "op": ["eq", "in", "range", "exists", "and", "or", "not"],
+    "sensitivity": ["public", "normal", "sensitive", "restricted"],
+}
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=20))
+FIELDS = st.sampled_from([*SearchRequest.__struct_fields__, *Document.__struct_fields__, "op", "field", "unknown"])
+JSON = st.recursive(
+    VALUES, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(FIELDS, inner, max_size=4))
+)
+
+
+def description(content: bytes, kind: type) -> str | None:
+    """Of the error of decoding; ``None`` if it succeeds."""
+    try:
+        msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return describe_decode_error(error)
+    return None
+
+
+def in_field(field: str, value: str) -> tuple[type, dict[str, Any]]:
+    """A request or a document with a value where the field has it."""
+    match field:
+        case "sensitivity":
+            return Document, {**DOCUMENT, field: value}
+        case "boosts":
+            return SearchRequest, {**SEARCH, field: {value: True}}
+        case "op":
+            return SearchRequest, {**SEARCH, "filter": {"op": "not", "filter": {"op": value}}}
+        case _:
+            return SearchRequest, {**SEARCH, field: value}
+
+
+@given(st.sampled_from(sorted(ALLOWED_BY_FIELD)), st.text(max_size=30))
+def test_an_unknown_value_is_reported_with_its_field_and_all_allowed_values(field: str, value: str) -> None:
+    assume(value not in ALLOWED_BY_FIELD[field])
+    kind, body = in_field(field, value)
+    described = description(json.dumps(body).encode(), kind)
+    assert described is not None
+    at, _, allowed = described.rpartition(", allowed are ")
+    assert f"{field}`" in at
+    assert sorted(allowed.split(", ")) == sorted(ALLOWED_BY_FIELD[field])
+
+
+@pytest.mark.parametrize("field", [field for field in ALLOWED_BY_FIELD if field != "op"])
+def test_every_value_that_is_reported_as_allowed_is_accepted(field: str) -> None:
+    for value in ALLOWED_BY_FIELD[field]:
+        kind, body = in_field(field, value)
+        assert description(json.dumps(body).encode(), kind) is None
+
+
+@given(st.one_of(st.binary(max_size=60), JSON.map(lambda value: json.dumps(value).encode())))
+def test_every_error_of_any_input_is_one_printable_line(content: bytes) -> None:
+    for kind in (SearchRequest, Document):
+        described = description(content, kind)
+        assert described is None or (described.isprintable() and 0 < len(described) < 1_000)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_any_name_of_an_unknown_field_gives_one_printable_line_without_other_advice(name: str) -> None:
+    assume(name not in SearchRequest.__struct_fields__)
+    described = description(json.dumps({**SEARCH, name: 1}).encode(), SearchRequest)
+    assert described is not None
+    assert described.startswith("Object contains unknown field `")
+    assert described.isprintable()
+    assert "allowed" not in described.removeprefix(f"Object contains unknown field `{name}`")
+    assert "2026" not in described.removeprefix(f"Object contains unknown field `{name}`")
+
+
+@pytest.mark.parametrize("name", ["RFC3339", "allowed", "a\nb", "\x1b[31m", "`$.op`"])
+def test_a_field_name_that_looks_like_a_part_of_a_message_changes_nothing(name: str) -> None:
+    described = description(json.dumps({**SEARCH, name: 1}).encode(), SearchRequest)
+    assert described == f"Object contains unknown field `{name.encode('unicode_escape').decode()}`"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "expected"),
+    [
+        (b'{"id":"a\xff"}', Document, "not UTF-8: unexpected byte 0xff"),
+        (
+            b'{"id":"a","text":"b","created_at":"yesterday"}',
+            Document,
+            "Invalid RFC3339 encoded datetime - at `$.created_at`, write 2026-01-31T12:00:00Z",
+        ),
+        (b'{"query":"x","limit":0}', SearchRequest, "Expected `int` >= 1 - at `$.limit`"),
+        (b'{"query":"x"', SearchRequest, "Input data was truncated"),
+        (
+            b'{"query":"x","boosts":{"newness":true}}',
+            SearchRequest,
+            "Invalid enum value 'newness' - at `key` in `$.boosts`, "
+            "allowed are centrality, importance, recency, relationship",
+        ),
+    ],
+)
+def test_descriptions(content: bytes, kind: type, expected: str) -> None:
+    assert description(content, kind) == expected
+
+
+def test_a_long_value_is_shortened_and_its_field_and_the_allowed_values_are_not() -> None:
+    described = description(json.dumps({**SEARCH, "cache": "z" * 1_000_000}).encode(), SearchRequest)
+    assert described is not None
+    assert len(described) < 500
+    assert described.startswith("Invalid enum value 'zzz")
+    assert described.endswith("zzz' - at `$.cache`, allowed are use, refresh, bypass")

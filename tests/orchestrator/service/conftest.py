@@ -1,0 +1,33 @@
+"""Fixtures for tests of the document service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from adapters.embedded import EmbeddedIndex
+from adapters.graph.names import mentioned
+from orchestrator.indexing.pipeline import IndexingPipeline
+from orchestrator.service.admission import Admission
+from orchestrator.service.documents import DocumentService
+from tests.orchestrator.service.document_helpers import Encoder
+
+
+@pytest.fixture
+def index(open_index: Callable[[], EmbeddedIndex]) -> EmbeddedIndex:
+    return open_index()
+
+
+@pytest.fixture
+def service(index: EmbeddedIndex) -> DocumentService:
+    return DocumentService(
+        documents=index,
+        writer=index,
+        pipeline=IndexingPipeline(Encoder(), mentioned),
+        reads=Admission(10, 10),
+        writes=Admission(10, 10),
+        is_current=lambda: True,
+        generation=index.generation,
+        write_timeout_s=30.0,
+    )

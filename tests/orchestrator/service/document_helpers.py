@@ -1,0 +1,67 @@
+"""Shortcuts for tests of the document service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adapters import Document, Scope, Sensitivity, VectorRecord
+from adapters.ports.replica import Key
+from adapters.ports.writer import Acknowledgement
+from orchestrator.auth.principal import Principal
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
+from orchestrator.schema.documents import BulkResponse
+from orchestrator.service.documents import DocumentService
+from tests.conftest import SCOPE, unit
+
+WRITER = Principal("writer", SCOPE, "restricted", "admin")
+
+
+class Encoder:
+    """A direction for each length of a text: these tests are not about meaning."""
+
+    identity, dimension = "test", 16
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([unit(len(text)) for text in texts])
+
+
+class FixedWriter:
+    """Acknowledges with the given acknowledgements, one after the other."""
+
+    def __init__(self, *acknowledgements: Acknowledgement) -> None:
+        self._acknowledgements = list(acknowledgements)
+
+    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+        return self._acknowledgements.pop(0)
+
+
+def admin(clearance: Sensitivity, scope: Scope = SCOPE) -> Principal:
+    return Principal("writer", scope, clearance, "admin")
+
+
+def lines(*documents: Document) -> list[ParsedLine]:
+    return [ValidLine(number, document) for number, document in enumerate(documents, start=1)]
+
+
+async def put(service: DocumentService, *documents: Document, by: Principal = WRITER) -> BulkResponse:
+    async def read() -> Iterable[ParsedLine]:
+        return lines(*documents)
+
+    return await service.put(read, by)
+
+
+async def stored(service: DocumentService, *ids: str, scope: Scope = SCOPE) -> dict[str, str]:
+    """The texts, whatever their sensitivity."""
+    return {id_: record.document.text for id_, record in (await service.documents.fetch(scope, ids)).items()}
+
+
+def ignore(line: InvalidLine) -> None:
+    pytest.fail(line.error)
+
+
+def key(id_: str) -> Key:
+    return SCOPE.tenant, SCOPE.environment, id_

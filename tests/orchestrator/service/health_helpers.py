@@ -1,0 +1,135 @@
+"""The health service with parts that report what a test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from adapters import SourceQuery, VectorRecord
+from adapters.ports.replica import Key
+from fusion import Ranking
+from orchestrator.indexing.data_version import DataVersions
+from orchestrator.indexing.replication import Replication
+from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
+from orchestrator.service import health as health_module
+from orchestrator.service.health import Finding, HealthService
+from orchestrator.service.maintenance import MaintenanceService
+from tests.conftest import SCOPE
+from tests.orchestrator.indexing.counters import MemoryCounters
+
+NOW = 1_000_000.0
+INDEX_AGAIN = "run `trivium index` with everything again: documents that exist already do no harm"
+
+
+class Engine:
+    """An embedded engine with the given counts."""
+
+    def __init__(self, documents: int = 3, mismatch: str | None = None, **by_source: int) -> None:
+        self._documents = documents
+        self._mismatch = mismatch
+        self._by_source = by_source or {"vector": documents, "graph": documents}
+        self.is_static_encoder_outdated = False
+
+    def documents_by_source(self) -> Mapping[str, int]:
+        return self._by_source
+
+    def documents(self) -> int:
+        return self._documents
+
+    def segments(self) -> int:
+        return 2
+
+    def generation(self) -> int:
+        return 7
+
+    def mismatch(self) -> str | None:
+        return self._mismatch
+
+    def static_encoder_outdated(self) -> bool:
+        return self.is_static_encoder_outdated
+
+    def optimize(self, progress: Callable[[str], None]) -> None:
+        raise NotImplementedError
+
+
+class Server:
+    """A source on a server; each value is returned, or raised if it is an error."""
+
+    def __init__(self, release: object = "1.2", exists: object = True, clock: object = NOW) -> None:
+        self.answers = {"release": release, "check": exists, "clock": clock}
+        self.calls: list[str] = []
+
+    async def _answer(self, name: str) -> Any:
+        self.calls.append(name)
+        answer = self.answers[name]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def release(self) -> str:
+        return str(await self._answer("release"))
+
+    async def check(self) -> bool:
+        return bool(await self._answer("check"))
+
+    async def clock(self) -> float | None:
+        return await self._answer("clock")  # type: ignore[no-any-return]
+
+    async def create(self) -> None: ...
+
+    async def count(self) -> int:
+        return 0
+
+    async def close(self) -> None: ...
+
+    async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None: ...
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        raise NotImplementedError
+
+
+def service(
+    folder: Path,
+    *,
+    engine: Engine | None = None,
+    servers: Mapping[str, Server] | None = None,
+    searches: Mapping[str, health_module.Probe] | None = None,
+    replication: Replication | None = None,
+    counters: MemoryCounters | None = None,
+    agreement: float | None = None,
+    generation: int = 0,
+) -> HealthService:
+    """Health of a service with the given parts."""
+    maintenance = MaintenanceService(
+        followed=(),
+        generation=lambda: generation,
+        data_versions=DataVersions([], "", None),
+        trust=GraphTrust(folder / TRUST_FILE),
+        trust_measurement=None,  # type: ignore[arg-type]  # nothing is measured here
+        centrality="pagerank",
+        embedded=engine,
+        replication=replication,
+        centrality_job=None,
+    )
+    return HealthService(
+        sources=("vector", "graph", "keyword", "titles"),
+        servers=servers or {},
+        searches=searches or {},
+        embedded=engine,
+        static_encoder=SimpleNamespace(agreement=lambda: agreement),
+        replication=replication,
+        counters=counters,
+        maintenance=maintenance,
+        encoder="minilm, 384 numbers",
+        anonymous_scope=SCOPE,
+        now=lambda: NOW,
+    )
+
+
+async def finding(health: HealthService, subject: str) -> Finding | None:
+    """The finding about a subject; no more than one."""
+    found = [each for each in await health.examine() if each.subject == subject]
+    assert len(found) <= 1
+    return found[0] if found else None

@@ -1,0 +1,194 @@
+"""Admission: how many requests run at once, the order of those that wait, and which are rejected."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.service.admission import Admission
+from orchestrator.service.errors import Overloaded
+from tests import virtual_clock
+
+pytestmark = pytest.mark.anyio
+
+
+class Scenario:
+    """An admission and the requests that use it; its clock moves only when the test moves it."""
+
+    def __init__(self, max_concurrent: int = 1, max_waiting: int = 10) -> None:
+        self.now = 0.0
+        self.admission = Admission(max_concurrent, max_waiting, lambda: self.now)
+        self.started: list[str] = []
+        self._ends: dict[str, asyncio.Event] = {}
+
+    def request(self, name: str, timeout_s: float = 1_000) -> asyncio.Task[str]:
+        """``name`` is a tenant and a number: ``a1``."""
+        self._ends[name] = asyncio.Event()
+        return asyncio.ensure_future(self._run(name, timeout_s))
+
+    async def _run(self, name: str, timeout_s: float) -> str:
+        async with self.admission.slot(name[0], timeout_s):
+            self.started.append(name)
+            await self._ends[name].wait()
+        return name
+
+    def let_end(self, name: str) -> None:
+        self._ends[name].set()
+
+    async def end(self, name: str) -> None:
+        self.let_end(name)
+        await settle()
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_a_limited_number_runs_at_once_and_the_others_follow_in_order() -> None:
+    scenario = Scenario(max_concurrent=2)
+    tasks = [scenario.request(f"a{number}") for number in range(5)]
+    await settle()
+    assert (scenario.started, scenario.admission.running, scenario.admission.waiting) == (["a0", "a1"], 2, 3)
+    await scenario.end("a1")
+    assert scenario.started == ["a0", "a1", "a2"]
+    for name in ("a0", "a2", "a3", "a4"):
+        await scenario.end(name)
+    assert [task.result() for task in tasks] == ["a0", "a1", "a2", "a3", "a4"]
+    assert (scenario.admission.running, scenario.admission.waiting) == (0, 0)
+
+
+async def test_tenants_are_served_in_turn_however_many_requests_one_of_them_sends() -> None:
+    scenario = Scenario()
+    for name in ("a0", "a1", "a2", "a3", "b0", "b1", "c0"):
+        scenario.request(name)
+    await settle()
+    for _ in range(6):
+        await scenario.end(scenario.started[-1])
+    assert scenario.started == ["a0", "a1", "b0", "c0", "a2", "b1", "a3"]
+    await scenario.end("a3")
+
+
+async def test_a_full_queue_drops_from_the_longest_and_reports_which_tenant_is_over_quota() -> None:
+    scenario = Scenario(max_waiting=3)
+    scenario.request("a0")
+    await settle()
+    a1, a2, a3 = (scenario.request(name) for name in ("a1", "a2", "a3"))
+    await settle()
+    with pytest.raises(Overloaded) as alone:  # no other tenant waits, so the tenant has no more than its share
+        await scenario.request("a4")
+    assert not alone.value.over_quota
+    b1 = scenario.request("b1")
+    await settle()
+    assert a3.done() and isinstance(error := a3.exception(), Overloaded) and error.over_quota
+    with pytest.raises(Overloaded) as greedy:
+        await scenario.request("a5")
+    assert greedy.value.over_quota
+    for name in ("a0", "a1", "b1", "a2"):
+        await scenario.end(name)
+    assert [each.result() for each in (a1, a2, b1)] == ["a1", "a2", "b1"]
+
+
+async def test_a_request_that_would_wait_too_long_is_rejected_at_once() -> None:
+    scenario = Scenario(max_waiting=1_000)
+    for number in range(60):
+        scenario.request(f"a{number}")
+    await settle()
+    for number in range(40):  # each takes a second, which the admission learns
+        scenario.now += 1.0
+        await scenario.end(f"a{number}")
+    assert scenario.admission.waiting == 19
+    assert isinstance(scenario.admission.would_reject("a", 40), Overloaded)
+    with pytest.raises(Overloaded):
+        await scenario.request("a60", timeout_s=40)
+    scenario.request("a61", timeout_s=1_000)
+    scenario.request("b0", timeout_s=40)  # its turn comes after one request of the other tenant
+    await settle()
+    assert scenario.admission.waiting == 21
+    for _ in range(22):
+        await scenario.end(scenario.started[-1])
+
+
+def test_a_waiting_request_is_rejected_after_three_quarters_of_its_time() -> None:
+    async def play() -> None:
+        scenario = Scenario()
+        scenario.request("a0")
+        await settle()
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        with pytest.raises(Overloaded):
+            await scenario.request("a1", timeout_s=0.4)
+        assert loop.time() - start == pytest.approx(0.75 * 0.4)
+        assert scenario.admission.waiting == 0
+        await scenario.end("a0")
+        assert (scenario.started, scenario.admission.running) == (["a0"], 0)
+
+    virtual_clock.run(play())
+
+
+@pytest.mark.parametrize("in_the_same_moment", [False, True])
+async def test_a_cancelled_request_takes_no_slot(in_the_same_moment: bool) -> None:
+    scenario = Scenario()
+    scenario.request("a0")
+    await settle()
+    cancelled, remaining = scenario.request("a1"), scenario.request("a2")
+    await settle()
+    if in_the_same_moment:  # the slot is passed on, and the request has not woken up to take it
+        scenario.let_end("a0")
+        while scenario.admission.waiting == 2:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    cancelled.cancel()
+    scenario.let_end("a0")
+    await settle()
+    assert scenario.started in (["a0", "a2"], ["a0", "a1", "a2"])
+    await scenario.end("a2")
+    assert (remaining.result(), scenario.admission.running, scenario.admission.waiting) == ("a2", 0, 0)
+    assert cancelled.cancelled()
+
+
+async def test_a_request_that_fails_releases_its_slot() -> None:
+    admission = Admission(1, 1)
+    for _ in range(3):
+        with pytest.raises(ValueError):
+            async with admission.slot("a", 1):
+                raise ValueError
+    assert admission.running == 0
+
+
+@given(
+    st.lists(st.sampled_from(["request a", "request b", "request c", "end", "cancel"]), max_size=60),
+    st.integers(1, 3),
+    st.integers(0, 4),
+)
+def test_slots_are_never_lost_nor_given_twice(steps: list[str], max_concurrent: int, max_waiting: int) -> None:
+    async def play() -> None:
+        scenario = Scenario(max_concurrent, max_waiting)
+        tasks: dict[str, asyncio.Task[str]] = {}
+        for number, step in enumerate(steps):
+            running = [name for name in scenario.started if not tasks[name].done()]
+            match step.split():
+                case ["request", tenant]:
+                    tasks[f"{tenant}{number}"] = scenario.request(f"{tenant}{number}")
+                case ["end"] if running:
+                    scenario.let_end(running[0])
+                case ["cancel"] if tasks:
+                    list(tasks.values())[number % len(tasks)].cancel()
+            await asyncio.sleep(0)
+            assert scenario.admission.running <= max_concurrent
+            assert scenario.admission.waiting <= max_waiting
+        await settle()
+        while running := [name for name in scenario.started if not tasks[name].done()]:
+            assert len(running) <= max_concurrent
+            for name in running:
+                scenario.let_end(name)
+            await settle()
+        assert all(task.done() for task in tasks.values())
+        assert (scenario.admission.running, scenario.admission.waiting) == (0, 0)
+        for task in tasks.values():
+            if not task.cancelled():
+                task.exception()
+
+    asyncio.run(play())

@@ -1,0 +1,257 @@
+"""Documents: who may replace, read and delete which, and what an outcome says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity, TimedOut, Unavailable
+from adapters.embedded import EmbeddedIndex
+from adapters.ports.writer import Acknowledgement
+from orchestrator.auth.principal import Forbidden, Principal
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
+from orchestrator.schema.documents import DeleteResponse, LineOutcome
+from orchestrator.service import documents as documents_module
+from orchestrator.service.admission import Admission
+from orchestrator.service.documents import DocumentService
+from orchestrator.service.errors import NotFound, Overloaded
+from tests.conftest import SCOPE
+from tests.orchestrator.service.document_helpers import (
+    WRITER,
+    FixedWriter,
+    admin,
+    ignore,
+    key,
+    lines,
+    put,
+    stored,
+)
+
+pytestmark = pytest.mark.anyio
+
+READER = Principal("reader", SCOPE, "restricted", "reader")
+
+
+@pytest.mark.parametrize("sensitivity", SENSITIVITIES)
+@pytest.mark.parametrize("clearance", SENSITIVITIES)
+async def test_a_principal_reads_replaces_and_deletes_what_it_may_see_and_nothing_else(
+    service: DocumentService, sensitivity: Sensitivity, clearance: Sensitivity
+) -> None:
+    await put(service, Document(id="a", text="old", sensitivity=sensitivity, collection="notes"))
+    principal, is_visible = admin(clearance), SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
+
+    if is_visible:
+        assert (await service.get("a", principal)).text == "old"
+    else:
+        with pytest.raises(NotFound, match="no document 'a'"):
+            await service.get("a", principal)
+    assert set(await service.get_many(["a", "b"], principal)) == ({"a"} if is_visible else set())
+    counts = (await service.collections(principal)).collections
+    assert [(each.name, each.documents) for each in counts] == ([("notes", 1)] if is_visible else [])
+
+    outcome = await put(service, Document(id="a", text="new", sensitivity=sensitivity), by=principal)
+    assert (outcome.indexed, outcome.rejected) == ((1, 0) if is_visible else (0, 1))
+    assert await stored(service, "a") == {"a": "new" if is_visible else "old"}
+
+    deleted = await service.delete("a", principal)
+    assert deleted.deleted is is_visible
+    assert await stored(service, "a") == ({} if is_visible else {"a": "old"})
+
+
+async def test_a_refused_line_says_why_and_nothing_about_the_document(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="s3cret", sensitivity="restricted", title="s3cret"))
+    outcome = await put(service, Document(id="a", text="x"), Document(id="b", text="y"), by=admin("public"))
+    error = "id: 'a' is taken by a document above your clearance - at `$.id`"
+    assert outcome.lines == (LineOutcome(1, "rejected", error=error), LineOutcome(2, "indexed", id="b"))
+    assert (outcome.indexed, outcome.incomplete, outcome.rejected) == (1, 0, 1)
+
+
+async def test_a_principal_may_write_above_its_clearance_once(service: DocumentService) -> None:
+    """A new document is its writer's own decision; afterwards it is hidden from the writer, too."""
+    secret = Document(id="a", text="x", sensitivity="restricted")
+    assert (await put(service, secret, by=admin("public"))).indexed == 1
+    assert (await put(service, secret, by=admin("public"))).rejected == 1
+
+
+async def test_the_same_id_of_another_scope_is_another_document(service: DocumentService) -> None:
+    other = admin("restricted", Scope("other"))
+    await put(service, Document(id="a", text="first", sensitivity="restricted"))
+    assert (await put(service, Document(id="a", text="second"), by=replace(other, clearance="public"))).indexed == 1
+    assert (await service.get("a", other)).text == "second"
+    assert (await service.delete("a", other)).deleted
+    assert await stored(service, "a") == {"a": "first"}
+
+
+async def test_only_an_administrator_writes(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"))
+    for role in ("none", "reader"):
+        principal = replace(READER, role=role)
+        with pytest.raises(Forbidden, match=f"has the role '{role}', this needs 'admin'"):
+            await put(service, Document(id="b", text="x"), by=principal)
+        with pytest.raises(Forbidden):
+            await service.index(lines(Document(id="b", text="x")), principal, ignore)
+        with pytest.raises(Forbidden):
+            await service.delete("a", principal)
+    assert await stored(service, "a", "b") == {"a": "x"}
+    assert (await service.get("a", READER)).text == "x"
+
+
+async def test_deleting_twice_is_no_error_and_writes_once(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"))
+    assert await service.delete("a", WRITER) == DeleteResponse("a", True, 2)
+    assert await service.delete("a", WRITER) == DeleteResponse("a", False, 2)
+    assert await service.delete("never", WRITER) == DeleteResponse("never", False, 2)
+    assert service.generation() == 2
+
+
+async def test_indexing_again_changes_nothing_but_the_generation(
+    service: DocumentService, index: EmbeddedIndex
+) -> None:
+    documents = [Document(id=str(n), text=f"text {n}") for n in range(5)]
+    assert (await put(service, *documents)).generation == 1
+    assert (await put(service, *documents)).generation == 2
+    assert index.current().segments.count == 5
+
+
+async def test_nothing_to_index_writes_nothing(service: DocumentService, index: EmbeddedIndex) -> None:
+    await put(service, Document(id="a", text="x"))
+    report = await service.index([], WRITER, ignore)
+    assert (report.indexed, report.generation) == (0, 0)
+
+    async def invalid() -> Iterable[ParsedLine]:
+        return [InvalidLine(1, "no")]
+
+    outcome = await service.put(invalid, WRITER)
+    assert (outcome.indexed, outcome.rejected, outcome.generation) == (0, 1, 1)
+    assert index.generation() == 1
+
+
+async def test_valid_lines_are_indexed_and_invalid_ones_reported_in_order(service: DocumentService) -> None:
+    await put(service, Document(id="hidden", text="x", sensitivity="restricted"))
+    given: list[ParsedLine] = [
+        InvalidLine(1, "one"),
+        ValidLine(2, Document(id="a", text="x")),
+        ValidLine(3, Document(id="hidden", text="y")),
+        InvalidLine(4, "four"),
+        ValidLine(5, Document(id="b", text="x")),
+    ]
+    invalid: list[InvalidLine] = []
+    report = await service.index(given, admin("normal"), invalid.append)
+    assert report.indexed == 2
+    assert [line.line for line in invalid] == [1, 3, 4]
+    assert await stored(service, "a", "b", "hidden") == {"a": "x", "b": "x", "hidden": "x"}
+
+
+async def test_of_two_lines_with_one_id_the_last_one_counts(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="1"), Document(id="a", text="2"))
+    assert await stored(service, "a") == {"a": "2"}
+
+
+async def test_a_replica_that_lacks_a_write_or_refuses_a_document_makes_the_line_incomplete(
+    service: DocumentService,
+) -> None:
+    refused = Acknowledgement(7, {}, {key("b"): {"graph": "no"}, ("other", "default", "a"): {"graph": "no"}})
+    outcome = await put(
+        replace(service, writer=FixedWriter(refused)), Document(id="a", text="x"), Document(id="b", text="x")
+    )
+    assert outcome.lines == (
+        LineOutcome(1, "indexed", id="a"),
+        LineOutcome(2, "incomplete", id="b", missing={"graph": "no"}),
+    )
+    assert (outcome.indexed, outcome.incomplete, outcome.rejected, outcome.generation) == (1, 1, 0, 7)
+    pending = Acknowledgement(8, {"keyword": "away"}, {key("b"): {"graph": "no"}})
+    outcome = await put(
+        replace(service, writer=FixedWriter(pending)), Document(id="a", text="x"), Document(id="b", text="x")
+    )
+    assert [dict(line.missing) for line in outcome.lines] == [{"keyword": "away"}, {"keyword": "away", "graph": "no"}]
+
+
+async def test_a_delete_reports_the_replicas_that_lack_it(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"))
+    writer = FixedWriter(Acknowledgement(7, {"keyword": "away"}))
+    deleted = await replace(service, writer=writer).delete("a", WRITER)
+    assert deleted == DeleteResponse("a", True, 7, {"keyword": "away"})
+
+
+async def test_nothing_is_decided_by_documents_that_may_be_outdated(service: DocumentService) -> None:
+    """Otherwise a hidden document could be replaced while the replica lacks it."""
+    await put(service, Document(id="a", text="x"))
+    outdated = replace(service, is_current=lambda: False)
+    for use in (put(outdated, Document(id="a", text="y")), outdated.get("a", WRITER), outdated.delete("a", WRITER)):
+        with pytest.raises(Unavailable, match="does not have all writes yet: try again soon"):
+            await use
+    assert await stored(service, "a") == {"a": "x"}
+
+
+async def test_the_body_of_a_waiting_request_is_not_read(service: DocumentService) -> None:
+    limited = replace(service, writes=Admission(1, 10))
+    first_reads, release = asyncio.Event(), asyncio.Event()
+    read: list[str] = []
+
+    async def read_first() -> Iterable[ParsedLine]:
+        first_reads.set()
+        await release.wait()
+        return lines(Document(id="a", text="1"))
+
+    async def read_second() -> Iterable[ParsedLine]:
+        read.append("second")
+        return lines(Document(id="a", text="2"))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(limited.put(read_first, WRITER))
+        await first_reads.wait()
+        second = group.create_task(limited.put(read_second, WRITER))
+        await anyio.wait_all_tasks_blocked()
+        assert limited.writes.waiting == 1
+        assert read == []
+        release.set()
+        assert (await second).indexed == 1
+    assert await stored(service, "a") == {"a": "2"}
+
+
+async def test_too_many_waiting_writes_are_refused(service: DocumentService) -> None:
+    limited = replace(service, writes=Admission(1, 0))
+    async with limited.writes.slot("another", 1.0):
+        with pytest.raises(Overloaded):
+            await put(limited, Document(id="a", text="x"))
+        with pytest.raises(Overloaded):
+            await limited.delete("a", WRITER)
+    assert (await put(limited, Document(id="a", text="x"))).indexed == 1
+
+
+async def test_reading_has_a_slot_and_a_time_limit(service: DocumentService, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stalled:
+        async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+            await asyncio.Event().wait()
+            return {}
+
+        async def counts(self, field: str, condition: object) -> Mapping[str, int]:
+            await asyncio.Event().wait()
+            return {}
+
+    monkeypatch.setattr(documents_module, "READ_TIMEOUT_S", 0.01)
+    stalled = replace(service, documents=Stalled())  # type: ignore[arg-type]
+    for use in (stalled.get("a", READER), stalled.collections(READER)):
+        with pytest.raises(TimedOut, match=r"the documents could not be read within 0\.01 s"):
+            await use
+    monkeypatch.undo()
+    full = replace(service, reads=Admission(1, 0))
+    async with full.reads.slot("another", 1.0):
+        with pytest.raises(Overloaded):
+            await full.get("a", READER)
+
+
+async def test_collections_are_counted_within_the_scope_by_name(service: DocumentService) -> None:
+    await put(
+        service,
+        Document(id="a", text="x", collection="notes"),
+        Document(id="b", text="x", collection="notes"),
+        Document(id="c", text="x", collection="memory"),
+    )
+    await put(service, Document(id="d", text="x", collection="memory"), by=admin("normal", Scope("other")))
+    counts = (await service.collections(READER)).collections
+    assert [(each.name, each.documents) for each in counts] == [("memory", 1), ("notes", 2)]

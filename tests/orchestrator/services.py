@@ -1,0 +1,242 @@
+"""A search service over a real embedded index, and sources that fail in one way each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from adapters import DocumentReader, Expander, Record, Reranker, Retriever, Scope, SourceQuery, Unavailable
+from adapters.embedded import EmbeddedIndex
+from adapters.graph.component import GraphComponent
+from adapters.graph.embedded import EmbeddedGraph
+from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.ports import CentralityReader, EntityLookup, Snapshot, Vector
+from adapters.sources import SOURCES
+from adapters.vector.embedded import EmbeddedVector, VectorComponent
+from cache import CachePolicy, MemoryLevel, TieredCache
+from fusion import Ranking
+from orchestrator.auth.principal import Principal
+from orchestrator.indexing.data_version import DataVersions
+from orchestrator.indexing.snapshots import IndexSnapshots
+from orchestrator.planning.plan import DAY_S, Plan, make_plan
+from orchestrator.results.rerank import RerankStage
+from orchestrator.retrieval.circuit_breakers import CircuitBreakers
+from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever
+from orchestrator.retrieval.query_encoder import QueryEncoderPolicy, StaticEncoder
+from orchestrator.retrieval.retrieve import Retrieval
+from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
+from orchestrator.schema.search import SearchRequest, SearchResponse
+from orchestrator.service.admission import Admission
+from orchestrator.service.response_cache import ResponseCache
+from orchestrator.service.search import SearchService
+from orchestrator.settings import Settings
+from tests.conftest import SCOPE, unit
+
+PRINCIPAL = Principal("test", SCOPE, "normal")
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
+SETTINGS = Settings.of(source_timeout_ms=5_000, rerank_top=3)
+CACHE_POLICY = CachePolicy(ttl_s=10.0, stale_while_revalidate_s=5.0, degraded_ttl_s=1.0)
+RERANK_TIMEOUT_S = 0.2
+
+
+class FixedEncoder:
+    """Encodes every text alike: these tests are about what is done with rankings, not about meaning."""
+
+    dimension = 16
+
+    async def encode(self, text: str) -> Vector:
+        return unit(1)
+
+
+class NoStaticEncoder:
+    """A static encoder that knows no word."""
+
+    def encode(self, text: str) -> Vector | None:
+        return None
+
+
+class FixedStaticEncoder:
+    """A static encoder with another vector than :class:`FixedEncoder`."""
+
+    def __init__(self, seed: int) -> None:
+        self._vector = unit(seed)
+
+    def encode(self, text: str) -> Vector | None:
+        return self._vector
+
+
+class FailingSource:
+    """A source that cannot be reached."""
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        raise Unavailable("connection refused")
+
+
+class StalledSource:
+    """A source that never answers."""
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class FixedSource:
+    """A source that returns the same documents for every query, whatever the filter says."""
+
+    def __init__(self, name: str, *ids: str) -> None:
+        self._ranking = Ranking.of_ids(name, ids, [1.0] * len(ids))
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        return self._ranking
+
+
+class RecordingSource:
+    """A source that records the queries that reach it."""
+
+    def __init__(self, source: Retriever) -> None:
+        self._source = source
+        self.queries: list[SourceQuery] = []
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        self.queries.append(query)
+        return await self._source.search(query)
+
+
+class FailingDocuments:
+    """A reader whose documents cannot be read."""
+
+    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        raise Unavailable("disk on fire")
+
+
+class FixedGraph:
+    """What a graph knows besides its rankings: the name Centauri, and the given centralities; or an error."""
+
+    def __init__(self, error: Exception | None = None, **centralities: float) -> None:
+        self._error = error
+        self._centralities = centralities
+
+    async def mentions_entity(self, query: SourceQuery) -> bool:
+        if self._error:
+            raise self._error
+        return "centauri" in query.text.lower()
+
+    async def centralities(
+        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+    ) -> Mapping[str, float]:
+        if self._error:
+            raise self._error
+        return {id_: value for id_, value in self._centralities.items() if id_ in ids}
+
+
+def empty_index(folder: Path) -> EmbeddedIndex:
+    """An index without documents, with all three components."""
+    return EmbeddedIndex(folder, (VectorComponent(), KeywordComponent(), GraphComponent()), "test-1")
+
+
+def graph_source(index: EmbeddedIndex) -> RecordingSource:
+    """The graph of an index, recorded."""
+    return RecordingSource(EmbeddedGraph(index, GraphComponent()))
+
+
+def keyword_source(index: EmbeddedIndex) -> RecordingSource:
+    """The keyword source of an index, recorded."""
+    return RecordingSource(EmbeddedKeyword(index, KeywordComponent()))
+
+
+def query_encoder(
+    static: StaticEncoder | None = None, load: Callable[[], int] = lambda: 1, busy_from: int = 3
+) -> QueryEncoderPolicy:
+    """An adaptive encoder policy over :class:`FixedEncoder`."""
+    return QueryEncoderPolicy(FixedEncoder(), static or NoStaticEncoder(), "adaptive", load, busy_from)
+
+
+def search_service(
+    index: EmbeddedIndex,
+    *,
+    settings: Settings = SETTINGS,
+    documents: DocumentReader | None = None,
+    entities: EntityLookup | None = None,
+    centralities: CentralityReader | None = None,
+    static: StaticEncoder | None = None,
+    busy_from: int = 3,
+    expander: Expander | None = None,
+    reranker: Reranker | None = None,
+    rerank_timeout_s: float = RERANK_TIMEOUT_S,
+    breakers: CircuitBreakers | None = None,
+    policy: CachePolicy = CACHE_POLICY,
+    clock: Callable[[], float] = lambda: NOW,
+    memo_ttl_s: float = 0.0,
+    **sources: Retriever,
+) -> SearchService:
+    """A search service over an index.
+
+    :param memo_ttl_s: of rankings and centralities; 0: nothing is memoized.
+    :param sources: by name, those that are not the ones of the index.
+    """
+    embedded: dict[str, Retriever] = {
+        "vector": EmbeddedVector(index, VectorComponent()),
+        "graph": EmbeddedGraph(index, GraphComponent()),
+        "keyword": EmbeddedKeyword(index, KeywordComponent()),
+    }
+    retrievers = embedded | sources
+    data_versions = DataVersions([index], "", None)
+
+    def source_call(name: str) -> SourceCall:
+        source = next(each for each in SOURCES if each.name == name)
+        memo: Memo[Ranking] = Memo(memo_ttl_s, clock)
+        lookup = (entities or FixedGraph()) if source.role == "graph" else None
+        return SourceCall(source, MemoizedRetriever(retrievers[name], memo, data_versions.current), lookup)
+
+    def load() -> int:
+        return service.load()
+
+    encoder = query_encoder(static, load, busy_from)
+    levels = TieredCache(MemoryLevel(1_000_000), None, policy, clock, lambda: 0.0)
+    service = SearchService(
+        settings=settings,
+        sources=SOURCES,
+        retrieval=Retrieval(
+            {source.name: source_call(source.name) for source in SOURCES},
+            QueryPreparation(encoder, expander),
+            breakers or CircuitBreakers(1_000_000, 1.0, 5.0),
+        ),
+        centralities=MemoizedCentralities(centralities or FixedGraph(), Memo(memo_ttl_s, clock), data_versions.current),
+        snapshots=IndexSnapshots(data_versions, index.generation, index.current, documents, has_servers=False),
+        rerank=RerankStage(reranker, rerank_timeout_s),
+        data_versions=data_versions,
+        cache=ResponseCache(levels),
+        admission=Admission(100, 100),
+        build_id=lambda: index.build_id,
+        now=clock,
+    )
+    return service
+
+
+def request_of(query: str = "alpha centauri", **fields: object) -> SearchRequest:
+    """A request with a long time limit."""
+    return SearchRequest(query=query, **{"timeout_ms": 5_000, **fields})  # type: ignore[arg-type]
+
+
+def plan_of(
+    query: str = "alpha centauri", principal: Principal = PRINCIPAL, trust: float = 1.0, **fields: object
+) -> Plan:
+    """The plan of a request on the day of :data:`NOW`."""
+    today = int(NOW // DAY_S)
+    return make_plan(request_of(query, **fields), principal, SETTINGS, SOURCES, trust, today, FixedEncoder.dimension)
+
+
+async def search(
+    service: SearchService, query: str = "alpha centauri", principal: Principal = PRINCIPAL, **fields: object
+) -> SearchResponse:
+    """The response of a service, without its cache."""
+    return await service.search(request_of(query, **fields), principal, "r1")
+
+
+def unit_tuple(seed: int) -> tuple[float, ...]:
+    """A random direction as a request has it."""
+    return tuple(float(number) for number in np.asarray(unit(seed)))

@@ -1,0 +1,244 @@
+"""The settings: read from the environment and from a file, checked, and named in errors."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from orchestrator.settings import Settings, SettingsError, load, setting_fields
+from tests.secrets import register_secret
+
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
+
+
+register_secret("s3cr3t-w0rd")
+
+
+def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("TRIVIUM_DEFAULT_COLLECTIONS", "a, b,,")
+    monkeypatch.setenv("TRIVIUM_FUSION", "rrf")
+    settings = load()
+    assert settings.storage.data_dir == tmp_path
+    assert settings.access.default_collections == ("a", "b")
+    assert settings.ranking.fusion == "rrf(k=60)"
+
+
+def test_folders_are_absolute_and_a_tilde_is_the_home_folder() -> None:
+    storage = load(data_dir="~/x", model_dir="y").storage
+    assert storage.data_dir == Path.home() / "x"
+    assert storage.model_dir == Path.cwd() / "y"
+
+
+def test_default_folders_are_absolute_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("folder")
+    monkeypatch.delenv("TRIVIUM_MODEL_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(folder)
+    for settings in (load(), load(tenant="acme"), Settings(), load(data_dir="x")):
+        assert settings.storage.model_dir == home / ".cache" / "trivium"
+        assert settings.storage.data_dir in {folder / ".trivium", folder / "x"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "TRIVIUM_CANDIDATES_PER_SOURCE",
+            "3",
+            "TRIVIUM_CANDIDATES_PER_SOURCE is '3': input should be greater than or equal to 10",
+        ),
+        ("TRIVIUM_VECTOR", "chroma://x", r"must be one of qdrant\+grpc://.*embedded://"),
+        ("TRIVIUM_VECTOR", "qdrant+grpc://u:s3cr3t-w0rd@h", "give its key as TRIVIUM_QDRANT_API_KEY"),
+        ("TRIVIUM_GRAPH", "bolt://u:s3cr3t-w0rd@h:x", "not an address: write scheme://host:port"),
+        ("TRIVIUM_GRAPH", "bolt://u:s3cr/et@h:7687", "not an address"),
+        ("TRIVIUM_GRAPH", "u:s3cr3t-w0rd@h:7687", "must be one of bolt://"),
+        ("TRIVIUM_GRAPH", "bolt://u:s3cr#et@h:7687", "not an address"),
+        ("TRIVIUM_KEYWORD", "opensearch+http://", "not an address"),
+        ("TRIVIUM_KEYWORD", "opensearch+http://h/index", "not an address"),
+        ("TRIVIUM_INDEX_NAME", "Über", "should match pattern"),
+        ("TRIVIUM_ENTITY_EXTRACTOR", "magic", "rules://|none://|python://"),
+        ("TRIVIUM_FUSION", "best", "allowed are concatenate\\(\\), dbsf"),
+        ("TRIVIUM_ANONYMOUS_CLEARANCE", "all", "TRIVIUM_ANONYMOUS_CLEARANCE is 'all': input should be 'public'"),
+    ],
+)
+def test_an_invalid_value_is_reported_without_a_password(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=message) as caught:
+        load()
+    assert "s3cr" not in str(caught.value)
+
+
+def test_the_reference_contains_the_tables_of_settings() -> None:
+    """``python -m docs.settings_table`` prints them."""
+    from docs.settings_table import tables
+
+    assert tables() in REFERENCE.read_text()
+    assert all(f"| `TRIVIUM_{name.upper()}` |" in tables() for name in setting_fields())
+
+
+@pytest.mark.parametrize("name", ["qdrant_api_key", "reranker_api_key"])
+@pytest.mark.parametrize("key", ["a key", "cl\u00e9-secret", "secret\nsecret"])
+def test_a_key_that_no_header_can_contain_is_refused_and_not_shown(name: str, key: str) -> None:
+    with pytest.raises(SettingsError, match=f"TRIVIUM_{name.upper()} is not allowed") as caught:
+        load(**{name: key})
+    assert "secret" not in str(caught.value)
+    assert load(**{name: "secret\n"}).value(name).get_secret_value() == "secret"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("query_expansion", "bogus"),
+        ("query_expansion", "python://nope"),
+        ("reranker", "python://nope"),
+        ("reranker", "chat+x://h"),
+    ],
+)
+def test_an_invalid_address_of_a_plug_in_is_refused_at_the_start(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"TRIVIUM_{name.upper()} is "):
+        load(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["redis://", "http://host", "memory", "redis://:pa$$word@:x"])
+def test_an_invalid_cache_address_is_refused_and_not_shown(value: str) -> None:
+    with pytest.raises(SettingsError, match=r"TRIVIUM_CACHE is not allowed: .*memory:// and redis://") as caught:
+        load(cache=value)
+    assert "pa$$word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["vector=2,graph=0.5", " graph = 0.5 , vector = 2,", "graph=.5,vector=2e0"])
+def test_weights_are_pairs_of_source_and_number(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("TRIVIUM_WEIGHTS", text)
+    assert load().ranking.weights == {"graph": 0.5, "vector": 2.0}
+
+
+def test_weights_are_empty_by_default_and_for_an_empty_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load().ranking.weights == {}
+    monkeypatch.setenv("TRIVIUM_WEIGHTS", "")
+    assert load().ranking.weights == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("vector", "write `source=weight`, with commas between them"),
+        ("vector=1,0.5", "write `source=weight`"),
+        ("vector=-1", r"the weight of vector is -1.0, allowed are 0 to 1000"),
+        ("graph=1001", "the weight of graph is 1001.0, allowed are 0 to 1000"),
+        ("graph=nan", "the weight of graph is nan, allowed are 0 to 1000"),
+        ("graph=much", "unable to parse string as a number"),
+    ],
+)
+def test_invalid_weights_are_reported(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+    monkeypatch.setenv("TRIVIUM_WEIGHTS", text)
+    with pytest.raises(SettingsError, match=f"TRIVIUM_WEIGHTS is .*{message}"):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text", "other"),
+    [
+        ("max_in_flight", "search_concurrency", "7", "8"),
+        ("retry_share", "retry_budget_ratio", "0.2", "0.3"),
+        ("breaker_pause_ms", "circuit_reset_ms", "70", "80"),
+        ("cache_stale_s", "cache_stale_while_revalidate_s", "7", "8"),
+        ("depth", "candidates_per_source", "70", "80"),
+        ("follow_ms", "refresh_interval_ms", "70", "80"),
+        ("replay_ms", "replication_retry_ms", "700", "800"),
+        ("journal_max_bytes", "write_log_max_bytes", "7000000", "8000000"),
+        ("grace_ms", "shutdown_grace_ms", "70", "80"),
+        ("receive_timeout_ms", "client_timeout_ms", "700", "800"),
+        ("open_clearance", "anonymous_clearance", "public", "sensitive"),
+        ("extractor", "entity_extractor", "none://", "python://math:sqrt"),
+        ("expander", "query_expansion", "synonyms:///a", "synonyms:///b"),
+    ],
+)
+def test_an_old_name_is_accepted_with_a_warning_and_the_new_name_overrides_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, old: str, new: str, text: str, other: str
+) -> None:
+    monkeypatch.setenv(f"TRIVIUM_{old.upper()}", text)
+    assert load() == Settings.of(**{new: text}) != Settings()
+    assert caplog.messages == [f"TRIVIUM_{old.upper()} is now TRIVIUM_{new.upper()}"]
+    monkeypatch.setenv(f"TRIVIUM_{new.upper()}", other)
+    assert load() == Settings.of(**{new: other})
+
+
+def test_old_weights_become_one_setting_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TRIVIUM_WEIGHT_GRAPH", "2")
+    monkeypatch.setenv("TRIVIUM_WEIGHT_KEYWORD", "0.5")
+    assert load().ranking.weights == {"graph": 2.0, "keyword": 0.5}
+    assert caplog.messages == [f"TRIVIUM_WEIGHT_{name} is now TRIVIUM_WEIGHTS" for name in ("GRAPH", "KEYWORD")]
+    monkeypatch.setenv("TRIVIUM_WEIGHTS", "vector=3")
+    assert load().ranking.weights == {"vector": 3.0}
+
+
+@pytest.mark.parametrize("name", ["MAX_WAITING", "QUERY_MEMO", "DRAIN_MS", "RERANK_CLEARANCE", "HEDGE_MS"])
+def test_a_removed_setting_is_ignored_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setenv(f"TRIVIUM_{name}", "not a value")
+    assert load() == Settings()
+    assert caplog.messages == [f"TRIVIUM_{name} is no setting any more and is ignored"]
+    monkeypatch.delenv(f"TRIVIUM_{name}")
+    (tmp_path / "file").write_text(f"TRIVIUM_{name}=1\n")
+    monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(tmp_path / "file"))
+    assert load() == Settings()
+
+
+def test_current_names_cause_no_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("TRIVIUM_CANDIDATES_PER_SOURCE", "70")
+    with caplog.at_level(logging.DEBUG):
+        load()
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    "name", ["vector", "graph", "keyword", "reranker", "cache", "qdrant_api_key", "reranker_api_key"]
+)
+def test_no_setting_that_may_contain_a_secret_is_shown_in_an_error(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"TRIVIUM_{name.upper()} is not allowed: ") as caught:
+        load(**{name: "\u00e9 : s3cr3t-w0rd"})
+    assert "s3cr" not in str(caught.value)
+
+
+def test_settings_are_changed_by_their_flat_names() -> None:
+    settings = Settings.of(cache_ttl_s=5, tenant="acme")
+    changed = settings.changed(cache_ttl_s=6, candidates_per_source=20)
+    assert (settings.cache.ttl_s, changed.cache.ttl_s) == (5, 6)
+    assert (changed.value("cache_ttl_s"), changed.value("candidates_per_source")) == (6, 20)
+    assert changed.access.tenant == "acme"
+    with pytest.raises(KeyError):
+        settings.changed(no_such_setting=1)
+
+
+def test_every_setting_has_a_name_of_its_own_and_a_description() -> None:
+    fields = setting_fields()
+    assert len(fields) == sum(len(type(group).model_fields) for _, group in Settings())
+    assert all(info.description for _, _, info in fields.values())
+
+
+def test_a_settings_file_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "some.env"
+    monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(file))
+    with pytest.raises(SettingsError, match="which cannot be read"):
+        load()
+    file.write_text("TRIVIUM_DEPHT=100\n")
+    with pytest.raises(SettingsError, match="there is no setting 'TRIVIUM_DEPHT'"):
+        load()
+    file.write_text("TRIVIUM_CANDIDATES_PER_SOURCE=77\nTRIVIUM_BOOSTS=centrality\n")
+    assert (load().sources.candidates, load().ranking.boosts) == (77, ("centrality",))
+    monkeypatch.setenv("TRIVIUM_CANDIDATES_PER_SOURCE", "88")
+    assert load().sources.candidates == 88
+    file.write_text("TRIVIUM_CANDIDATES_PER_SOURCE=1\n")
+    monkeypatch.delenv("TRIVIUM_CANDIDATES_PER_SOURCE")
+    with pytest.raises(SettingsError, match="TRIVIUM_CANDIDATES_PER_SOURCE is '1'"):
+        load()

@@ -1,0 +1,120 @@
+"""One request on a virtual clock, to a service whose parts stall."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from adapters import Record, RerankResult, Scope, Snapshot, SourceQuery
+from adapters.embedded import EmbeddedIndex
+from adapters.filter import Filter
+from fusion import Ranking
+from orchestrator.schema.search import SearchResponse
+from tests import virtual_clock
+from tests.orchestrator.services import SETTINGS, FixedSource, search, search_service
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+class TimedRequest:
+    """One request of 1 s to a service whose parts stall, and the virtual time at which each part was called.
+
+    :param stalled: the parts that never answer.
+    """
+
+    def __init__(self, index: EmbeddedIndex, *stalled: str) -> None:
+        self._index = index
+        self._stalled = stalled
+        self.called_at_s: dict[str, float] = {}
+        self.ended_at_s = 0.0
+
+    async def call(self, part: str) -> None:
+        self.called_at_s.setdefault(part, asyncio.get_running_loop().time())
+        if part in self._stalled:
+            await forever()
+
+    def source(self, name: str) -> TimedSource:
+        return TimedSource(name, self.call)
+
+    def run(
+        self, query: str = "alpha", settings: Mapping[str, object] | None = None, **fields: object
+    ) -> SearchResponse:
+        """The response.
+
+        :raises AllSourcesFailed: as the service does.
+        """
+
+        async def play() -> SearchResponse:
+            loop = asyncio.get_running_loop()
+            stage = TimedStages(self._index, self.call)
+            service = search_service(
+                self._index,
+                settings=SETTINGS.changed(**{"source_timeout_ms": 60_000, **(settings or {})}),
+                documents=stage,  # type: ignore[arg-type]
+                entities=stage,
+                centralities=stage,
+                expander=stage if "expansion" in self._stalled else None,
+                reranker=stage,
+                rerank_timeout_s=60.0,
+                vector=self.source("vector"),
+                graph=self.source("graph"),
+                keyword=self.source("keyword"),
+            )
+            service.clock = loop.time
+            try:
+                return await search(service, query, **{"timeout_ms": 1_000, **fields})  # type: ignore[arg-type]
+            finally:
+                self.ended_at_s = loop.time()
+
+        return virtual_clock.run(play())
+
+
+class TimedSource:
+    """A source that finds the same two documents."""
+
+    def __init__(self, name: str, call: Callable[[str], Awaitable[None]]) -> None:
+        self._name, self._call = name, call
+        self._source = FixedSource(name, "a", "b")
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        await self._call(self._name)
+        return await self._source.search(query)
+
+
+class TimedStages:
+    """All other parts of a search: documents, entities, centralities, synonyms, reranker."""
+
+    def __init__(self, index: EmbeddedIndex, call: Callable[[str], Awaitable[None]]) -> None:
+        self._index, self._call = index, call
+
+    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        await self._call("documents")
+        return await self._index.fetch(scope, ids)
+
+    async def find(self, condition: Filter, limit: int) -> list[Record]:
+        await self._call("neighbors")
+        return await self._index.find(condition, limit)
+
+    async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
+        await self._call("explain")
+        return await self._index.counts(field, condition)
+
+    async def mentions_entity(self, query: SourceQuery) -> bool:
+        await self._call("entity lookup")
+        return True
+
+    async def centralities(
+        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+    ) -> Mapping[str, float]:
+        await self._call("boosts")
+        return {"a": 0.5}
+
+    async def expand(self, text: str) -> tuple[str, ...]:
+        await self._call("expansion")
+        return ()
+
+    async def rerank(self, query: str, passages: Sequence[str]) -> RerankResult:
+        await self._call("rerank")
+        return RerankResult(tuple(range(len(passages))))
