@@ -1,73 +1,76 @@
-# The command list, for people and for CI.
+# The command list, for developers and for CI.
 PYTHON ?= python3
 BIN := .venv/bin
-# A BEIR folder with its graph files, for the benchmarks that need one.
+# A BEIR folder with its graph files, for bench-overhead and bench-parity.
 DATA ?= ../shared/data/musique_train100
-# Judged data sets, for the benchmark of quality.
+# BEIR folders with judged queries, for bench-quality.
 SETS ?= $(wildcard ../shared/data/*)
 
-# Of a soak.
+# Duration of soak.
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache soak clean
+.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
-setup: .venv/installed  ## Make .venv with everything for development and the command .venv/bin/trivium
+setup: .venv/installed  ## Create .venv with everything for development and the command .venv/bin/trivium
 
-demo: setup  ## Index this Python's documentation, answer three questions, serve the API on 127.0.0.1:8080
+demo: setup  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:8080
 	TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo
 
 test: setup  ## Run every test, with line coverage
 	$(BIN)/python -m pytest --cov --cov-report=term
 
-test-servers: setup  ## Every test that needs a real server; fails where one cannot be had
+test-servers: setup  ## Run the tests that need a real server; fails if one cannot be started
 	TRIVIUM_TEST_SERVERS=required $(BIN)/python -m pytest -m server
 
-lint: setup  ## Style, types, import contracts
+lint: setup  ## Check style, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache  ## Every benchmark
+bench: bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu  ## Run every benchmark
 
-bench-quality: setup  ## What hybrid search is worth on judged data sets, against every single source
+bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
 
-bench-load: setup  ## 100,000 passages, uncached hybrid search over HTTP: rate, latency, time by stage
+bench-load: setup  ## Uncached hybrid search over HTTP, 100,000 passages: rate, latency, time by stage
 	$(BIN)/python -m benchmarks.load
 
-bench-overhead: setup  ## What our adapters add to the bare drivers, on real servers, as a ratio
+bench-overhead: setup  ## Time of the adapters relative to the bare drivers, on real servers
 	$(BIN)/python -m benchmarks.overhead $(DATA)
 
-bench-parity: setup  ## The same documents and queries in embedded and in server mode: how far they agree
+bench-parity: setup  ## How far embedded mode and server mode return the same results
 	$(BIN)/python -m benchmarks.parity $(DATA)
 
-bench-cache: setup  ## What the cache promises: staleness, flights, a stopped Redis, the cost of a hit, its bound
+bench-cache: setup  ## The cache: invalidation, one computation per key, a stopped Redis, cost of a hit, memory
 	$(BIN)/python -m benchmarks.cache
 
-bench-faults: setup  ## Each backend killed, hung, slow, resetting …, alone and in pairs, under constant load
+bench-cpu: setup  ## CPU time of a hybrid search and of an L1 hit, 100,000 passages, in one process
+	$(BIN)/python -m benchmarks.cpu
+
+bench-faults: setup  ## Each backend killed, hung, slow, resetting …, singly and in pairs, under constant load
 	$(BIN)/python -m benchmarks.faults
 
-bench-overload: setup  ## Twice of what a worker can do, for a minute: what is admitted, refused, kept, and after
+bench-overload: setup  ## Twice the capacity of a worker for a minute: what is admitted and rejected, and the recovery
 	$(BIN)/python -m benchmarks.overload
 
-bench-hostile: setup  ## Schemathesis over our OpenAPI document, then 100,000 hostile requests
+bench-hostile: setup  ## Schemathesis with the OpenAPI document, then 100,000 hostile requests
 	$(BIN)/python -m benchmarks.hostile
 
-soak: setup  ## Steady load for SECONDS (an hour): memory and file descriptors must stay flat
+soak: setup  ## Constant load for SECONDS (an hour): memory and file descriptors must not grow
 	$(BIN)/python -m benchmarks.soak --seconds $(SECONDS)
 
-bench-crash: setup  ## kill -9 the service and its stores at 30 random moments of a bulk write: what was lost
+bench-crash: setup  ## kill -9 the service and its servers at 30 random moments of a bulk write: documents lost
 	$(BIN)/python -m benchmarks.crash
 
-clean:  ## Remove what setup, tests and the demo made
+clean:  ## Remove the files of setup, tests, benchmarks and the demo
 	rm -rf .venv .trivium benchmarks/.data dist .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache

@@ -1,1 +1,1 @@
-"""What is measured: `make bench`. Reads the data sets beside the project where they are there."""
+"""Benchmarks: ``make bench``. Data sets beside the project are used if they exist."""

@@ -1,4 +1,4 @@
-"""One line a claim: whether it held, and what was measured."""
+"""One line for each claim: whether it is true, and what was measured."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from rich.console import Console
 out = Console()
 
 
-def say(holds: bool, claim: str, measured: str) -> bool:
-    """Print it; whether it held."""
-    mark = "[green]held [/green]" if holds else "[red]broke[/red]"
+def report(is_true: bool, claim: str, measured: str) -> bool:
+    """Print a claim; the result is ``is_true``."""
+    mark = "[green]ok    [/green]" if is_true else "[red]failed[/red]"
     out.print(f"{mark} {claim}: {measured}", soft_wrap=True, highlight=False)
-    return holds
+    return is_true

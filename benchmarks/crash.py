@@ -1,8 +1,8 @@
-"""``make bench-crash``: kill -9 the service or a store at random moments of a bulk write, and count what was lost.
+"""``make bench-crash``: kill -9 the service or a server at random moments of a bulk write, and count lost documents.
 
-Three stores: vectors in the embedded engine (so they die with the service), keywords in a real OpenSearch, the graph
-in a real Neo4j over Bolt. After every kill everything is started again, what the journal holds is replayed, and the
-three are compared with each other and with what was acknowledged.
+Three replicas: the embedded index, which ends with the service, a real OpenSearch, and a real Neo4j over Bolt. After
+each kill everything is started again and the service applies the write log. Then the replicas are compared with each
+other and with the acknowledged writes.
 """
 
 from __future__ import annotations
@@ -23,170 +23,188 @@ from rich.console import Console
 
 from adapters.graph.bolt import Bolt
 from adapters.keyword import opensearch
-from adapters.server import GRAPH, KEYWORD, Address, Limits
-from benchmarks.service import service
-from orchestrator.settings import read
-from orchestrator.wiring import opened
+from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
+from benchmarks.service import start_service
+from orchestrator.bootstrap import open_service
+from orchestrator.settings import load
 from tests.servers.start import Java
 
 _console = Console()
-_IDS = 400
+_DOCUMENTS = 400
 _BATCH = 60
-_INDEX = "crash"
-_LIMITS = Limits(read_s=30, write_s=60)
+_INDEX_NAME = "crash"
+_LIMITS = Limits(read_timeout_s=30, write_timeout_s=60)
+_LANGUAGE_TERM = "language\0t"
 
 State = dict[str, str]
+"""By document, the number of the batch that wrote it last."""
 
 
-class Victim:
-    """The service under test, in a process of its own; on another port whenever it starts."""
+class KilledService:
+    """The service under test, in a separate process; it gets another port at each start."""
 
     def __init__(self, settings: Mapping[str, object], log: Path) -> None:
         self._settings, self._log = settings, log
-        self._running = service(settings, log)
+        self._server = start_service(settings, log)
 
     @property
     def port(self) -> int:
-        """Where it listens."""
-        return self._running.port
+        """The current port."""
+        return self._server.port
 
     def start(self) -> None:
         """Start it again, and wait until it is ready."""
-        self._running = service(self._settings, self._log)
+        self._server = start_service(self._settings, self._log)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
-        self._running.kill()
+        """End it without warning, as a power failure would."""
+        self._server.kill()
 
 
 class Writer(threading.Thread):
-    """Posts batches until the connection breaks; knows what was acknowledged and what was left hanging."""
+    """Posts batches until the connection fails.
 
-    def __init__(self, port: int, revision: int, dice: random.Random) -> None:
+    ``acknowledged``: all acknowledged writes; ``unacknowledged``: the batch that was sent last, if its response has not
+    been received.
+    """
+
+    def __init__(self, port: int, batch_number: int, rng: random.Random) -> None:
         super().__init__(daemon=True)
-        self._url, self._dice = f"http://127.0.0.1:{port}/v1/documents", dice
-        self.revision = revision
+        self._url, self._rng = f"http://127.0.0.1:{port}/v1/documents", rng
+        self.batch_number = batch_number
         self.acknowledged: State = {}
-        self.hanging: State = {}
+        self.unacknowledged: State = {}
         self.outcomes: Counter[str] = Counter()
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        """Post until told to stop, or until nobody answers."""
+        """Post until ``stopping`` is set or a request fails."""
         while not self.stopping.is_set():
-            self.revision += 1
-            batch = {str(n): str(self.revision) for n in self._dice.sample(range(_IDS), _BATCH)}
+            self.batch_number += 1
+            batch = {str(number): str(self.batch_number) for number in self._rng.sample(range(_DOCUMENTS), _BATCH)}
             lines = [
-                json.dumps({"id": id_, "text": f"Document {id_} Name{id_}", "language": revision})
-                for id_, revision in batch.items()
+                json.dumps({"id": id_, "text": f"Document {id_} Name{id_}", "language": value})
+                for id_, value in batch.items()
             ]
-            self.hanging = batch
-            request = urllib.request.Request(self._url, "\n".join(lines).encode())  # noqa: S310  # our own service
+            self.unacknowledged = batch
+            request = urllib.request.Request(self._url, "\n".join(lines).encode())  # noqa: S310  # the service under test
             try:
-                with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
-                    told = json.load(answer)
+                with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
+                    report = json.load(response)
             except (OSError, ValueError):
-                self.outcomes["no answer"] += 1
+                self.outcomes["no response"] += 1
                 return
-            self.outcomes.update(line["status"] for line in told["lines"])
-            self.acknowledged |= {line["id"]: batch[line["id"]] for line in told["lines"]}
-            self.hanging = {}
+            self.outcomes.update(line["status"] for line in report["lines"])
+            self.acknowledged |= {line["id"]: batch[line["id"]] for line in report["lines"]}
+            self.unacknowledged = {}
 
 
 def main() -> None:
-    """Kill, restart, compare; as often as asked."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--kills", type=int, default=30)
-    arguments.add_argument("--seed", type=int, default=0)
-    chosen = arguments.parse_args()
-    dice = random.Random(chosen.seed)
+    """Kill, restart and compare, several times."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as work:
         folders = {name: Path(work, name) for name in ("opensearch", "bolt")}
         for folder in folders.values():
             folder.mkdir()
         with Java("opensearch", folders["opensearch"]) as keyword, Java("bolt", folders["bolt"]) as graph:
-            stores = {"data_dir": f"{work}/data", "keyword": keyword.url, "graph": graph.url, "index_name": _INDEX}
-            victim = Victim(stores | {"write_timeout_ms": 5_000, "replay_ms": 200}, Path(work, "service.log"))
-            victims: dict[str, Victim | Java] = {"service": victim, "opensearch": keyword, "bolt": graph}
+            settings = {
+                "data_dir": f"{work}/data",
+                "keyword": keyword.url,
+                "graph": graph.url,
+                "index_name": _INDEX_NAME,
+            }
+            service = KilledService(settings | {"replication_retry_ms": 200}, Path(work, "service.log"))
             try:
-                _run(chosen.kills, dice, victims, victim, stores)
+                _run(arguments.kills, rng, service, {"opensearch": keyword, "bolt": graph}, settings)
             finally:
-                victim.kill()
+                service.kill()
 
 
 def _run(
-    kills: int, dice: random.Random, victims: dict[str, Victim | Java], victim: Victim, stores: dict[str, str]
+    kills: int, rng: random.Random, service: KilledService, servers: Mapping[str, Java], settings: Mapping[str, str]
 ) -> None:
+    processes: dict[str, KilledService | Java] = {"service": service, **servers}
     expected: State = {}
-    revision, wrong = 0, 0
+    batch_number, wrong = 0, 0
     killed: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
     for number in range(1, kills + 1):
-        name = dice.choice(sorted(victims))
-        writer = Writer(victim.port, revision, dice)
+        name = rng.choice(sorted(processes))
+        writer = Writer(service.port, batch_number, rng)
         writer.start()
-        time.sleep(dice.uniform(0.2, 3.0))
-        victims[name].kill()
+        time.sleep(rng.uniform(0.2, 3.0))
+        processes[name].kill()
         killed[name] += 1
-        time.sleep(dice.uniform(0.0, 1.0))  # the others go on writing for a moment
+        time.sleep(rng.uniform(0.0, 1.0))  # the other processes continue to write
         writer.stopping.set()
         writer.join(150)
-        victim.kill()
+        service.kill()
         if name != "service":
-            victims[name].start()
-        victim.start()
-        _wait_for_replay(Path(stores["data_dir"], "journal"))
-        held = anyio.run(_held, stores)
-        revision = writer.revision
+            processes[name].start()
+        service.start()
+        _wait_until_applied(Path(settings["data_dir"], "journal"))
+        states = anyio.run(_stored, settings)
+        batch_number = writer.batch_number
         outcomes += writer.outcomes
         expected |= writer.acknowledged
-        if all(held["embedded"].get(id_) == mark for id_, mark in writer.hanging.items()):
-            expected |= writer.hanging  # never acknowledged, and there: it was in the journal
-        bad = {store: _differences(expected, state) for store, state in held.items()}
-        wrong += sum(bad.values())
+        if all(states["embedded"].get(id_) == value for id_, value in writer.unacknowledged.items()):
+            expected |= writer.unacknowledged  # it was in the write log, so it has to be in every replica
+        differences = {replica: _differences(expected, state) for replica, state in states.items()}
+        wrong += sum(differences.values())
         _console.print(
-            f"{number:3} killed {name:10} documents held {len(expected)}, wrong by store {bad}", highlight=False
+            f"{number:3} killed {name:10} {len(expected)} documents, wrong by replica: {differences}",
+            soft_wrap=True,
+            highlight=False,
         )
-    _console.print(f"{kills} kills {dict(killed)}; lines by outcome {dict(outcomes)}; documents lost or wrong: {wrong}")
+    _console.print(
+        f"{kills} kills {dict(killed)}; lines by outcome: {dict(outcomes)}; documents lost or wrong: {wrong}",
+        soft_wrap=True,
+        highlight=False,
+    )
     raise SystemExit(1 if wrong else 0)
 
 
-def _differences(expected: State, held: State) -> int:
-    return sum(expected.get(id_) != held.get(id_) for id_ in expected.keys() | held.keys())
+def _differences(expected: State, stored: State) -> int:
+    return sum(expected.get(id_) != stored.get(id_) for id_ in expected.keys() | stored.keys())
 
 
-def _wait_for_replay(journal: Path) -> None:
-    """The service is running again: it is it that replays."""
-    until = time.monotonic() + 120
-    while any(journal.glob("*.write")):
-        if time.monotonic() > until:
-            log = journal.parent.with_name("service.log").read_text()[-3_000:]
-            raise SystemExit(f"the journal is not empty after two minutes; the service said: {log}")
+def _wait_until_applied(write_log: Path) -> None:
+    """Wait until the running service has applied the write log to every replica."""
+    deadline = time.monotonic() + 120
+    while any(write_log.glob("*.write")):
+        if time.monotonic() > deadline:
+            log = write_log.parent.with_name("service.log").read_text()[-3_000:]
+            raise SystemExit(f"the write log is not empty after two minutes; the log of the service: {log}")
         time.sleep(0.05)
 
 
-async def _held(stores: dict[str, str]) -> dict[str, State]:
-    """What each store holds, by id."""
-    async with opened(read(**stores, source_timeout_ms=30_000)) as opened_:
-        ids = [str(n) for n in range(_IDS)]
-        records = await opened_.documents.fetch(opened_.caller.scope, ids)
-    client = opensearch.connect(Address.parse(stores["keyword"], KEYWORD), _LIMITS)
-    found = (await client.search(index=_INDEX, body={"query": {"match_all": {}}, "size": 10_000}))["hits"]["hits"]
+async def _stored(settings: Mapping[str, str]) -> dict[str, State]:
+    """By replica, its documents."""
+    async with open_service(load(**settings, source_timeout_ms=30_000)) as service:
+        documents = await service.documents.get_many([str(id_) for id_ in range(_DOCUMENTS)], service.anonymous)
+    client = opensearch.connect(Address.parse(settings["keyword"], KEYWORD_SCHEMES), _LIMITS)
+    body = {"query": {"match_all": {}}, "size": 10_000}
+    found = (await client.search(index=_INDEX_NAME, body=body))["hits"]["hits"]
     await client.close()
-    bolt = Bolt(Address.parse(stores["graph"], GRAPH), _LIMITS)
+    bolt = Bolt(Address.parse(settings["graph"], GRAPH_SCHEMES), _LIMITS)
     rows = await bolt.read(
-        "MATCH (d:Document {index: $index}) WHERE d.present RETURN d.id AS id, d.labels AS labels", {"index": _INDEX}
+        "MATCH (d:Document {index: $index}) WHERE d.present RETURN d.id AS id, d.labels AS terms",
+        {"index": _INDEX_NAME},
     )
     await bolt.close()
     return {
-        "embedded": {id_: str(record.document.language) for id_, record in records.items()},
+        "embedded": {id_: str(document.language) for id_, document in documents.items()},
         "keyword": {hit["_source"]["id"]: hit["_source"]["record"]["document"]["language"] for hit in found},
-        "graph": {row["id"]: _language(row["labels"]) for row in rows},
+        "graph": {row["id"]: _language(row["terms"]) for row in rows},
     }
 
 
-def _language(labels: list[str]) -> str:
-    return next(label.removeprefix("language\0t") for label in labels if label.startswith("language\0t"))
+def _language(terms: list[str]) -> str:
+    return next(term.removeprefix(_LANGUAGE_TERM) for term in terms if term.startswith(_LANGUAGE_TERM))
 
 
 if __name__ == "__main__":

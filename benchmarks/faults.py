@@ -1,8 +1,8 @@
-"""``make bench-faults``: each backend killed, hung, slowed, resetting …, alone and in pairs, under constant load.
+"""``make bench-faults``: each backend killed, hung, slow, resetting …, one and two of them, under constant load.
 
-Keywords are in a real OpenSearch, the graph in a real Neo4j (Memgraph cannot be had from a package), answers in a real
-Redis, each behind a proxy that misbehaves; vectors and the documents are in the embedded engine, which is always
-there. Every query is asked once, so that no answer comes from a cache. Ends with 1 if a promise was broken.
+Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), cached responses are in
+a real Redis, each behind a proxy that causes the faults. Vectors and documents are in the embedded index, which is
+always available. Every query is sent once, so no response comes from a cache. Exit code 1 if a claim is false.
 """
 
 from __future__ import annotations
@@ -23,129 +23,132 @@ import anyio
 from rich.console import Console
 from rich.table import Table
 
-from adapters.embed.fit import pseudo_queries
-from benchmarks.openloop import Answer, Load, Result, offer, percentile
+from benchmarks.corpus import distinct_queries, index_documents
+from benchmarks.openloop import Load, Response, Result, offer, percentile
 from benchmarks.passages import passages
 from benchmarks.proxy import FAULTS, Fault, Proxy, proxy
-from benchmarks.service import service
-from orchestrator.contract import SearchRequest
-from orchestrator.progress import steps
-from orchestrator.settings import read
-from orchestrator.wiring import opened
+from benchmarks.service import start_service
+from orchestrator.bootstrap import open_service
+from orchestrator.cli.progress import progress_steps
+from orchestrator.schema.search import SearchRequest
+from orchestrator.settings import load as load_settings
 from tests.servers import start
 from tests.servers.start import free_port
 
 out = Console()
 
-_SOURCE = {"opensearch": "keyword", "bolt": "graph"}
-"""What is missing from an answer when a backend does not answer. Redis is missed by nobody."""
+_SOURCES = {"opensearch": "keyword", "bolt": "graph"}
+"""The source that is missing if a backend does not answer. Without Redis none is missing."""
+_BACKENDS = (*_SOURCES, "redis")
 _TIMEOUT_MS = 1_000
-_OVER_MS = 20
-_PROBE_MS = 1_000
+_MAX_LATE_MS = 20
+_RESET_MS = 1_000
 _LOAD = 0.7
-_SLOWER = 10
-_P95_MS = 300.0
-_PASSAGES = 2_000
-_WARM = 300
+_SLOW_FACTOR = 10
+_MAX_P95_MS = 300.0
+_WARM_UP_QUERIES = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one scenario: answers while it lasted, and after it was over, due in seconds since then."""
+    """The responses during a fault, and after it; ``due_s`` of the latter is the time since its end."""
 
-    during: Sequence[Answer]
-    after: Sequence[Answer]
-    faulty: frozenset[str]
+    during: Sequence[Response]
+    after: Sequence[Response]
 
     @property
     def errors(self) -> int:
-        """Answers with a status of 500 and more, or none."""
-        return sum(answer.status >= 500 or answer.status == 0 for answer in (*self.during, *self.after))
+        """Number of statuses of 500 and more, and of lost connections."""
+        return sum(each.status >= 500 or each.status == 0 for each in (*self.during, *self.after))
 
     @property
     def p99_ms(self) -> float:
-        """Of all answers while it lasted."""
-        return percentile([answer.ms for answer in self.during], 0.99)
+        """Of all responses during the fault."""
+        return percentile([response.ms for response in self.during], 0.99)
 
     @property
     def degraded(self) -> float:
-        """The share of answers that said that something was missing."""
-        return sum(bool(_read(answer)["degraded"]) for answer in _good(self.during)) / max(len(self.during), 1)
+        """The fraction of responses during the fault that are degraded."""
+        degraded = sum(bool(_body(response)["degraded"]) for response in _successful(self.during))
+        return degraded / max(len(self.during), 1)
 
     @property
-    def unflagged(self) -> int:
-        """Answers that a source had no part in, and that did not say so."""
-        return sum(not _told(_read(answer)) for answer in _good(self.during))
+    def unreported(self) -> int:
+        """Number of responses without a source that do not report its failure."""
+        return sum(not _is_complete_or_reported(_body(response)) for response in _successful(self.during))
 
     @property
-    def recovered_s(self) -> float:
-        """Seconds until the last answer that was not whole."""
-        return max(
-            (answer.due_s for answer in self.after if answer.status != 200 or _read(answer)["degraded"]), default=0
-        )
+    def recovery_s(self) -> float:
+        """Seconds until the last response that failed or is degraded."""
+        return max((each.due_s for each in self.after if each.status != 200 or _body(each)["degraded"]), default=0)
 
     @property
-    def broken(self) -> list[str]:
-        """The promises that were not kept."""
-        promises = {
+    def false_claims(self) -> list[str]:
+        """The claims that are false."""
+        claims = {
             "5xx": self.errors == 0,
-            "late": self.p99_ms <= _TIMEOUT_MS + _OVER_MS,
-            "unflagged": self.unflagged == 0,
-            "slow to recover": self.recovered_s <= 2 * _PROBE_MS / 1_000,
+            "late": self.p99_ms <= _TIMEOUT_MS + _MAX_LATE_MS,
+            "unreported": self.unreported == 0,
+            "slow recovery": self.recovery_s <= 2 * _RESET_MS / 1_000,
         }
-        return [name for name, kept in promises.items() if not kept]
+        return [name for name, is_true in claims.items() if not is_true]
 
 
 def main() -> None:
-    """Every scenario in turn."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--seconds", type=float, default=5.0, help="of each fault")
-    arguments.add_argument("--faults", nargs="+", choices=FAULTS, default=FAULTS)
-    arguments.add_argument("--rate", type=float, help="requests a second; by default 70 % of what it can do")
-    chosen = arguments.parse_args()
-    with ExitStack() as running:
-        folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-        proxies, settings = _backends(running, folder)
-        queries = _index(settings)
+    """Every scenario, one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of each fault")
+    parser.add_argument("--faults", nargs="+", choices=FAULTS, default=FAULTS)
+    parser.add_argument("--rate", type=float, help="requests per second; default: 70 %% of the capacity")
+    parser.add_argument("--passages", type=int, default=2_000)
+    arguments = parser.parse_args()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        proxies, settings = _start_backends(stack, folder)
+        queries = _index(settings, arguments.passages)
         bodies = cycle(
             [json.dumps({"query": q, "mode": "hybrid", "timeout_ms": _TIMEOUT_MS}).encode() for q in queries]
         )
-        served = running.enter_context(service(settings, folder / "serve.log"))
+        server = stack.enter_context(start_service(settings, folder / "serve.log"))
 
         def load(rate: float, seconds: float) -> Result:
-            taken = list(islice(bodies, int(rate * seconds * 1.5) + 50))
-            return offer(served.port, "/v1/search", taken, rate, seconds, seed=int(rate), sampled=1)
+            batch = list(islice(bodies, int(rate * seconds * 1.5) + 50))
+            return offer(server.port, "/v1/search", batch, rate, seconds, seed=int(rate), sample_every=1)
 
         load(5, 5)
-        rate = chosen.rate or _LOAD * _capacity(load)
-        usual = load(rate, chosen.seconds)
-        delays = {name: _usual_s(usual, source) * (_SLOWER - 1) for name, source in _SOURCE.items()} | {"redis": 0.01}
-        out.print(f"{rate:.0f} requests a second; untouched: p99 {usual.percentile(0.99):.0f} ms", highlight=False)
-        broken = 0
+        rate = arguments.rate or _LOAD * _capacity(load)
+        normal = load(rate, arguments.seconds)
+        delays_s = {name: _median_s(normal, source) * (_SLOW_FACTOR - 1) for name, source in _SOURCES.items()}
+        delays_s["redis"] = 0.01
+        out.print(
+            f"{rate:.0f} requests per second; without faults: p99 {normal.percentile(0.99):.0f} ms", highlight=False
+        )
+        failed = 0
         table = Table(title="faults under constant load")
-        for column in ("backends", "fault", "answers", "p99 ms", "degraded", "unflagged", "5xx", "back after s", ""):
+        columns = ("backends", "fault", "responses", "p99 ms", "degraded", "unreported", "5xx", "recovery s", "")
+        for column in columns:
             table.add_column(column, justify="left" if column in {"backends", "fault", ""} else "right")
-        for backends, fault in _scenarios(chosen.faults):
-            outcome = _scenario(load, rate, chosen.seconds, {name: proxies[name] for name in backends}, fault, delays)
-            broken += bool(outcome.broken)
+        for backends, fault in _scenarios(arguments.faults):
+            affected = {name: proxies[name] for name in backends}
+            outcome = _scenario(load, rate, arguments.seconds, affected, fault, delays_s)
+            failed += bool(outcome.false_claims)
             table.add_row(*_row(backends, fault, outcome))
         out.print(table)
-        out.print(f"log: {(folder / 'serve.log').stat().st_size:,} bytes; promises broken in {broken} scenarios")
-    raise SystemExit(1 if broken else 0)
+        out.print(f"log: {(folder / 'serve.log').stat().st_size:,} bytes; a claim is false in {failed} scenarios")
+    raise SystemExit(1 if failed else 0)
 
 
 def _scenarios(faults: Sequence[Fault]) -> list[tuple[tuple[str, ...], Fault]]:
-    names = ("opensearch", "bolt", "redis")
-    return [(chosen, fault) for count in (1, 2) for chosen in combinations(names, count) for fault in faults]
+    return [(names, fault) for count in (1, 2) for names in combinations(_BACKENDS, count) for fault in faults]
 
 
-def _backends(running: ExitStack, folder: Path) -> tuple[dict[str, Proxy], dict[str, object]]:
-    """Real servers, each behind a proxy; and the settings of who uses them so."""
+def _start_backends(stack: ExitStack, folder: Path) -> tuple[dict[str, Proxy], dict[str, object]]:
+    """Real servers, each behind a proxy, and the settings of a service that uses them."""
     proxies, addresses = {}, {}
-    for name in ("opensearch", "bolt", "redis"):
-        url = os.environ.get(f"TRIVIUM_TEST_{name.upper()}_URL") or running.enter_context(getattr(start, name)())
+    for name in _BACKENDS:
+        url = os.environ.get(f"TRIVIUM_TEST_{name.upper()}_URL") or stack.enter_context(getattr(start, name)())
         target, port = urlsplit(url), free_port()
-        proxies[name] = running.enter_context(proxy(port, target.port or 0))
+        proxies[name] = stack.enter_context(proxy(port, target.port or 0))
         addresses[name] = f"{target.scheme}://127.0.0.1:{port}"
     return proxies, {
         "data_dir": folder / "data",
@@ -154,58 +157,51 @@ def _backends(running: ExitStack, folder: Path) -> tuple[dict[str, Proxy], dict[
         "cache": addresses["redis"],
         "index_name": f"faults-{os.getpid()}",
         "source_timeout_ms": int(_TIMEOUT_MS * 0.6),
-        "breaker_pause_ms": _PROBE_MS,
+        "circuit_reset_ms": _RESET_MS,
     }
 
 
-def _index(settings: Mapping[str, object]) -> list[str]:
-    """Fill the stores; the queries."""
-    documents = passages(_PASSAGES)
+def _index(settings: Mapping[str, object], max_passages: int) -> list[str]:
+    """Index passages; distinct queries."""
+    documents = passages(max_passages)
+    queries = distinct_queries(documents, 40_000)
 
-    found = pseudo_queries([each.title for each in documents], [each.text for each in documents], limit=40_000)
-    queries = list(dict.fromkeys(query for query in found if 2 <= len(query.split()) <= 12))
+    async def index() -> None:
+        async with open_service(load_settings(**{**settings, "source_timeout_ms": 20_000})) as service:
+            await index_documents(service, documents)
+            with progress_steps(out, f"{len(documents):,} passages") as step:
+                await service.maintenance.optimize(step)
+                step("searching until the servers run compiled code")
+                for query in queries[-_WARM_UP_QUERIES:]:
+                    request = SearchRequest(query=query, mode="hybrid", timeout_ms=60_000)
+                    await service.search.search(request, service.anonymous, "warm-up")
 
-    async def fill() -> None:
-        async with opened(read(**{**settings, "source_timeout_ms": 20_000})) as made:
-            with steps(out, f"{len(documents):,} passages") as step:
-                step("indexing")
-                await made.writer.index(documents, made.caller.scope)
-                await made.tidy(step)
-                step("asking until the servers run compiled code")
-                for query in queries[-_WARM:]:
-                    asked = SearchRequest(query=query, mode="hybrid", timeout_ms=60_000)
-                    await made.engine.search(asked, made.caller, "warm-up")
-
-    anyio.run(fill)
-    return queries[:-_WARM]
+    anyio.run(index)
+    return queries[:-_WARM_UP_QUERIES]
 
 
 def _capacity(load: Load) -> float:
-    """The highest of rising rates that is answered whole and in time."""
-    rate, held = 10.0, 10.0
+    """The highest of rising rates at which requests are answered in time and from all sources."""
+    rate, sustained = 10.0, 10.0
     while True:
         result = load(rate, 3.0)
-        whole = [not _read(answer)["degraded"] for answer in _good(result.answers)]
-        if result.failures or result.percentile(0.95) > _P95_MS or sum(whole) < 0.98 * len(result.answers):
-            return held
-        held, rate = rate, rate * 1.3
+        complete = sum(not _body(response)["degraded"] for response in _successful(result.responses))
+        is_late = result.percentile(0.95) > _MAX_P95_MS
+        if result.failures or is_late or complete < 0.98 * len(result.responses):
+            return sustained
+        sustained, rate = rate, rate * 1.3
 
 
 def _scenario(
-    load: Load,
-    rate: float,
-    seconds: float,
-    proxies: Mapping[str, Proxy],
-    fault: Fault,
-    delays: Mapping[str, float],
+    load: Load, rate: float, seconds: float, proxies: Mapping[str, Proxy], fault: Fault, delays_s: Mapping[str, float]
 ) -> Outcome:
     for name, each in proxies.items():
-        each.be(fault, delays[name])
+        each.cause(fault, delays_s[name])
     during = load(rate, seconds)
     for each in proxies.values():
-        each.be(None)
-    after = load(rate, 2 * _PROBE_MS / 1_000 + 1)
-    return Outcome(during.answers, after.answers, frozenset(proxies))
+        each.cause(None)
+    after = load(rate, 2 * _RESET_MS / 1_000 + 1)
+    return Outcome(during.responses, after.responses)
 
 
 def _row(backends: Sequence[str], fault: str, outcome: Outcome) -> tuple[str, ...]:
@@ -215,33 +211,35 @@ def _row(backends: Sequence[str], fault: str, outcome: Outcome) -> tuple[str, ..
         str(len(outcome.during)),
         f"{outcome.p99_ms:.0f}",
         f"{outcome.degraded:.0%}",
-        str(outcome.unflagged),
+        str(outcome.unreported),
         str(outcome.errors),
-        f"{outcome.recovered_s:.1f}",
-        f"[red]{', '.join(outcome.broken)}[/red]" if outcome.broken else "[green]held[/green]",
+        f"{outcome.recovery_s:.1f}",
+        f"[red]{', '.join(outcome.false_claims)}[/red]" if outcome.false_claims else "[green]ok[/green]",
     )
 
 
-def _usual_s(result: Result, source: str) -> float:
-    """How long a source usually takes, in seconds."""
-    return percentile([_read(answer)["timings_ms"].get(source, 0.0) for answer in _good(result.answers)], 0.5) / 1_000
+def _median_s(result: Result, source: str) -> float:
+    """The median time of a source, in seconds."""
+    times_ms = [_body(each)["timings_ms"].get(source, 0.0) for each in _successful(result.responses)]
+    return percentile(times_ms, 0.5) / 1_000
 
 
-def _good(answers: Sequence[Answer]) -> list[Answer]:
-    return [answer for answer in answers if answer.status == 200]
+def _successful(responses: Sequence[Response]) -> list[Response]:
+    return [response for response in responses if response.status == 200]
 
 
-def _read(answer: Answer) -> dict[str, Any]:
-    return json.loads(answer.body or b"{}")
+def _body(response: Response) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(response.body or b"{}")
+    return body
 
 
-def _told(answer: dict[str, Any]) -> bool:
-    """Whether every source that was asked either had its part in the answer, or is said to have failed."""
-    failed = {each["source"] for each in answer["degraded"]}
-    if not answer["hits"]:  # every query has some
+def _is_complete_or_reported(body: dict[str, Any]) -> bool:
+    """Whether each source that was searched contributed to the response, or is reported as failed."""
+    failed = {each["source"] for each in body["degraded"]}
+    if not body["hits"]:  # every query has some
         return bool(failed)
     return all(
-        source in hit["sources"] or source in failed for hit in answer["hits"] for source in answer["route"]["sources"]
+        source in hit["sources"] or source in failed for hit in body["hits"] for source in body["route"]["sources"]
     )
 
 

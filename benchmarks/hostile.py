@@ -1,9 +1,9 @@
-"""``make bench-hostile``: schemathesis over our own OpenAPI document, then 100,000 hostile requests.
+"""``make bench-hostile``: schemathesis with the OpenAPI document of the service, then 100,000 hostile requests.
 
-Those are random, mutated, truncated, deeply nested, or full of what other languages would obey.
+The requests are random, mutated, truncated, deeply nested, or contain statements of other languages.
 
-No status of 500 or one that we do not have (schemathesis: that the document does not have there), no answer beside its
-schema, no growth of memory, no log line that somebody else wrote. Ends with 1 if a promise was broken.
+Claims: no status 500 and no undocumented status, no response that its schema does not allow, no growth of memory, no
+log line that a request wrote. Exit code 1 if one is false.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from adapters import Scope
-from benchmarks.claims import out, say
+from benchmarks.claims import out, report
 from benchmarks.openloop import percentile
-from benchmarks.service import Running, service
-from orchestrator import keys
-from orchestrator.api.problems import STATUSES
-from tests.orchestrator.api.conform import conforms
+from benchmarks.service import ServerProcess, start_service
+from orchestrator.auth.key_admin import add_key
+from orchestrator.http.errors import STATUSES
+from tests.orchestrator.http.conform import conforms
 
 _CONNECTIONS = 8
-_GROWN = 1.05
+_MAX_GROWTH = 1.05
 _INJECTED = "forged-by-a-request"
 _LINE = f'\n{{"time":"2026-01-01","request_id":"{_INJECTED}","status":200}}\n'
 _SEARCH = {
@@ -46,7 +46,15 @@ _SEARCH = {
     "neighbors": 1,
     "explain": True,
 }
-_WRONG = ("", "Bearer", "Bearer trivium_0_0", "Basic YTpi", "Bearer " + "trivium_" * 500, "Bearer \x7f", "bearer  é")
+_INVALID_KEYS = (
+    "",
+    "Bearer",
+    "Bearer trivium_0_0",
+    "Basic YTpi",
+    "Bearer " + "trivium_" * 500,
+    "Bearer \x7f",
+    "bearer  é",
+)
 _DOCUMENT = {"id": "a", "text": "some text", "title": "Title", "created_at": "2026-01-31T12:00:00Z", "tags": ["x"]}
 _VALUES = (
     None,
@@ -78,111 +86,114 @@ _VALUES = (
 
 
 def main() -> None:
-    """Both, one after the other."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--examples", type=int, default=3_000, help="of each operation, at most, of each kind")
-    arguments.add_argument("--bodies", type=int, default=100_000)
-    arguments.add_argument("--seed", type=int, default=0)
-    chosen = arguments.parse_args()
+    """Schemathesis, then the hostile requests."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--examples", type=int, default=3_000, help="maximum number for each operation and kind")
+    parser.add_argument("--bodies", type=int, default=100_000, help="number of hostile requests")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "keys")
-        known = [keys.add(path, name, Scope(), "normal", admin=name == "root") for name in ("root", "reader")]
-        settings = {"data_dir": f"{folder}/data", "query_memo": 100, "ranking_memo": 100, "cache_bytes": 262_144}
-        with service(settings | {"keys_file": path}, Path(folder, "serve.log")) as running:
-            held = [
-                _conforms(running.port, chosen.examples, known[0], chosen.seed),
-                _fuzzed(running, known, chosen.bodies, chosen.seed),
+        api_keys = [add_key(path, name, Scope(), "normal", admin=name == "root") for name in ("root", "reader")]
+        settings = {"data_dir": f"{folder}/data", "cache_bytes": 262_144, "keys_file": path}
+        with start_service(settings, Path(folder, "serve.log")) as server:
+            passed = [
+                _schemathesis(server.port, arguments.examples, api_keys[0], arguments.seed),
+                _fuzz(server, api_keys, arguments.bodies, arguments.seed),
             ]
-    raise SystemExit(0 if all(held) else 1)
+    raise SystemExit(0 if all(passed) else 1)
 
 
-def _conforms(port: int, examples: int, key: str, seed: int) -> bool:
-    """Whether schemathesis finds nothing; its report is printed if it does."""
-    cases, found = conforms(port, examples, key, seed)
-    if found:
-        out.print(found, markup=False, highlight=False)
-    return say(not found, "schemathesis finds nothing, with every check on", f"{cases:,} cases")
+def _schemathesis(port: int, examples: int, api_key: str, seed: int) -> bool:
+    """Whether schemathesis finds no error; its report is printed if it does."""
+    cases, errors = conforms(port, examples, api_key, seed)
+    if errors:
+        out.print(errors, markup=False, highlight=False)
+    return report(not errors, "schemathesis finds no error, with every check on", f"{cases:,} cases")
 
 
-def _fuzzed(running: Running, known: Sequence[str], count: int, seed: int) -> bool:
-    """Whether nothing that can be sent does any harm."""
-    fuzz = Fuzz(running.port, known, random.Random(seed))
-    asyncio.run(fuzz.run(count // 5))
-    before, lines = running.usage()[0], running.log.read_bytes().count(b"\n")
-    asyncio.run(fuzz.run(count - count // 5))
-    grown = running.usage()[0]
-    told = ", ".join(f"{status}: {number:,}" for status, number in sorted(fuzz.statuses.items()))
+def _fuzz(server: ServerProcess, api_keys: Sequence[str], count: int, seed: int) -> bool:
+    """Whether all claims about hostile requests are true."""
+    fuzzer = Fuzzer(server.port, api_keys, random.Random(seed))
+    asyncio.run(fuzzer.run(count // 5))
+    before_mib, lines_before = server.usage()[0], server.log.read_bytes().count(b"\n")
+    asyncio.run(fuzzer.run(count - count // 5))
+    after_mib = server.usage()[0]
+    statuses = ", ".join(f"{status}: {number:,}" for status, number in sorted(fuzzer.statuses.items()))
     allowed = {200, *STATUSES} - {500, 503}
-    written = running.log.read_text("utf-8").splitlines()
-    ours = all(isinstance(json.loads(line), dict) for line in written)
-    leaked = [key for key in known if key.split("_", 2)[2] in running.log.read_text("utf-8")]
-    forged = sum(json.loads(line).get("request_id") == _INJECTED for line in written)
+    log = server.log.read_text("utf-8")
+    lines = [json.loads(line) for line in log.splitlines()]
+    are_objects = all(isinstance(line, dict) for line in lines)
+    leaked = [api_key for api_key in api_keys if api_key.split("_", 2)[2] in log]
+    forged = sum(line.get("request_id") == _INJECTED for line in lines)
+    p99_ms = percentile(fuzzer.latencies_ms, 0.99)
+    not_problems = fuzzer.not_problems
     return all(
         [
-            say(set(fuzz.statuses) <= allowed, f"{count:,} requests, no status that may not be", told),
-            say(
-                not fuzz.unread, "every refusal is a problem in JSON", f"{len(fuzz.unread)} were not {fuzz.unread[:3]}"
+            report(set(fuzzer.statuses) <= allowed, f"{count:,} requests, only documented statuses", statuses),
+            report(
+                not not_problems,
+                "every error is a problem in JSON",
+                f"{len(not_problems)} were not {not_problems[:3]}",
             ),
-            say(
-                grown < before * _GROWN, "memory is flat", f"{before:.0f} to {grown:.0f} MiB over the last four fifths"
+            report(
+                after_mib < before_mib * _MAX_GROWTH,
+                "memory does not grow",
+                f"{before_mib:.0f} to {after_mib:.0f} MiB over the last four fifths",
             ),
-            say(
-                ours and not forged and not leaked,
-                "each log line is ours, and no key is in one",
-                f"{len(written):,} lines, {len(written) - lines:,} since",
+            report(
+                are_objects and not forged and not leaked,
+                "the service wrote each log line, and no key is in one",
+                f"{len(lines):,} lines, {len(lines) - lines_before:,} over the last four fifths",
             ),
-            say(
-                percentile(fuzz.took_ms, 0.99) < 1_000,
-                "nothing takes long",
-                f"p99 {percentile(fuzz.took_ms, 0.99):.0f} ms",
-            ),
+            report(p99_ms < 1_000, "no request takes long", f"p99 {p99_ms:.0f} ms"),
         ]
     )
 
 
-class Fuzz:
-    """Requests made up by ``dice``, over a few connections; what came back."""
+class Fuzzer:
+    """Sends random requests over a few connections."""
 
-    def __init__(self, port: int, known: Sequence[str], dice: random.Random) -> None:
-        self._port, self._known, self._dice = port, known, dice
+    def __init__(self, port: int, api_keys: Sequence[str], rng: random.Random) -> None:
+        self._port, self._api_keys, self._rng = port, api_keys, rng
         self.statuses: Counter[int] = Counter()
-        self.unread: list[bytes] = []
-        self.took_ms: list[float] = []
+        self.not_problems: list[bytes] = []
+        self.latencies_ms: list[float] = []
 
     async def run(self, count: int) -> None:
-        """Send so many."""
-        left = iter(range(count))
-        await asyncio.gather(*(self._connection(left) for _ in range(_CONNECTIONS)))
+        """Send a number of requests."""
+        remaining = iter(range(count))
+        await asyncio.gather(*(self._connection(remaining) for _ in range(_CONNECTIONS)))
 
-    async def _connection(self, left: Iterator[int]) -> None:
+    async def _connection(self, remaining: Iterator[int]) -> None:
         loop = asyncio.get_running_loop()
         reader = writer = None
-        for _ in left:
+        for _ in remaining:
             if writer is None or writer.is_closing():
                 reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
-            request, whole = self._request()
-            began = loop.time()
+            request, is_complete = self._request()
+            start = loop.time()
             try:
                 writer.write(request)
-                if not whole:  # the rest never comes
+                if not is_complete:  # the rest is never sent
                     writer.write_eof()
-                status, body, ends = await asyncio.wait_for(_answer(reader), 30)
+                status, body, is_last = await asyncio.wait_for(_read_response(reader), 30)
             except (ConnectionError, asyncio.IncompleteReadError):
                 writer.close()
-                if whole:
+                if is_complete:
                     self.statuses[0] += 1
                 continue
-            self.took_ms.append((loop.time() - began) * 1_000)
+            self.latencies_ms.append((loop.time() - start) * 1_000)
             self.statuses[status] += 1
             if status >= 400 and b'"status":%d' % status not in body:
-                self.unread.append(body[:100])
-            if ends or not whole:
+                self.not_problems.append(body[:100])
+            if is_last or not is_complete:
                 writer.close()
 
     def _request(self) -> tuple[bytes, bool]:
-        """A request, and whether all of it."""
-        dice = self._dice
-        path, method = dice.choices(
+        """A request, and whether it is complete."""
+        rng = self._rng
+        path, method = rng.choices(
             [
                 ("/v1/search", "POST"),
                 ("/v1/documents", "POST"),
@@ -192,69 +203,68 @@ class Fuzz:
             [90, 4, 5, 1],
         )[0]
         body = b"" if method != "POST" else self._body(_SEARCH if path == "/v1/search" else _DOCUMENT)
-        name = dice.choice(["x-request-id", "content-type", "accept", "origin-of-this", "x" * 50])
-        value = dice.choice(["a", "application/json", _INJECTED + "\x7f", "é" * 20, "%0d%0a", "{}", "a" * 2_000])
+        name = rng.choice(["x-request-id", "content-type", "accept", "origin-of-this", "x" * 50])
+        value = rng.choice(["a", "application/json", _INJECTED + "\x7f", "é" * 20, "%0d%0a", "{}", "a" * 2_000])
         head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{name}: {value}\r\n"
-        head += f"authorization: {dice.choices([self._key(), dice.choice(_WRONG)], [95, 5])[0]}\r\n"
-        if body and dice.random() < 0.05:
+        head += f"authorization: {rng.choices([self._api_key(), rng.choice(_INVALID_KEYS)], [95, 5])[0]}\r\n"
+        if body and rng.random() < 0.05:
             return (head + "transfer-encoding: chunked\r\n\r\n").encode() + self._chunks(body), True
         request = (head + f"content-length: {len(body)}\r\n\r\n").encode()
-        if body and dice.random() < 0.01:
-            return request + body[: dice.randrange(len(body))], False
+        if body and rng.random() < 0.01:
+            return request + body[: rng.randrange(len(body))], False
         return request + body, True
 
-    def _key(self) -> str:
-        return f"Bearer {self._dice.choices(self._known, [4, 1])[0]}"
+    def _api_key(self) -> str:
+        return f"Bearer {self._rng.choices(self._api_keys, [4, 1])[0]}"
 
     def _chunks(self, body: bytes) -> bytes:
-        """In pieces, with what may stand beside and behind them."""
-        size = self._dice.randrange(1, len(body) + 1)
-        pieces = [body[start : start + size] for start in range(0, len(body), size)][:200]
-        beside = self._dice.choice([b"", b";a=b", b";" + b"x" * 500])
-        behind = self._dice.choice([b"", b"x: y\r\n", b"content-length: 5\r\n", b"authorization: Bearer x\r\n"])
-        return b"".join(b"%x%s\r\n%s\r\n" % (len(each), beside, each) for each in pieces) + b"0\r\n" + behind + b"\r\n"
+        """Chunked transfer coding, with the chunk extensions and trailers that it allows."""
+        size = self._rng.randrange(1, len(body) + 1)
+        chunks = [body[start : start + size] for start in range(0, len(body), size)][:200]
+        extension = self._rng.choice([b"", b";a=b", b";" + b"x" * 500])
+        trailer = self._rng.choice([b"", b"x: y\r\n", b"content-length: 5\r\n", b"authorization: Bearer x\r\n"])
+        encoded = b"".join(b"%x%s\r\n%s\r\n" % (len(chunk), extension, chunk) for chunk in chunks)
+        return encoded + b"0\r\n" + trailer + b"\r\n"
 
     def _id(self) -> str:
-        return self._dice.choice(
-            ["a", "%0a", "%00", "%ff", "a/b", "..%2f..%2f", "%22%0A%7B%7D", "a" * 600, "%E2%80%AE"]
-        )
+        return self._rng.choice(["a", "%0a", "%00", "%ff", "a/b", "..%2f..%2f", "%22%0A%7B%7D", "a" * 600, "%E2%80%AE"])
 
     def _body(self, valid: dict[str, object]) -> bytes:
-        dice = self._dice
-        match dice.randrange(8):
+        rng = self._rng
+        match rng.randrange(8):
             case 0:
-                return dice.randbytes(dice.randrange(200))
+                return rng.randbytes(rng.randrange(200))
             case 1:
-                written = json.dumps(valid).encode()
-                return written[: dice.randrange(len(written))]
+                encoded = json.dumps(valid).encode()
+                return encoded[: rng.randrange(len(encoded))]
             case 2:
-                changed = bytearray(json.dumps(valid).encode())
-                for _ in range(dice.randrange(1, 6)):
-                    changed[dice.randrange(len(changed))] = dice.randrange(256)
-                return bytes(changed)
+                mutated = bytearray(json.dumps(valid).encode())
+                for _ in range(rng.randrange(1, 6)):
+                    mutated[rng.randrange(len(mutated))] = rng.randrange(256)
+                return bytes(mutated)
             case 3:
-                return dice.choice([b"[", b'{"a":', b'{"filter":{"op":"not","filter":']) * dice.randrange(1, 3_000)
+                return rng.choice([b"[", b'{"a":', b'{"filter":{"op":"not","filter":']) * rng.randrange(1, 3_000)
             case 4:
-                return json.dumps(dice.choice(_VALUES)).encode()
+                return json.dumps(rng.choice(_VALUES)).encode()
             case 5:
-                nested: object = {"op": "exists", "field": "tags"}
-                for _ in range(dice.randrange(40)):
-                    nested = (
-                        {"op": "not", "filter": nested}
-                        if dice.random() < 0.5
-                        else {"op": "or", "filters": [nested] * 2}
-                    )
-                    if len(json.dumps(nested)) > 20_000:
-                        break
-                return json.dumps(valid | {"filter": nested}).encode()
+                return json.dumps(valid | {"filter": self._nested_filter()}).encode()
             case 6:
-                return json.dumps(valid | {dice.choice([*valid, _LINE]): dice.choice(_VALUES)}).encode()
+                return json.dumps(valid | {rng.choice([*valid, _LINE]): rng.choice(_VALUES)}).encode()
             case _:
-                return json.dumps({name: dice.choice(_VALUES) for name in dice.sample(sorted(valid), 3)}).encode()
+                return json.dumps({name: rng.choice(_VALUES) for name in rng.sample(sorted(valid), 3)}).encode()
+
+    def _nested_filter(self) -> object:
+        nested: object = {"op": "exists", "field": "tags"}
+        for _ in range(self._rng.randrange(40)):
+            is_negation = self._rng.random() < 0.5
+            nested = {"op": "not", "filter": nested} if is_negation else {"op": "or", "filters": [nested] * 2}
+            if len(json.dumps(nested)) > 20_000:
+                break
+        return nested
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes, bool]:
-    """Status, body, and whether the connection ends with it."""
+async def _read_response(reader: asyncio.StreamReader) -> tuple[int, bytes, bool]:
+    """Status, body, and whether the server closes the connection after it."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
     body = await reader.readexactly(int(length[1])) if length else b""

@@ -1,15 +1,14 @@
-"""``make bench-overhead``: what our adapters add to the bare driver's call, asked of the same server in turn.
+"""``make bench-overhead``: the time that an adapter adds to the calls of the bare driver, on the same server.
 
-A query goes once through the adapter, which is watched for what it sends; then the same is sent by the driver alone,
-and again through the adapter, in turn. Printed is the median of the ratios, and both medians.
+A query is searched once through the adapter while the calls of the driver are recorded. Then the adapter and the
+recorded calls alone are timed alternately. The medians of the ratios and of both times are printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,90 +21,101 @@ import anyio
 import neo4j
 from rich.console import Console
 
-from adapters.filter import access, normal
-from adapters.port import Query
+from adapters.ports import SourceQuery
+from adapters.sources import GRAPH, KEYWORD, VECTOR
+from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.servers import server_settings
-from orchestrator.indexing import beir, lines
+from fusion import Documents
+from orchestrator.auth.visibility import access_filter
+from orchestrator.bootstrap import open_service
+from orchestrator.service.service import Service
 from orchestrator.settings import Settings
-from orchestrator.wiring import Service, opened
 
 _console = Console()
-_ALLOWED = 1.15
-_ROUNDS = 5
-_NEAR = 50
+_MAX_RATIO = 1.15
+_REPETITIONS = 5
+_SEEDS = 50
 
 
 def main() -> None:
-    """Index a BEIR folder on the servers and ask its queries."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("folder", type=Path, help="a BEIR folder, with its graph files")
-    folder: Path = arguments.parse_args().folder
-    with tempfile.TemporaryDirectory() as work, server_settings(Path(work)) as served:
-        worst = anyio.run(_measure, served, folder)
-    raise SystemExit(0 if worst <= _ALLOWED else 1)
+    """Index a BEIR folder on the servers and search for its queries."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="a BEIR folder with its graph files")
+    parser.add_argument("--queries", type=int, default=50, help="maximum number of queries")
+    arguments = parser.parse_args()
+    queries = read_queries(arguments.folder)[: arguments.queries]
+    with tempfile.TemporaryDirectory() as work, server_settings(Path(work)) as settings:
+        worst = anyio.run(_measure, settings, arguments.folder, queries)
+    raise SystemExit(0 if worst <= _MAX_RATIO else 1)
 
 
-async def _measure(settings: Settings, folder: Path) -> float:
-    queries = [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()][:50]
-    async with opened(settings) as service:
-        await service.writer.index(lines.good(beir.read(folder), lambda _: None), service.caller.scope)
+async def _measure(settings: Settings, folder: Path, queries: Sequence[str]) -> float:
+    async with open_service(settings) as service:
+        await index_folder(service, folder)
         worst = 0.0
-        for source in service.servers:
-            ratio, ours, bare = await _compare(service, source, queries)
+        for source in service.health.servers:
+            ratio, adapter_ms, driver_ms = await _compare(service, source, queries)
             worst = max(worst, ratio)
-            _console.print(f"{source}: adapter {ours:.2f} ms, driver alone {bare:.2f} ms, ratio {ratio:.3f}")
+            _console.print(f"{source}: adapter {adapter_ms:.2f} ms, driver alone {driver_ms:.2f} ms, ratio {ratio:.3f}")
     return worst
 
 
-async def _compare(service: Service, source: str, queries: list[str]) -> tuple[float, float, float]:
-    adapter: Any = service.servers[source]
-    scope = service.caller.scope
-    allowed = normal(access(scope, service.caller.clearance))
-    ratios, ours, theirs = [], [], []
+async def _compare(service: Service, source: str, queries: Sequence[str]) -> tuple[float, float, float]:
+    """The medians of the ratio, of the adapter's time and of the driver's, in ms."""
+    adapter: Any = service.health.servers[source]
+    ratios, adapter_times, driver_times = [], [], []
     for text in queries:
-        query = Query(text, service.settings.depth, scope, allowed, allowed)
-        if source == "vector":
-            query = replace(query, vector=await service.model.encode(text))
-        elif source == "graph":  # as the joint walk asks it
-            found = await service.sources["keyword"].search(query)
-            query = replace(query, near=found.ids[:_NEAR])
-        bare = await _watch(adapter, source, query)
-        for _ in range(_ROUNDS):
-            took = await _timed(partial(adapter.search, query)), await _timed(bare)
-            ratios.append(took[0] / took[1])
-            ours.append(took[0])
-            theirs.append(took[1])
-    return median(ratios), 1_000 * median(ours), 1_000 * median(theirs)
+        query = await _source_query(service, source, text)
+        driver_alone = await _recorded_calls(adapter, source, query)
+        for _ in range(_REPETITIONS):
+            adapter_s, driver_s = await _timed(partial(adapter.search, query)), await _timed(driver_alone)
+            ratios.append(adapter_s / driver_s)
+            adapter_times.append(adapter_s)
+            driver_times.append(driver_s)
+    return median(ratios), 1_000 * median(adapter_times), 1_000 * median(driver_times)
 
 
-async def _watch(adapter: Any, source: str, query: Query) -> Callable[[], Awaitable[Any]]:
-    """Search once; what sends the same by the driver alone."""
-    sent: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    target, name = (
-        (adapter._bolt, "read")
-        if source == "graph"
-        else (adapter._client, "query_points" if source == "vector" else "search")
-    )
+async def _source_query(service: Service, source: str, text: str) -> SourceQuery:
+    """The query of a hybrid search."""
+    scope = service.anonymous.scope
+    visible = access_filter(scope, service.anonymous.clearance)
+    query = SourceQuery(text, service.settings.sources.candidates, scope, visible, visible)
+    if source == VECTOR.name:
+        encoded = await service.search.retrieval.preparation.encoder.encode(text)
+        return replace(query, vector=encoded.vector)
+    if source == GRAPH.name:
+        keyword = await service.health.servers[KEYWORD.name].search(query)
+        return replace(query, seeds=Documents(keyword.docs[:_SEEDS], keyword.table))
+    return query
+
+
+async def _recorded_calls(adapter: Any, source: str, query: SourceQuery) -> Callable[[], Awaitable[Any]]:
+    """Search once; the result makes the same calls by the driver alone."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    if source == GRAPH.name:
+        target, name = adapter._bolt, "read"
+    else:
+        target, name = adapter._client, "query_points" if source == VECTOR.name else "search"
     call = getattr(target, name)
 
-    async def watched(*args: Any, **kwargs: Any) -> Any:
-        sent.append((args, kwargs))
+    async def recorded(*args: Any, **kwargs: Any) -> Any:
+        calls.append((args, kwargs))
         return await call(*args, **kwargs)
 
-    with mock.patch.object(target, name, watched):
+    with mock.patch.object(target, name, recorded):
         await adapter.search(query)
 
-    if source == "graph":
-        return lambda: _bolt(adapter._bolt._driver, [args for args, _ in sent])
+    if source == GRAPH.name:
+        return lambda: _run_statements(adapter._bolt._driver, [args for args, _ in calls])
 
-    async def alone() -> None:
-        for args, kwargs in sent:
+    async def driver_alone() -> None:
+        for args, kwargs in calls:
             await call(*args, **kwargs)
 
-    return alone
+    return driver_alone
 
 
-async def _bolt(driver: neo4j.AsyncDriver, statements: list[tuple[Any, ...]]) -> None:
+async def _run_statements(driver: neo4j.AsyncDriver, statements: Sequence[tuple[Any, ...]]) -> None:
     for text, parameters, *_ in statements:
         async with driver.session(default_access_mode=neo4j.READ_ACCESS) as session:
             await session.execute_read(_rows, text, parameters)
@@ -116,9 +126,9 @@ async def _rows(transaction: neo4j.AsyncManagedTransaction, text: str, parameter
 
 
 async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
-    began = perf_counter()
+    start = perf_counter()
     await call()
-    return perf_counter() - began
+    return perf_counter() - start
 
 
 if __name__ == "__main__":

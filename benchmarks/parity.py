@@ -1,72 +1,73 @@
-"""``make bench-parity``: the same documents and queries in embedded and in server mode; how far the answers agree."""
+"""``make bench-parity``: how far embedded mode and server mode return the same results."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 from rich.console import Console
 
+from adapters.sources import SOURCES
+from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.servers import server_settings
-from orchestrator.contract import SOURCES, SearchRequest, SearchResponse
-from orchestrator.indexing import beir, lines
-from orchestrator.settings import Settings, read
-from orchestrator.wiring import opened
+from orchestrator.bootstrap import open_service
+from orchestrator.schema.search import SearchRequest, SearchResponse
+from orchestrator.settings import Settings, load
 
 _console = Console()
-_SHOWN = 10
+_COMPARED_HITS = 10
+_SOURCES = tuple(source.name for source in SOURCES)
 
 
 def main() -> None:
-    """Index a BEIR folder twice, ask all its queries twice."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("folder", type=Path, help="a BEIR folder, with its graph files")
-    folder: Path = arguments.parse_args().folder
-    queries = [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()]
-    with tempfile.TemporaryDirectory() as work, server_settings(Path(work, "servers")) as served:
-        embedded = read(data_dir=Path(work, "embedded"), source_timeout_ms=10_000, query_encoder="model")
-        here = anyio.run(_answers, embedded, folder, queries)
-        there = anyio.run(_answers, served, folder, queries)
-    overlaps = [_overlap(_ids(a), _ids(b)) for a, b in zip(here, there, strict=True)]
-    _console.print(f"{len(queries)} queries, top {_SHOWN} of the fused ranking in common: {_mean(overlaps):.3f}")
-    for source in SOURCES:
-        same = [_overlap(_from(a, source), _from(b, source)) for a, b in zip(here, there, strict=True)]
+    """Index a BEIR folder twice, and run all its queries twice."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="a BEIR folder with its graph files")
+    parser.add_argument("--queries", type=int, help="maximum number of queries; default: all")
+    arguments = parser.parse_args()
+    folder: Path = arguments.folder
+    queries = read_queries(folder)[: arguments.queries]
+    with tempfile.TemporaryDirectory() as work, server_settings(Path(work, "servers")) as on_servers:
+        embedded = load(data_dir=Path(work, "embedded"), source_timeout_ms=10_000, query_encoder="model")
+        embedded_responses = anyio.run(_search, embedded, folder, queries)
+        server_responses = anyio.run(_search, on_servers, folder, queries)
+    pairs = list(zip(embedded_responses, server_responses, strict=True))
+    overlap = _mean([_overlap(_hit_ids(a), _hit_ids(b)) for a, b in pairs])
+    _console.print(f"{len(queries)} queries, overlap of the top {_COMPARED_HITS} of the fused ranking: {overlap:.3f}")
+    for source in _SOURCES:
+        overlaps = [_overlap(_ranking_ids(a, source), _ranking_ids(b, source)) for a, b in pairs]
         _console.print(
-            f"  {source}: top {_SHOWN} in common {_mean(same):.3f}, all of them in {same.count(1.0)} queries"
+            f"  {source}: overlap of the top {_COMPARED_HITS}: {_mean(overlaps):.3f}, complete for "
+            f"{overlaps.count(1.0)} queries"
         )
-    blame: Counter[str] = Counter()
-    for a, b in zip(here, there, strict=True):
-        if set(_ids(a)) != set(_ids(b)):
-            blame[", ".join(s for s in SOURCES if _from(a, s) != _from(b, s)) or "order of ties"] += 1
-    _console.print(f"  fused rankings that differ, by the sources that do: {dict(blame)}")
+    causes: Counter[str] = Counter()
+    for a, b in pairs:
+        if set(_hit_ids(a)) != set(_hit_ids(b)):
+            different = [source for source in _SOURCES if _ranking_ids(a, source) != _ranking_ids(b, source)]
+            causes[", ".join(different) or "order of ties"] += 1
+    _console.print(f"  fused rankings with different documents, by the sources that differ: {dict(causes)}")
 
 
-async def _answers(settings: Settings, folder: Path, queries: list[str]) -> list[SearchResponse]:
-    async with opened(settings) as service:
-        done = await service.writer.index(lines.good(beir.read(folder), _refuse), service.caller.scope)
-        if done.missing or done.refused:
-            raise SystemExit(f"not everything was written: {done.missing} {done.refused}")
-        asked = [SearchRequest(query=query, mode="hybrid", timeout_ms=60_000, explain=True) for query in queries]
-        answers = [await service.engine.search(request, service.caller, "parity") for request in asked]
-    if degraded := [answer.degraded for answer in answers if answer.degraded]:
-        raise SystemExit(f"{len(degraded)} answers are degraded, the first: {degraded[0]}")
-    return answers
+async def _search(settings: Settings, folder: Path, queries: Sequence[str]) -> list[SearchResponse]:
+    async with open_service(settings) as service:
+        await index_folder(service, folder)
+        requests = [SearchRequest(query=query, mode="hybrid", timeout_ms=60_000, explain=True) for query in queries]
+        responses = [await service.search.search(request, service.anonymous, "parity") for request in requests]
+    if degraded := [response.degraded for response in responses if response.degraded]:
+        raise SystemExit(f"{len(degraded)} responses are degraded, the first: {degraded[0]}")
+    return responses
 
 
-def _refuse(bad: lines.Bad) -> None:
-    raise SystemExit(f"line {bad.line}: {bad.error}")
+def _hit_ids(response: SearchResponse) -> list[str]:
+    return [hit.id for hit in response.hits]
 
 
-def _ids(answer: SearchResponse) -> list[str]:
-    return [hit.id for hit in answer.hits]
-
-
-def _from(answer: SearchResponse, source: str) -> list[str]:
-    return [hit.id for hit in answer.explain.rankings[source]][:_SHOWN] if answer.explain else []
+def _ranking_ids(response: SearchResponse, source: str) -> list[str]:
+    return [hit.id for hit in response.explain.rankings[source]][:_COMPARED_HITS] if response.explain else []
 
 
 def _overlap(one: list[str], other: list[str]) -> float:

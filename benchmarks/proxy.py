@@ -1,4 +1,4 @@
-"""A TCP proxy that does to a backend's answers what networks and broken servers do; in a process of its own."""
+"""A TCP proxy, in a separate process, that causes the faults of networks and of broken servers."""
 
 from __future__ import annotations
 
@@ -16,149 +16,153 @@ from typing import Literal, TypeAlias, get_args
 import uvloop
 
 Fault: TypeAlias = Literal["killed", "hung", "slow", "dropping", "resetting", "truncating", "corrupting"]
-"""``killed``: nobody listens, and what was open is reset. ``hung``: connections are taken, and nothing ever comes.
-``slow``: every answer is late. ``dropping``: of every second piece of an answer nothing comes, the connection stays.
-``resetting``, ``truncating``: every second piece of an answer ends in a reset, or in half of it and a plain end.
-``corrupting``: one byte in 64 is another."""
+"""``killed``: connections are refused, and open ones are reset. ``hung``: connections are accepted, and nothing is
+forwarded. ``slow``: responses are delayed. ``dropping``: every second block of a response is dropped, and the
+connection stays open. ``resetting`` and ``truncating``: at every second block of a response the connection is reset, or
+closed after half of the block. ``corrupting``: one byte in 64 is changed."""
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
-_CORRUPTED = 64
+_CORRUPTED_EVERY = 64
+_BLOCK_BYTES = 65_536
 _RESET = struct.pack("ii", 1, 0)
-"""``SO_LINGER`` of no seconds: closing resets."""
+"""``SO_LINGER`` of zero seconds: closing resets the connection."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What a proxy is to do from now on; nothing at all if ``fault`` is none."""
+class FaultCommand:
+    """The fault that a proxy has to cause from now on, if any."""
 
     fault: Fault | None = None
     delay_s: float = 0.0
 
 
 class Proxy:
-    """Stands between ``port`` and the backend at ``target``, on 127.0.0.1."""
+    """Forwards ``port`` to a backend, both on 127.0.0.1."""
 
-    def __init__(self, port: int, orders: Connection) -> None:
+    def __init__(self, port: int, commands: Connection) -> None:
         self.port = port
-        self._orders = orders
+        self._commands = commands
 
-    def be(self, fault: Fault | None, delay_s: float = 0.0) -> None:
-        """Do this from now on, to connections that are open, too."""
-        self._orders.send(Order(fault, delay_s))
-        self._orders.recv()  # it is so
+    def cause(self, fault: Fault | None, delay_s: float = 0.0) -> None:
+        """Cause a fault from now on, also on open connections; returns when it is in effect."""
+        self._commands.send(FaultCommand(fault, delay_s))
+        self._commands.recv()
 
 
 @contextmanager
 def proxy(port: int, target: int) -> Iterator[Proxy]:
-    """A proxy, until the end."""
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, target, theirs), daemon=True)
+    """A running proxy.
+
+    :param target: port of the backend.
+    """
+    parent_end, child_end = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, target, child_end), daemon=True)
     process.start()
-    theirs.close()
-    ours.recv()
+    child_end.close()
+    parent_end.recv()
     try:
-        yield Proxy(port, ours)
+        yield Proxy(port, parent_end)
     finally:
         process.terminate()
         process.join(10)
 
 
-def _serve(port: int, target: int, orders: Connection) -> None:
-    uvloop.run(_Proxy(port, target).run(orders))
+def _serve(port: int, target: int, commands: Connection) -> None:
+    uvloop.run(_Forwarder(port, target).run(commands))
 
 
-class _Proxy:
+class _Forwarder:
     def __init__(self, port: int, target: int) -> None:
         self._port, self._target = port, target
-        self._order = Order()
+        self._command = FaultCommand()
         self._open: set[asyncio.StreamWriter] = set()
-        self._dice = random.Random(port)
+        self._rng = random.Random(port)
 
-    async def run(self, orders: Connection) -> None:
-        """Obey, until whoever gives orders is gone."""
+    async def run(self, commands: Connection) -> None:
+        """Execute commands until the other end of ``commands`` is closed."""
         server = await self._listen()
-        orders.send("ready")
+        commands.send("ready")
         while True:
             try:
-                self._order = await asyncio.to_thread(orders.recv)
+                self._command = await asyncio.to_thread(commands.recv)
             except EOFError:
                 return
             if server:
-                if self._order.fault == "killed":
+                if self._command.fault == "killed":
                     server.close()
                     server = None
-            elif self._order.fault != "killed":
+            elif self._command.fault != "killed":
                 server = await self._listen()
-            if self._order.fault == "killed":
-                for each in list(self._open):
-                    _reset(each)
-            orders.send("done")
+            if self._command.fault == "killed":
+                for writer in list(self._open):
+                    _reset(writer)
+            commands.send("done")
 
     async def _listen(self) -> asyncio.Server | None:
-        return await asyncio.start_server(self._relay, "127.0.0.1", self._port, reuse_address=True)
+        return await asyncio.start_server(self._forward, "127.0.0.1", self._port, reuse_address=True)
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            back_reader, back_writer = await asyncio.open_connection("127.0.0.1", self._target)
+            backend_reader, backend_writer = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
             _reset(writer)
             return
-        both = {writer, back_writer}
+        both = {writer, backend_writer}
         self._open |= both
-        pumps = [
-            asyncio.ensure_future(self._ask(reader, back_writer)),
-            asyncio.ensure_future(self._answer(back_reader, writer)),
+        directions = [
+            asyncio.ensure_future(self._forward_requests(reader, backend_writer)),
+            asyncio.ensure_future(self._forward_responses(backend_reader, writer)),
         ]
         try:
-            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in pumps:
-                each.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
+            for direction in directions:
+                direction.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
             for each in both:
                 each.close()
             self._open -= both
 
-    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while piece := await reader.read(65_536):
-            if self._order.fault != "hung":
-                writer.write(piece)
+    async def _forward_requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while block := await reader.read(_BLOCK_BYTES):
+            if self._command.fault != "hung":
+                writer.write(block)
                 await writer.drain()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while piece := await reader.read(65_536):
-            unlucky = self._dice.random() < 0.5
-            match self._order.fault:
+    async def _forward_responses(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while block := await reader.read(_BLOCK_BYTES):
+            is_affected = self._rng.random() < 0.5
+            match self._command.fault:
                 case "hung":
                     continue
-                case "dropping" if unlucky:
+                case "dropping" if is_affected:
                     continue
                 case "slow":
-                    await asyncio.sleep(self._order.delay_s)
-                case "resetting" if unlucky:
+                    await asyncio.sleep(self._command.delay_s)
+                case "resetting" if is_affected:
                     _reset(writer)
                     return
-                case "truncating" if unlucky:
-                    writer.write(piece[: len(piece) // 2])
+                case "truncating" if is_affected:
+                    writer.write(block[: len(block) // 2])
                     await writer.drain()
                     return
                 case "corrupting":
-                    piece = self._corrupted(piece)
+                    block = self._corrupted(block)
                 case _:
                     pass
-            writer.write(piece)
+            writer.write(block)
             await writer.drain()
 
-    def _corrupted(self, piece: bytes) -> bytes:
-        changed = bytearray(piece)
-        for place in range(len(changed)):
-            if self._dice.randrange(_CORRUPTED) == 0:
-                changed[place] = self._dice.randrange(256)
+    def _corrupted(self, block: bytes) -> bytes:
+        changed = bytearray(block)
+        for index in range(len(changed)):
+            if self._rng.randrange(_CORRUPTED_EVERY) == 0:
+                changed[index] = self._rng.randrange(256)
         return bytes(changed)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    link = writer.get_extra_info("socket")
-    if link is not None:
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    connection = writer.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     writer.transport.abort()

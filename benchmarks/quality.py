@@ -1,8 +1,8 @@
-"""``make bench-quality``: what all sources together are worth on data sets, measured as ``trivium evaluate`` measures.
+"""``make bench-quality``: hybrid search against every single source on judged data sets, by ``trivium evaluate``.
 
-Printed are the figures of our run, the gain over the best single source and over the best that sees nothing but the
-text, with the paired test; then the mean gain over the sets that have a graph. A folder with ``mentions_cap.jsonl`` is
-evaluated once more with those mentions in place of its own.
+Prints the figures of the reference run, its gain over the best single source and over the best text source, with the
+paired test; then the mean gain over the data sets that have a graph. A folder with ``mentions_cap.jsonl`` is evaluated
+a second time with those mentions instead of its own.
 """
 
 from __future__ import annotations
@@ -20,106 +20,112 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from adapters.sources import SOURCES
+from orchestrator.bootstrap import open_service
 from orchestrator.evaluation import evaluate as figures
 from orchestrator.evaluation import measures, runner
-from orchestrator.evaluation.dataset import read as read_dataset
-from orchestrator.evaluation.evaluate import OURS, ByRun
-from orchestrator.evaluation.measures import MAIN
-from orchestrator.evaluation.runs import RUNS, SINGLE
-from orchestrator.evaluation.work import Work
-from orchestrator.settings import read
+from orchestrator.evaluation.compare import Difference, compare
+from orchestrator.evaluation.dataset import read_dataset
+from orchestrator.evaluation.measures import MAIN_MEASURE, ByRun
+from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS
+from orchestrator.evaluation.workspace import Workspace
+from orchestrator.settings import load
 
 _console = Console(width=180)
-_SHOWN = (MAIN, "R@5", "R@10", "R@100")
+_SINGLE = tuple(source.name for source in SOURCES)
+_MEASURES = (MAIN_MEASURE, "R@5", "R@10", "R@100")
 _OTHERS = ("vector+keyword", "hybrid/rrf", "hybrid/centrality", "hybrid/relationship", "hybrid/ten", "auto")
-_LEAST = -0.01
-"""How far our run may be under the best single source, relatively."""
+_MAX_LOSS = -0.01
+"""How far the reference run may be below the best single source, relatively."""
 
 
 def main() -> None:
-    """Evaluate every folder that is named."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("folders", type=Path, nargs="+", help="BEIR folders with judged queries")
-    arguments.add_argument("--work", type=Path, default=Path("benchmarks/.data/quality"), help="where indexes are kept")
-    chosen = arguments.parse_args()
-    ours = Table(title=f"{OURS}, default settings", title_justify="left")
-    others = Table(title=f"{MAIN} of the others", title_justify="left")
+    """Evaluate every folder on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+", help="BEIR folders with judged queries")
+    parser.add_argument("--work", type=Path, default=Path("benchmarks/.data/quality"), help="folder of the indexes")
+    arguments = parser.parse_args()
+    reference = Table(title=f"{REFERENCE_RUN}, default settings", title_justify="left")
+    others = Table(title=f"{MAIN_MEASURE} of the other runs", title_justify="left")
     for table, columns in (
-        (ours, ("set", *_SHOWN, "best single", "gain", "p", "best text", "gain", "p", "graph counts")),
-        (others, ("set", *SINGLE, *_OTHERS)),
+        (reference, ("set", *_MEASURES, "best single", "gain", "p", "best text", "gain", "p", "graph trust")),
+        (others, ("set", *_SINGLE, *_OTHERS)),
     ):
         for column in columns:
             table.add_column(column, justify="left" if column == "set" else "right", no_wrap=True)
     gains, worst = [], 0.0
-    for folder in chosen.folders:
+    for folder in arguments.folders:
         for name, variant in _variants(folder):
             with variant as path:
-                by_run, guard = _evaluated(path, chosen.work)
-            single = max(SINGLE, key=lambda each: measures.mean(by_run[each][MAIN]))
-            over_single, over_text = _over(by_run, single), _over(by_run, figures.best_text(by_run))
-            ours.add_row(
+                by_run, trust = _evaluate(path, arguments.work)
+            single = max(_SINGLE, key=lambda run: measures.mean(by_run[run][MAIN_MEASURE]))
+            over_single = _compare(by_run, single)
+            over_text = _compare(by_run, figures.best_text_source(by_run))
+            reference.add_row(
                 name,
-                *(f"{measures.mean(by_run[OURS][each]):.4f}" for each in _SHOWN),
-                *_told(over_single),
-                *_told(over_text),
-                f"{guard:.0%}",
+                *(f"{measures.mean(by_run[REFERENCE_RUN][measure]):.4f}" for measure in _MEASURES),
+                *_cells(over_single),
+                *_cells(over_text),
+                f"{trust:.2f}",
             )
-            others.add_row(name, *(f"{measures.mean(by_run[each][MAIN]):.4f}" for each in (*SINGLE, *_OTHERS)))
+            runs = (*_SINGLE, *_OTHERS)
+            others.add_row(name, *(f"{measures.mean(by_run[run][MAIN_MEASURE]):.4f}" for run in runs))
             worst = min(worst, over_single.relative or 0.0)
             if (folder / "edges.jsonl").exists():
                 gains.append(over_text.relative or 0.0)
-    _console.print(ours)
+    _console.print(reference)
     _console.print(others)
     if gains:
         _console.print(f"mean gain over the best text source, {len(gains)} sets with a graph: {mean(gains):+.1%}")
-    _console.print(f"furthest under the best single source: {worst:+.1%} (allowed: {_LEAST:+.0%})")
-    raise SystemExit(0 if worst >= _LEAST else 1)
+    _console.print(f"largest loss against the best single source: {worst:+.1%} (allowed: {_MAX_LOSS:+.0%})")
+    raise SystemExit(0 if worst >= _MAX_LOSS else 1)
 
 
-def _evaluated(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
+def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
     dataset = read_dataset(folder)
-    work = Work.of(read(data_dir=work_folder), dataset)
+    workspace = Workspace.of(load(data_dir=work_folder), dataset)
     with Progress(console=_console, transient=True) as progress:
         task = progress.add_task(f"{dataset.name}: encoding", total=None)
-        indexed = anyio.run(work.index, lambda count: progress.advance(task, count))
-        answers = work.answers(indexed.index_version)
-        task = progress.add_task(f"{dataset.name}: asking", total=len(dataset.queries) * len(RUNS))
-        runner.ask_all(work, answers, 1, lambda count: progress.advance(task, count))
-    return figures.judged(figures.as_runs(runner.collect(work, answers), dataset), dataset), work.guard()
+        indexed = anyio.run(workspace.index, open_service, lambda count: progress.advance(task, count))
+        store = workspace.results(indexed.build_id)
+        task = progress.add_task(f"{dataset.name}: searching", total=len(dataset.queries) * len(RUNS))
+        runner.run_all(open_service, workspace, store, 1, lambda count: progress.advance(task, count))
+    runs = figures.as_runs(runner.collect(workspace, store), dataset)
+    return figures.measure_runs(runs, dataset), workspace.graph_trust()
 
 
-def _over(by_run: ByRun, other: str) -> measures.Difference:
-    return measures.compare(OURS, other, by_run[OURS][MAIN], by_run[other][MAIN])
+def _compare(by_run: ByRun, other: str) -> Difference:
+    return compare(REFERENCE_RUN, other, by_run[REFERENCE_RUN][MAIN_MEASURE], by_run[other][MAIN_MEASURE])
 
 
-def _told(difference: measures.Difference) -> tuple[str, str, str]:
+def _cells(difference: Difference) -> tuple[str, str, str]:
     relative = "-" if difference.relative is None else f"{difference.relative:+.1%}"
     return f"{difference.against} {difference.baseline:.4f}", relative, f"{difference.p:.4f}"
 
 
 def _variants(folder: Path) -> Iterator[tuple[str, AbstractContextManager[Path]]]:
-    yield folder.name, _as_it_is(folder)
+    yield folder.name, _unchanged(folder)
     if (folder / "mentions_cap.jsonl").exists():
-        yield f"{folder.name}, capitalised", _with_capitalised(folder)
+        yield f"{folder.name}, capitalised", _with_capitalised_mentions(folder)
 
 
 @contextmanager
-def _as_it_is(folder: Path) -> Iterator[Path]:
+def _unchanged(folder: Path) -> Iterator[Path]:
     yield folder
 
 
 @contextmanager
-def _with_capitalised(folder: Path) -> Iterator[Path]:
-    """The same set with its cheap graph: mentions that are the phrases themselves, behind ``c:``."""
-    with tempfile.TemporaryDirectory() as made:
-        variant = Path(made, f"{folder.name}-capitalised")
+def _with_capitalised_mentions(folder: Path) -> Iterator[Path]:
+    """The same data set with its cheap graph: mentions of capitalised phrases, which have the prefix ``c:``."""
+    with tempfile.TemporaryDirectory() as temporary:
+        variant = Path(temporary, f"{folder.name}-capitalised")
         variant.mkdir()
         for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv", "edges.jsonl"):
             (variant / name).symlink_to((folder / name).resolve())
-        with (folder / "mentions_cap.jsonl").open() as mentions, (variant / "mentions.jsonl").open("w") as written:
+        with (folder / "mentions_cap.jsonl").open() as mentions, (variant / "mentions.jsonl").open("w") as file:
             for line in mentions:
                 mention = json.loads(line)
-                written.write(json.dumps({**mention, "entity": mention["entity"].removeprefix("c:")}) + "\n")
+                file.write(json.dumps({**mention, "entity": mention["entity"].removeprefix("c:")}) + "\n")
         yield variant
 
 

@@ -1,7 +1,7 @@
-"""Settings of server mode for the benchmarks: servers that the environment names, or the tests' own.
+"""Settings of server mode for the benchmarks: servers that the environment names, or those of the tests.
 
-No Qdrant server can be had from a package. Where ``TRIVIUM_TEST_QDRANT_URL`` names none, the Qdrant client's local
-mode stands in for one: it compares every vector, so it says what Qdrant means, and nothing of how fast it is.
+No package contains a Qdrant server. If ``TRIVIUM_TEST_QDRANT_URL`` is not set, the local mode of the Qdrant client is
+used: it compares every vector, so its results are those of Qdrant, but its speed is not.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from unittest import mock
 from qdrant_client import AsyncQdrantClient
 
 from adapters.vector import qdrant
-from orchestrator.settings import Settings, read
+from orchestrator.settings import Settings, load
 from tests.servers import start
 
 
 @contextmanager
 def server_settings(data_dir: Path) -> Iterator[Settings]:
-    """Settings with every source on a server, under an index name of their own."""
+    """Settings with every source on a server, and with an index name that is not in use."""
     with ExitStack() as running:
         urls = {
             name: os.environ.get(f"TRIVIUM_TEST_{name.upper()}_URL") or running.enter_context(getattr(start, name)())
@@ -36,7 +36,7 @@ def server_settings(data_dir: Path) -> Iterator[Settings]:
             running.enter_context(mock.patch.object(qdrant, "connect", lambda *_: client))
             running.enter_context(warnings.catch_warnings())
             warnings.filterwarnings("ignore", "(Payload indexes|Local mode)", UserWarning)
-        yield read(
+        yield load(
             data_dir=data_dir,
             vector=vector,
             keyword=urls["opensearch"],

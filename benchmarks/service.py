@@ -1,4 +1,4 @@
-"""Servers in processes of their own, the service above all, and what they cost the machine."""
+"""Servers in separate processes, above all the service, and their use of memory and file descriptors."""
 
 from __future__ import annotations
 
@@ -16,75 +16,81 @@ import psutil
 
 from tests.servers.start import free_port
 
-_PATIENCE_S = 120
+_START_TIMEOUT_S = 120
+_STOP_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A server that is ready; ended by leaving its context."""
+class ServerProcess:
+    """A server that is ready; terminated at the end of its context."""
 
     process: subprocess.Popen[bytes]
     port: int
     log: Path
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> ServerProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(_STOP_TIMEOUT_S)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """End it without warning, as a power failure would."""
         self.process.kill()
-        self.process.wait(60)
+        self.process.wait(_STOP_TIMEOUT_S)
 
     def usage(self) -> tuple[float, int]:
-        """MiB in memory and open file descriptors, of all of its processes."""
+        """MiB of memory and number of open file descriptors, of all its processes."""
         parent = psutil.Process(self.process.pid)
         family = [parent, *parent.children(recursive=True)]
         return sum(each.memory_info().rss for each in family) / 2**20, sum(each.num_fds() for each in family)
 
 
-def service(settings: Mapping[str, object], log: Path, workers: int = 1) -> Running:
-    """``trivium serve`` with these settings (names as in :class:`orchestrator.settings.Settings`), on a free port.
+def start_service(settings: Mapping[str, object], log: Path, workers: int = 1) -> ServerProcess:
+    """Start ``trivium serve`` on a free port.
 
-    :param log: the file that its log is added to.
+    :param settings: by name, as in :func:`orchestrator.settings.setting_fields`.
+    :param log: the file to which the service's log is appended.
     """
     port = free_port()
     env = {f"TRIVIUM_{name.upper()}": str(value) for name, value in settings.items()}
     command = ["-m", "orchestrator", "serve", "--port", str(port), "--workers", str(workers)]
-    return python(command, port, "/readyz", log, env)
+    return start_python(command, port, "/readyz", log, env)
 
 
-def python(
-    arguments: Sequence[str], port: int, ready: str, log: Path, env: Mapping[str, str], given: IO[bytes] | None = None
-) -> Running:
-    """A server that this Python runs, once it answers at the path ``ready``.
+def start_python(
+    arguments: Sequence[str],
+    port: int,
+    ready_path: str,
+    log: Path,
+    env: Mapping[str, str],
+    stdin: IO[bytes] | None = None,
+) -> ServerProcess:
+    """Start a server with this Python, and wait until ``ready_path`` returns a success.
 
-    :param env: beside what this process has.
-    :param given: what it reads as its standard input.
+    :param env: added to the environment of this process.
     """
-    with log.open("ab") as taken:
-        process = subprocess.Popen([sys.executable, *arguments], env=os.environ | env, stderr=taken, stdin=given)
-    running = Running(process, port, log)
+    with log.open("ab") as log_file:
+        process = subprocess.Popen([sys.executable, *arguments], env=os.environ | env, stderr=log_file, stdin=stdin)
+    server = ServerProcess(process, port, log)
     try:
-        _wait(running, ready)
+        _wait_until_ready(server, ready_path)
     except BaseException:
-        running.kill()
+        server.kill()
         raise
-    return running
+    return server
 
 
-def _wait(running: Running, ready: str) -> None:
-    until = time.monotonic() + _PATIENCE_S
-    while time.monotonic() < until:
-        if running.process.poll() is not None:
-            raise SystemExit(f"the service ended with {running.process.returncode}: see {running.log}")
+def _wait_until_ready(server: ServerProcess, path: str) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            raise SystemExit(f"the service ended with exit code {server.process.returncode}: see {server.log}")
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{running.port}{ready}", timeout=5).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5).close()
         except OSError:
             time.sleep(0.1)
         else:
             return
-    raise SystemExit(f"the service was not ready after {_PATIENCE_S} s: see {running.log}")
+    raise SystemExit(f"the service was not ready after {_START_TIMEOUT_S} s: see {server.log}")
