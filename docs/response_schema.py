@@ -1,6 +1,6 @@
-"""``python -m docs.response_schema`` writes the JSON schema of a search's answer, which a test holds it to.
+"""``python -m docs.response_schema`` writes the JSON schema of a search response, and a test compares the two.
 
-A field that is added keeps the version; one that goes, or means something else, makes the next one.
+An added field leaves the version as it is; a field that is removed, or changes its meaning, needs the next version.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.contract import SearchResponse
+from adapters.sources import SOURCES
+from orchestrator.schema.search import AUTO, HYBRID, SearchResponse
 
 VERSION = 1
 PATH = Path(__file__).parent / "schemas" / f"search-response.v{VERSION}.json"
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema 2020-12."""
+    """JSON Schema 2020-12. The type allows any text as ``mode``, because sources are data; here are the modes."""
+    described = msgspec.json.schema(SearchResponse)
+    modes = sorted((AUTO, HYBRID, *(source.name for source in SOURCES)))
+    described["$defs"]["SearchResponse"]["properties"]["mode"] = {"enum": modes}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:trivium:search-response:v{VERSION}",
-        **msgspec.json.schema(SearchResponse),
+        **described,
     }
 
 

@@ -1,43 +1,78 @@
-"""``python -m docs.settings_table`` prints the README's table of settings."""
+"""``python -m docs.settings_table`` prints the tables of ``docs/reference/settings.md``: one for each group."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 from annotated_types import Ge, Le
+from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from orchestrator.settings import Settings
+from orchestrator.settings.groups import Settings, setting_fields
+
+_SECTION = """## {title}
+
+{description}
+
+| variable | allowed | default | meaning |
+|---|---|---|---|
+{rows}"""
+
+_KINDS: Mapping[object, str] = {
+    Path: "a folder",
+    Path | None: "a file",
+    tuple[str, ...]: "names, separated by commas",
+    Mapping[str, float]: "`name=number`, separated by commas",
+    str: "text",
+    SecretStr: "text",
+}
 
 
-def table(settings: type[Settings]) -> str:
-    """One line a setting: its name in the environment, what is allowed, its default, what it is."""
-    lines = ["| variable | allowed | default | what it is |", "|---|---|---|---|"]
-    for name, field in settings.model_fields.items():
-        default = _shown(field.default)
-        lines.append(f"| `TRIVIUM_{name.upper()}` | {_allowed(field)} | {default} | {field.description} |")
-    return "\n".join(lines)
+def tables() -> str:
+    """A section for each group: its title, its description, and one row for each setting."""
+    rows: dict[str, list[str]] = {}
+    for name, (group, _, field) in setting_fields().items():
+        default, allowed = _default(field.default), _allowed(field)
+        rows.setdefault(group, []).append(f"| `TRIVIUM_{name.upper()}` | {allowed} | {default} | {field.description} |")
+    sections = []
+    for group, lines in rows.items():
+        description = (getattr(Settings.model_fields[group].annotation, "__doc__", "") or "").strip()
+        sections.append(_SECTION.format(title=group.capitalize(), description=description, rows="\n".join(lines)))
+    return "\n\n".join(sections)
 
 
 def _allowed(field: FieldInfo) -> str:
-    if get_origin(field.annotation) is Literal:
-        return ", ".join(f"`{value}`" for value in get_args(field.annotation))
+    if choices := _choices(field.annotation):
+        return choices
     if field.annotation is bool:
         return "`true`, `false`"
-    least = next((each.ge for each in field.metadata if isinstance(each, Ge)), None)
-    most = next((each.le for each in field.metadata if isinstance(each, Le)), None)
-    if least is not None:
-        return f"{least} to {most}"
-    named = {Path: "a folder", Path | None: "a file", str: "text", tuple[str, ...]: "names, with commas"}
-    return named.get(field.annotation, "text")  # type: ignore[call-overload, no-any-return]
+    minimum = next((each.ge for each in field.metadata if isinstance(each, Ge)), None)
+    maximum = next((each.le for each in field.metadata if isinstance(each, Le)), None)
+    if minimum is not None:
+        return f"{minimum} to {maximum}"
+    return _KINDS[field.annotation]
 
 
-def _shown(default: object) -> str:
-    text = ", ".join(default) if isinstance(default, tuple) else str(default)
-    return f"`{text}`" if re.search(r"\S", text) else "none"
+def _choices(annotation: object) -> str:
+    """The values of a literal, or of a list of literals; empty for other types."""
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(annotation))
+    if get_origin(annotation) is tuple and get_origin(get_args(annotation)[0]) is Literal:
+        return f"{_choices(get_args(annotation)[0])}, separated by commas"
+    return ""
+
+
+def _default(value: object) -> str:
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if isinstance(value, tuple):
+        value = ", ".join(value)
+    is_empty = value is None or value == {} or not re.search(r"\S", str(value))
+    return "none" if is_empty else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 if __name__ == "__main__":
-    print(table(Settings))  # noqa: T201
+    print(tables())  # noqa: T201
