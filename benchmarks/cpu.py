@@ -1,9 +1,10 @@
 """``make bench-cpu``: CPU time of a hybrid search without the response cache, and of an L1 hit, in one process.
 
 CPU time is that of the whole process, with all its threads. Medians over several rounds are printed, and the fastest
-rounds, which depend less on other processes that share the processor. With ``--against
-COMMAND`` another release of the service is measured alternately with this one, round by round, and the ratios of the
-medians are printed; exit code 1 if one exceeds its limit.
+rounds, which depend less on other processes that share the processor. The processes are started several times, because
+the layout of its memory makes one process faster than the next. With ``--against COMMAND`` another release of the
+service is measured alternately with this one, round by round, and the ratios of the medians are printed; exit code 1 if
+one exceeds its limit.
 
 ``COMMAND FOLDER`` starts a process that behaves like :mod:`benchmarks.cpu_process`: it has its own index of
 ``FOLDER/documents.ndjson``, writes one line to its standard output when it is ready, then reads rounds from its
@@ -72,7 +73,8 @@ def main() -> None:
     """Measure this release, and another one if its command is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--passages", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--starts", type=int, default=5, help="number of times that the processes are started")
+    parser.add_argument("--rounds", type=int, default=20, help="rounds per start")
     parser.add_argument("--queries", type=int, default=40, help="searches per round; each query occurs once")
     parser.add_argument("--hits", type=int, default=500, help="L1 hits per round")
     parser.add_argument("--encoders", nargs="+", choices=("model", "static"), default=("model", "static"))
@@ -80,23 +82,36 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = corpus_folder(arguments.passages)
     queries = build_corpus(folder, arguments.passages)
-    rounds = arguments.rounds + 1  # the first one is not counted
-    if rounds * arguments.queries > len(queries):
+    rounds = arguments.rounds + 1  # the first one of a start is not counted
+    if arguments.starts * rounds * arguments.queries > len(queries):
         raise SystemExit(f"there are only {len(queries):,} queries: choose fewer rounds or fewer queries")
     commands = [_OWN_COMMAND, *([tuple(shlex.split(arguments.against))] if arguments.against else [])]
     passed = True
     for encoder in arguments.encoders:
         remaining = iter(queries)
-        with ExitStack() as stack:
-            processes = [stack.enter_context(_started(command, folder, encoder)) for command in commands]
-            measured: list[list[Round]] = [[] for _ in processes]
-            for number in range(rounds):
-                batch = list(islice(remaining, arguments.queries))
-                numbers = range(len(processes))
-                for index in numbers if number % 2 else reversed(numbers):  # neither release is always the first
-                    measured[index].append(processes[index].measure(batch, arguments.hits))
-        passed &= _print(encoder, [each[1:] for each in measured])
+        measured: list[list[Round]] = [[] for _ in commands]
+        for _ in range(arguments.starts):
+            batches = [list(islice(remaining, arguments.queries)) for _ in range(rounds)]
+            for all_rounds, new_rounds in zip(
+                measured, _run_rounds(commands, folder, encoder, batches, arguments.hits), strict=True
+            ):
+                all_rounds.extend(new_rounds[1:])
+        passed &= _print(encoder, measured)
     raise SystemExit(0 if passed else 1)
+
+
+def _run_rounds(
+    commands: Sequence[Sequence[str]], folder: Path, encoder: str, batches: Sequence[Sequence[str]], hits: int
+) -> list[list[Round]]:
+    """Start a process for each command, and run the rounds alternately; the rounds of each command."""
+    measured: list[list[Round]] = [[] for _ in commands]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(_started(command, folder, encoder)) for command in commands]
+        for number, batch in enumerate(batches):
+            indexes = range(len(processes))
+            for index in indexes if number % 2 else reversed(indexes):  # neither release is always the first
+                measured[index].append(processes[index].measure(batch, hits))
+    return measured
 
 
 @contextmanager
