@@ -2,7 +2,7 @@
 
 CPU time is that of the whole process, with all its threads. Medians over several rounds are printed, and the fastest
 rounds, which depend less on other processes that share the processor. The processes are started several times, because
-the layout of its memory makes one process faster than the next. With ``--against COMMAND`` another release of the
+the layout of their memory makes one process faster than another. With ``--against COMMAND`` another release of the
 service is measured alternately with this one, round by round, and the ratios of the medians are printed; exit code 1 if
 one exceeds its limit.
 
@@ -92,10 +92,9 @@ def main() -> None:
         measured: list[list[Round]] = [[] for _ in commands]
         for _ in range(arguments.starts):
             batches = [list(islice(remaining, arguments.queries)) for _ in range(rounds)]
-            for all_rounds, new_rounds in zip(
-                measured, _run_rounds(commands, folder, encoder, batches, arguments.hits), strict=True
-            ):
-                all_rounds.extend(new_rounds[1:])
+            by_command = _run_rounds(commands, folder, encoder, batches, arguments.hits)
+            for total, new in zip(measured, by_command, strict=True):
+                total.extend(new[1:])
         passed &= _print(encoder, measured)
     raise SystemExit(0 if passed else 1)
 
