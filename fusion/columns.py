@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -227,13 +228,20 @@ class Candidates:
 
 def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:
     """Distinct numbers, ascending, and the row of each document of each ranking."""
+    if not rankings:
+        return np.zeros(0, np.int64), []
     if len(rankings) == 1:
         return rankings[0].docs, [np.arange(len(rankings[0]))]
-    docs, rows = np.unique(
-        np.concatenate([np.zeros(0, np.int64), *(ranking.docs for ranking in rankings)]), return_inverse=True
-    )
-    ends = np.cumsum([len(ranking) for ranking in rankings])
-    return docs, np.split(rows, ends[:-1]) if rankings else []
+    numbers = np.concatenate([ranking.docs for ranking in rankings])
+    # What np.unique does, without what it allows for: that took twice the time.
+    order = numbers.argsort(kind="stable")
+    ascending = numbers.take(order)
+    is_first = np.ones(len(numbers), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    rows = np.empty(len(numbers), np.int64)
+    rows[order] = is_first.cumsum() - 1
+    ends = accumulate(map(len, rankings))
+    return ascending[is_first], [rows[end - len(ranking) : end] for ranking, end in zip(rankings, ends, strict=True)]
 
 
 def _join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], DocumentTable, RankFields | None]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from adapters.document import Scope
 from adapters.filter import Filter
@@ -13,8 +14,7 @@ from fusion.columns import Documents, Ranking
 from fusion.rank_fields import DocId
 
 
-@dataclass(frozen=True, slots=True)
-class SourceQuery:
+class SourceQuery(Struct, frozen=True):
     """One search of one source.
 
     :param depth: maximum number of documents to return.

@@ -7,7 +7,7 @@ so. The rest is for the stages after it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 from typing import TypeAlias
@@ -63,7 +63,7 @@ class Deadline:
         """The deadline of a stage that gets a fraction of the time left, and ``max_s`` seconds at most."""
         now = self.clock()
         remaining_s = max(self.expires_at - now, _MIN_S)
-        return replace(self, expires_at=now + min(fraction * remaining_s, max_s))
+        return Deadline(now + min(fraction * remaining_s, max_s), self.clock)
 
 
 def sources_timeout_s(request_timeout_ms: int, source_timeout_ms: int) -> float:

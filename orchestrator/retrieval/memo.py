@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from cachetools import TTLCache
+from cachetools import LRUCache
 
 from adapters import Retriever, Scope, Snapshot, SourceQuery
 from adapters.ports.graph import CentralityReader
@@ -17,6 +17,7 @@ from orchestrator.indexing.data_version import DataVersion
 V = TypeVar("V")
 
 MAX_ENTRIES = 1_000
+_ABSENT = (0.0, None)
 
 
 class Memo(Generic[V]):
@@ -28,23 +29,25 @@ class Memo(Generic[V]):
     def __init__(self, ttl_s: float, clock: Callable[[], float], max_entries: int = MAX_ENTRIES) -> None:
         self.hits = 0
         self.misses = 0
-        self._values: TTLCache[Hashable, V] = TTLCache(max_entries, ttl_s, clock)
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._values: LRUCache[Hashable, tuple[float, V]] = LRUCache(max_entries)
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, key: Hashable) -> V | None:
         """The value, or ``None``."""
-        value = self._values.get(key)
-        if value is None:
+        expires_at, value = self._values.get(key, _ABSENT)
+        if value is None or expires_at <= self._clock():
             self.misses += 1
-        else:
-            self.hits += 1
+            return None
+        self.hits += 1
         return value
 
     def put(self, key: Hashable, value: V) -> None:
         """Store a value."""
-        self._values[key] = value
+        self._values[key] = self._clock() + self._ttl_s, value
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,21 +118,21 @@ class SearchService:
         # Pinned once, so that the cached response is of the data version that its key names.
         snapshot = self.snapshots.pin(principal.scope)
         key = cache_key(hash_of_plan, snapshot.data_version, self.build_id(), self.content_ids)
-        limits = _TimeLimits(request.timeout_ms, self.settings.sources.timeout_ms)
         computed: ResponseBody | None = None
-        timings = StageTimings()
+        timings: StageTimings | None = None
 
         async def compute(recompute: bool) -> ResponseBody:
             nonlocal computed, timings
             # A background refresh has no waiting client and gets the full time limit; a request has spent some of its.
             is_refresh = recompute and request.cache == "use"
             spent_s = 0 if is_refresh else self.clock() - start
-            deadline = Deadline.after(limits.request_ms / 1_000 - spent_s, self.clock)
+            deadline = Deadline.after(request.timeout_ms / 1_000 - spent_s, self.clock)
             async with self.admission.slot(principal.scope.tenant, deadline.remaining_s()):
                 timings = StageTimings()
                 timings.record("plan", plan_ms)
                 mode: CacheMode = "refresh" if is_refresh else request.cache
-                computed = await self._compute(plan, snapshot, limits, mode, SearchContext(deadline, timings))
+                context = SearchContext(deadline, timings)
+                computed = await self._compute(plan, snapshot, self._time_limits(request), mode, context)
             return computed
 
         body, level = await self.cache.get_or_compute(
@@ -143,7 +143,7 @@ class SearchService:
             execution=b"%d" % request.timeout_ms,
             would_reject=lambda: self.admission.would_reject(principal.scope.tenant, request.timeout_ms / 1_000),
         )
-        timings_ms = timings.stages_ms if computed else {}
+        timings_ms = timings.stages_ms if computed and timings else {}
         meta = ResponseMeta(
             cache=level, took_ms=(self.clock() - start) * 1_000, timings_ms=timings_ms, request_id=request_id
         )
@@ -159,8 +159,8 @@ class SearchService:
         context = SearchContext(Deadline.after(request.timeout_ms / 1_000, self.clock), timings)
         with timings.stage("plan"):
             plan, _ = self.plan(request, principal)
-        limits = _TimeLimits(request.timeout_ms, self.settings.sources.timeout_ms)
-        body = await self._compute(plan, self.snapshots.pin(principal.scope), limits, request.cache, context)
+        snapshot = self.snapshots.pin(principal.scope)
+        body = await self._compute(plan, snapshot, self._time_limits(request), request.cache, context)
         return SearchResponse(
             **msgspec.structs.asdict(body),
             cache="miss",
@@ -179,7 +179,8 @@ class SearchService:
             encoded = msgspec.msgpack.encode(request)  # the dictionaries of a request cannot be hashed
         except UnicodeEncodeError as error:
             raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
-        key = (encoded, principal.scope, principal.clearance, trust, today)
+        scope = principal.scope
+        key = (encoded, scope.tenant, scope.environment, principal.clearance, trust, today)
         planned = self._plans.get(key)
         if planned is None:
             dimension = self.retrieval.preparation.encoder.dimension
@@ -188,6 +189,9 @@ class SearchService:
             )
             planned = self._plans[key] = plan, plan_hash(plan)
         return planned
+
+    def _time_limits(self, request: SearchRequest) -> _TimeLimits:
+        return _TimeLimits(request.timeout_ms, self.settings.sources.timeout_ms)
 
     async def _compute(
         self, plan: Plan, snapshot: Snapshot, limits: _TimeLimits, mode: CacheMode, context: SearchContext

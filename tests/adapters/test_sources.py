@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -146,9 +146,11 @@ async def test_only_the_keyword_source_uses_expansions(subject: SourceUnderTest)
         ]
     )
     plain = await subject.source.search(source_query())
-    expanded = await subject.source.search(replace(source_query(), expansions=("nearest stars", "nowhere")))
+    expanded = await subject.source.search(
+        msgspec.structs.replace(source_query(), expansions=("nearest stars", "nowhere"))
+    )
     assert expanded.ids == (("a", "b") if expanded.source == KEYWORD.name else plain.ids)
-    quoted = replace(source_query('"Alpha Centauri"'), expansions=("nearest stars",))
+    quoted = msgspec.structs.replace(source_query('"Alpha Centauri"'), expansions=("nearest stars",))
     assert (await subject.source.search(quoted)).ids == (
         await subject.source.search(source_query('"Alpha Centauri"'))
     ).ids
@@ -172,7 +174,9 @@ async def test_a_reader_returns_documents_as_they_were_written_and_only_of_their
     reader = subject.reader
     assert reader is not None
     first, second = star("a", tags=("x",), metadata={"n": [1, "é"], "m": None}), star("b", parent_id="a", chunk_index=2)
-    await subject.write([first, second, replace(first, record=msgspec.structs.replace(first.record, tenant="other"))])
+    await subject.write(
+        [first, second, dataclasses.replace(first, record=msgspec.structs.replace(first.record, tenant="other"))]
+    )
     assert await reader.fetch(SCOPE, ["a", "b", "none"]) == {"a": first.record, "b": second.record}
     assert await reader.fetch(Scope("third"), ["a"]) == {}
     await subject.write([], [(SCOPE.tenant, SCOPE.environment, "a")])
@@ -322,13 +326,13 @@ async def test_a_graph_walks_from_the_seeds_of_a_query(subject: SourceUnderTest)
         ]
     )
     without_names = source_query("no known name")
-    seeded = replace(without_names, seeds=Documents.of_ids(("a", "deleted")))
+    seeded = msgspec.structs.replace(without_names, seeds=Documents.of_ids(("a", "deleted")))
     assert await sorted_ids(subject.source, without_names) == []
     ranking = await subject.source.search(seeded)
     assert set(ranking.ids) == {"a", "b", "c"}
     assert ranking.ids[0] == "a"
     assert ranking.entity_coverage == 0.0
-    assert await sorted_ids(subject.source, replace(seeded, scope=Scope("other", "default"))) == []
+    assert await sorted_ids(subject.source, msgspec.structs.replace(seeded, scope=Scope("other", "default"))) == []
 
 
 @pytest.mark.parametrize("subject", GRAPH_SOURCES, indirect=True)
@@ -356,9 +360,9 @@ async def test_a_name_that_only_invisible_documents_mention_is_unknown(subject: 
             star("b", entities=("Zorblax Prime",), sensitivity="restricted"),
         ]
     )
-    hidden = replace(source_query("zorblax prime"), seeds=Documents.of_ids(("a",)))
+    hidden = msgspec.structs.replace(source_query("zorblax prime"), seeds=Documents.of_ids(("a",)))
     assert not await subject.source.mentions_entity(hidden)  # type: ignore[attr-defined]
     ranking = await subject.source.search(hidden)
     assert (ranking.ids, ranking.entity_coverage) == (("a",), 0.0)
     cleared = normal(access(SCOPE, "restricted"))
-    assert await subject.source.mentions_entity(replace(hidden, access=cleared, filter=cleared))  # type: ignore[attr-defined]
+    assert await subject.source.mentions_entity(msgspec.structs.replace(hidden, access=cleared, filter=cleared))  # type: ignore[attr-defined]

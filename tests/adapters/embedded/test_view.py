@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from adapters import Link, Retriever, Snapshot, SourceQuery, VectorRecord
 from adapters.embedded import EmbeddedIndex, IndexView, pinned_view
