@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from orchestrator.http.context import HttpContext, json_response
 from orchestrator.http.endpoint import authorized
-from orchestrator.http.errors import HttpError
 from orchestrator.http.routes import COLLECTIONS, DELETE_DOCUMENT, GET_DOCUMENT, PUT_DOCUMENTS
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
 
@@ -41,11 +40,7 @@ async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_D
     """Index NDJSON."""
 
     async def read_lines() -> list[ParsedLine]:
-        body = await context.body(_MAX_BODY_BYTES)
-        lines = await anyio.to_thread.run_sync(_parse, body)
-        if not lines:
-            raise HttpError(422, "no documents: the body is NDJSON, one JSON object a line")
-        return lines
+        return await anyio.to_thread.run_sync(_parse, await context.body(_MAX_BODY_BYTES))
 
     outcome = await context.service.documents.put(read_lines, context.principal)
     context.log_fields.update(indexed=outcome.indexed, incomplete=outcome.incomplete, rejected=outcome.rejected)

@@ -17,7 +17,7 @@ import msgspec
 
 from adapters import Document, Link
 from adapters.document import Metadatum, Name, Weight
-from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, size_error
 from orchestrator.schema.decode import describe_decode_error
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -74,6 +74,9 @@ def parse_beir(folder: Path) -> Iterator[ParsedLine]:
     with (folder / "corpus.jsonl").open("rb") as lines:
         for number, line in enumerate(_without_bom(lines), start=1):
             if not line.strip():
+                continue
+            if too_large := size_error(line.strip()):
+                yield InvalidLine(number, too_large)
                 continue
             try:
                 passage = decoder.decode(line)

@@ -46,8 +46,8 @@ def parse_ndjson(lines: Iterable[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) ->
         stripped = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip()
         if not stripped:
             continue
-        if len(stripped) > max_bytes:
-            yield InvalidLine(number, f"the line has {len(stripped)} bytes, allowed are {max_bytes}")
+        if too_large := size_error(stripped, max_bytes):
+            yield InvalidLine(number, too_large)
             continue
         try:
             yield ValidLine(number, checked(_decoder.decode(stripped)))
@@ -55,6 +55,11 @@ def parse_ndjson(lines: Iterable[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) ->
             yield InvalidLine(number, describe_decode_error(error))
         except ValueError as error:
             yield InvalidLine(number, str(error))
+
+
+def size_error(line: bytes, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
+    """What is wrong with the size of a line; empty if nothing is."""
+    return "" if len(line) <= max_bytes else f"the line has {len(line)} bytes, allowed are {max_bytes}"
 
 
 def checked(document: Document) -> Document:

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class BadRequest(ValueError):
-    """The request cannot be planned: the message names the field, its value and what is allowed."""
+    """The request is not allowed as it is: the message names the field, its value and what is allowed."""

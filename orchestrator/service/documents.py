@@ -27,6 +27,7 @@ from orchestrator.indexing.pipeline import (
     IndexingPipeline,
     size_bytes,
 )
+from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import (
     BulkResponse,
     CollectionCount,
@@ -89,6 +90,7 @@ class DocumentService:
 
         :param read_lines: called when a slot is free, so that the bodies of waiting requests are not in memory.
         :raises Forbidden: if the principal may not write.
+        :raises BadRequest: if there is no line.
         :raises Overloaded: if too many writes are waiting.
         :raises AdapterError: if nothing was written.
         """
@@ -115,6 +117,7 @@ class DocumentService:
         :param on_invalid: called with each line that was not indexed.
         :param on_progress: called with the number of documents encoded since the last call.
         :raises Forbidden: if the principal may not write.
+        :raises BadRequest: if there is no line.
         :raises AdapterError: if a batch could not be written; the ones before it are.
         """
         principal.require("admin")
@@ -173,9 +176,10 @@ class DocumentService:
     ) -> IndexReport:
         report = IndexReport()
         records: list[VectorRecord] = []
-        size = 0
+        size, line_count = 0, 0
         remaining = iter(lines)
         while batch := await anyio.to_thread.run_sync(_next_batch, remaining):
+            line_count += len(batch)
             checked = await self._refuse_hidden(batch, principal)
             on_lines(checked)
             documents = [line.document for line in checked if isinstance(line, ValidLine)]
@@ -186,6 +190,8 @@ class DocumentService:
             if len(records) >= MAX_WRITE_DOCUMENTS or size >= MAX_BATCH_BYTES:
                 report.add(len(records), await self.writer.write(records, ()))
                 records, size = [], 0
+        if not line_count:
+            raise BadRequest("no documents: there must be at least one line with a JSON object")
         if records:
             report.add(len(records), await self.writer.write(records, ()))
         return report

@@ -4,8 +4,8 @@ ServiceError
 ├── NotFound     there is no such document, or the principal may not see it
 └── Overloaded   the request would take too long, because too many are waiting
 
-Besides these, a use case raises ``Forbidden`` (auth), ``BadRequest`` (planning), ``AllSourcesFailed`` (retrieval) and
-``AdapterError``.
+Besides these, a use case raises ``Forbidden`` (auth), ``BadRequest`` (planning; also for a write without documents),
+``AllSourcesFailed`` (retrieval) and ``AdapterError``.
 """
 
 from __future__ import annotations

@@ -189,6 +189,25 @@ def test_too_many_items_are_refused(both: Callable[[str, bytes], Outcome], field
     assert outcome.errors == {2: f"{field}: more than 10000 - at `$.{field}`"}
 
 
+@pytest.mark.parametrize("lines", [b"", b"\n \n"])
+def test_an_input_without_documents_is_refused(tmp_path: Path, lines: bytes) -> None:
+    """Most likely the wrong file was sent, or the command before a pipe failed."""
+    command = CliRunner().invoke(main, ["index", "-"], input=lines, env={"TRIVIUM_DATA_DIR": str(tmp_path / "command")})
+    app = create_app(load(data_dir=tmp_path / "api"))
+
+    async def post() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+        ):
+            return await client.post("/v1/documents", content=lines)
+
+    response = anyio.run(post)
+    assert (command.exit_code, response.status_code) == (2, 422)
+    assert response.json()["detail"] in " ".join(command.stderr.split())
+
+
 def test_documents_of_other_tenants_are_out_of_reach(
     both: Callable[[str, bytes], Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

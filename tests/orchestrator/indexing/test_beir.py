@@ -6,7 +6,7 @@ import pytest
 
 from adapters import Document, Link
 from orchestrator.indexing.beir import is_beir_folder, parse_beir
-from orchestrator.indexing.ndjson import InvalidLine, ValidLine
+from orchestrator.indexing.ndjson import MAX_DOCUMENT_BYTES, InvalidLine, ValidLine
 
 
 @pytest.fixture
@@ -78,3 +78,12 @@ def test_a_document_is_checked_as_a_line_of_ndjson_is(tmp_path: Path) -> None:
     assert first == InvalidLine(1, "id: 600 bytes, allowed are 512 - at `$.id`")
     assert isinstance(second, InvalidLine)
     assert second.error.startswith("text: empty, and so is the title")
+
+
+def test_a_passage_that_is_too_large_is_refused(folder: Path) -> None:
+    passage = '{"_id": "4", "text": "%s"}\n'
+    (folder / "corpus.jsonl").write_text(passage % ("x" * MAX_DOCUMENT_BYTES) + passage % "short")
+    large, small = parse_beir(folder)
+    assert isinstance(large, InvalidLine)
+    assert large.error.endswith(f"allowed are {MAX_DOCUMENT_BYTES}")
+    assert small == ValidLine(2, Document(id="4", text="short"))
