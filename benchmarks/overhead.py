@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,6 +18,7 @@ from unittest import mock
 
 import anyio
 import neo4j
+from msgspec.structs import replace
 from rich.console import Console
 
 from adapters.ports import SourceQuery
