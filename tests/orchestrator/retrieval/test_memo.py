@@ -154,7 +154,7 @@ async def test_each_field_of_a_query_has_its_own_entry(changed: dict[str, object
 
 def test_the_test_above_covers_every_field() -> None:
     covered = {"text", "depth", "scope", "access", "filter", "vector", "seeds", "expansions"}
-    assert set(SourceQuery.__dataclass_fields__) == covered | {"snapshot"}
+    assert set(SourceQuery.__struct_fields__) == covered | {"snapshot"}
 
 
 async def test_a_pinned_snapshot_has_entries_of_its_own_data_version(index: EmbeddedIndex) -> None:

@@ -14,6 +14,7 @@ from adapters.embedded import EmbeddedIndex
 from adapters.ports.writer import Acknowledgement
 from orchestrator.auth.principal import Forbidden, Principal
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
+from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DeleteResponse, LineOutcome
 from orchestrator.service import documents as documents_module
 from orchestrator.service.admission import Admission
@@ -119,7 +120,9 @@ async def test_indexing_again_changes_nothing_but_the_generation(
 
 async def test_nothing_to_index_writes_nothing(service: DocumentService, index: EmbeddedIndex) -> None:
     await put(service, Document(id="a", text="x"))
-    report = await service.index([], WRITER, ignore)
+    with pytest.raises(BadRequest, match="no documents"):
+        await service.index([], WRITER, ignore)
+    report = await service.index([InvalidLine(1, "no")], WRITER, lambda _: None)
     assert (report.indexed, report.generation) == (0, 0)
 
     async def invalid() -> Iterable[ParsedLine]:
