@@ -1,7 +1,7 @@
 # The command list, for developers and for CI.
 PYTHON ?= python3
 BIN := .venv/bin
-# A BEIR folder with its graph files, for bench-overhead and bench-parity.
+# A BEIR folder with its graph files, for bench-overhead, bench-parity and bench-servers.
 DATA ?= ../shared/data/musique_train100
 # BEIR folders with judged queries, for bench-quality.
 SETS ?= $(wildcard ../shared/data/*)
@@ -10,7 +10,7 @@ SETS ?= $(wildcard ../shared/data/*)
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
+.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -37,7 +37,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu  ## Run every benchmark
+bench: bench-quality bench-load bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -50,6 +50,9 @@ bench-overhead: setup  ## Time of the adapters relative to the bare drivers, on 
 
 bench-parity: setup  ## How far embedded mode and server mode return the same results
 	$(BIN)/python -m benchmarks.parity $(DATA)
+
+bench-servers: setup  ## CPU time per query of the service and of real servers, and the share of whole answers
+	$(BIN)/python -m benchmarks.server_cost $(DATA)
 
 bench-cache: setup  ## The cache: invalidation, one computation per key, a stopped Redis, cost of a hit, memory
 	$(BIN)/python -m benchmarks.cache

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-from uuid import UUID
+from collections.abc import Callable
+from hashlib import blake2b
 
 
 def fingerprint(*texts: str) -> str:
     """128 bits of BLAKE2b (RFC 7693) over the texts, written as a UUID. Equal texts have equal fingerprints."""
-    hasher = hashlib.blake2b(digest_size=16)
-    for text in texts:
-        encoded = text.encode()
-        hasher.update(len(encoded).to_bytes(8, "big") + encoded)
-    return str(UUID(bytes=hasher.digest()))
+    return prefixed_fingerprint(*texts[:-1])(texts[-1])
+
+
+def prefixed_fingerprint(*prefix: str) -> Callable[[str], str]:
+    """A function of a text: the fingerprint of ``prefix`` and that text. The prefix is hashed once."""
+    hashed = blake2b(b"".join(map(_framed, prefix)), digest_size=16)
+
+    def of(text: str) -> str:
+        hasher = hashed.copy()
+        hasher.update(_framed(text))
+        digits = hasher.hexdigest()
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+    return of
 
 
 def build_name(name: str, build_id: str) -> str:
     """The name on a server of an index as ``build_id`` built it; ``name`` itself is an alias of one of these."""
     return f"{name}-{fingerprint(build_id)[:8]}"
+
+
+def _framed(text: str) -> bytes:
+    """A text with its length, so that no two lists of texts have the same bytes."""
+    encoded = text.encode()
+    return len(encoded).to_bytes(8, "big") + encoded

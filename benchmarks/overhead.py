@@ -118,11 +118,7 @@ async def _recorded_calls(adapter: Any, source: str, query: SourceQuery) -> Call
 async def _run_statements(driver: neo4j.AsyncDriver, statements: Sequence[tuple[Any, ...]]) -> None:
     for text, parameters, *_ in statements:
         async with driver.session(default_access_mode=neo4j.READ_ACCESS) as session:
-            await session.execute_read(_rows, text, parameters)
-
-
-async def _rows(transaction: neo4j.AsyncManagedTransaction, text: str, parameters: dict[str, Any]) -> Any:
-    return await (await transaction.run(text, parameters)).data()
+            _ = [record async for record in await session.run(text, parameters)]
 
 
 async def _timed(call: Callable[[], Awaitable[Any]]) -> float:

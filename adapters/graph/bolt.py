@@ -1,6 +1,7 @@
 """Cypher over Bolt: connections to one server, its dialect, the translation of its errors.
 
-Only managed transactions are used, with a bounded number of retries.
+Statements that read run on their own: a transaction would cost twice as much, and searches are retried by their
+callers. Writes are managed transactions, with a bounded number of retries.
 """
 
 from __future__ import annotations
@@ -61,15 +62,33 @@ class Bolt:
         :param maintenance: whether no search waits for it; then it has the time limit of a write.
         """
         timeout_s = self._limits.write_timeout_s if maintenance else self._limits.read_timeout_s
-        return await self._execute(_READ, timeout_s, lambda run: run(statement, parameters))
+        query = neo4j.Query(statement, timeout=timeout_s)
+        async with _translated(timeout_s):
+            session = self._driver.session(default_access_mode=_READ)
+            try:
+                return await _rows(await session.run(query, parameters))
+            except driver.Neo4jError:
+                raise
+            except BaseException:
+                session.cancel()  # the state of the connection is unknown: it is closed, not used again
+                raise
+            finally:
+                await session.close()
 
     async def write(self, statement: str, parameters: Row) -> list[Row]:
         """Run one statement that writes."""
         return await self.transaction(lambda run: run(statement, parameters))
 
     async def transaction(self, body: TransactionBody[T]) -> T:
-        """Run a transaction that writes. ``work`` may run several times."""
-        return await self._execute(_WRITE, self._limits.write_timeout_s, body)
+        """Run a transaction that writes. ``body`` may run several times."""
+        timeout_s = self._limits.write_timeout_s
+
+        @neo4j.unit_of_work(timeout=timeout_s)
+        async def bounded(transaction: neo4j.AsyncManagedTransaction) -> T:
+            return await body(partial(_run, transaction))
+
+        async with _translated(timeout_s), self._driver.session(default_access_mode=_WRITE) as session:
+            return await session.execute_write(bounded)
 
     async def run_separately(self, statements: list[str]) -> None:
         """Run each statement in a transaction of its own, as Memgraph requires of changes to the schema."""
@@ -92,18 +111,14 @@ class Bolt:
         """Close the connections."""
         await self._driver.close()
 
-    async def _execute(self, mode: str, timeout_s: float, body: TransactionBody[T]) -> T:
-        @neo4j.unit_of_work(timeout=timeout_s)
-        async def bounded(transaction: neo4j.AsyncManagedTransaction) -> T:
-            return await body(partial(_run, transaction))
-
-        async with _translated(timeout_s), self._driver.session(default_access_mode=mode) as session:
-            execute = session.execute_read if mode == _READ else session.execute_write
-            return await execute(bounded)
-
 
 async def _run(transaction: neo4j.AsyncManagedTransaction, statement: str, parameters: Row) -> list[Row]:
-    return await (await transaction.run(statement, parameters)).data()
+    return await _rows(await transaction.run(statement, parameters))
+
+
+async def _rows(result: neo4j.AsyncResult) -> list[Row]:
+    """Not by ``data()``, which copies every value within a row: no statement returns anything but plain values."""
+    return [dict(record) async for record in result]
 
 
 def _translated(call_timeout_s: float) -> AbstractAsyncContextManager[None]:

@@ -1,7 +1,9 @@
 """The knowledge graph in Memgraph, or on any server that speaks Bolt and the Cypher that Memgraph and Neo4j share.
 
-The server finds the names in a query and returns the neighbourhood of the seeds. The walk on it runs here, with the
-same code as in the embedded graph: Memgraph has no personalised PageRank with seeds from a query.
+The server finds the names in a query and walks from the seeds, in one statement each: what it returns are the best
+documents and not their neighbourhood, whose transfer would cost more than all else in a search. Memgraph has no
+personalised PageRank with seeds from a query, so the statement spells the walk out, with the same weights as in
+:mod:`fusion.walk` but for at most three steps: see :func:`ring_weights`.
 """
 
 from __future__ import annotations
@@ -10,15 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 
 import anyio.to_thread
+import msgspec
 
 from adapters.document import Scope
 from adapters.errors import BadResponse, VersionMismatch
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
-from adapters.graph.cypher import filtered, schema, statement
+from adapters.graph.cypher import clauses, schema, statement
 from adapters.graph.link import LinkedEntities, link_entities, lookup_keys, walk_seeds
 from adapters.graph.memgraph_write import GraphWrites
-from adapters.graph.neighbourhood import Neighbourhood
 from adapters.graph.node_keys import NodeKeys
 from adapters.ports.graph import Centrality
 from adapters.ports.replica import Key, VectorRecord
@@ -28,13 +30,15 @@ from adapters.server import batches, describe_error, server_ranking
 from adapters.sources import GRAPH
 from fusion.columns import Ranking
 from fusion.rank_fields import DocId
-from fusion.walk import Walk, WalkScratch
+from fusion.walk import Walk
 
 _BATCH_DOCUMENTS = 500
 """Documents written in one transaction."""
 _BATCH_CENTRALITIES = 5_000
-_MAX_DOCUMENTS = 200
-"""Maximum number of documents of each kind in a neighbourhood: their transfer costs more than the walk on them."""
+_MAX_RING = 100
+"""Maximum number of documents, and of names, from which a walk goes on: the ones with the most mass."""
+_SCORE_DIGITS = 9
+"""Scores are rounded: a server adds in any order, so the last digits are not the same every time."""
 
 
 class MemgraphGraph:
@@ -55,36 +59,39 @@ class MemgraphGraph:
         self._keys = NodeKeys(name)
         self._writes = GraphWrites(name)
         self._walk = Walk()
-        self._scratch = WalkScratch()
+        self._ring_weights = ring_weights(self._walk)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id.
 
         The score is the probability of the walk, in (0, 1]. Without a name and a seed the ranking is empty.
         """
-        walk = self._walk
         entities, names = await self._linked_entities(query)
-        seeds = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
-        if not names and not seeds:
+        documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
+        if not names and not documents:
             return Ranking.empty(GRAPH.name)
-        text, filter_parameters = filtered("neighbourhood", {"access": query.access, "filter": query.filter})
+        keys = [*names, *documents]
+        nodes, mass = walk_seeds(entities, range(len(names), len(keys)))
+        seeds = [[keys[node], share] for node, share in zip(nodes.tolist(), mass.tolist(), strict=True)]
         parameters = {
-            "names": names,
-            "documents": seeds,
-            "cap": _MAX_DOCUMENTS,
-            "fanout": walk.fanout,
-            "seed_fanout": walk.seed_fanout,
+            "names": seeds[: len(names)],
+            "documents": seeds[len(names) :],
+            "weights": self._ring_weights,
+            "cap": _MAX_RING,
+            "fanout": self._walk.fanout,
+            "seed_fanout": self._walk.seed_fanout,
+            "depth": query.depth,
+            "access": clauses(query.access),
+            "filter": clauses(query.filter),
         }
-        rows = await self._bolt.read(text, parameters | filter_parameters)
+        rows = await self._bolt.read(statement("walk"), parameters)
         try:
-            around = Neighbourhood.read(rows, names, walk)
-            start, start_mass = walk_seeds(entities, around.nodes(seeds))
-            nodes, mass = walk(around.adjacency(), start, start_mass, self._scratch)
-            candidates = around.candidates
-            reached = zip(nodes.tolist(), mass.tolist(), strict=True)
-            hits = ((score, *candidates[node]) for node, score in reached if score > 0 and node in candidates)
+            row = rows[0]
+            scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
+            fields = map(msgspec.json.decode, row["fields"])
+            hits = [hit for hit in zip(scores, row["ids"], fields, strict=True) if hit[0] > 0]
             return server_ranking(GRAPH.name, hits, query.depth, entities.entity_coverage)
-        except (KeyError, TypeError, ValueError) as error:
+        except (IndexError, KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"the graph server answered a search with {describe_error(error)}") from error
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
@@ -98,14 +105,14 @@ class MemgraphGraph:
         word_by_key = {self._keys.word(query.scope, word): word for word in tokens}
         if not name_by_key:
             return LinkedEntities({}, 0.0), []
-        text, filter_parameters = filtered("candidate_names", {"access": query.access})
         parameters = {
             "scope": self._keys.scope(query.scope),
             "names": list(name_by_key),
             "words": list(word_by_key),
             "seed_fanout": self._walk.seed_fanout,
+            "access": clauses(query.access),
         }
-        rows = await self._bolt.read(text, parameters | filter_parameters)
+        rows = await self._bolt.read(statement("candidate_names"), parameters)
         try:
             row = rows[0]
             keys = [key for key, _ in row["names"] if key is not None]
@@ -128,7 +135,13 @@ class MemgraphGraph:
         return {row["id"]: float(row["centrality"]) for row in rows}
 
     async def compute_centralities(self, measure: Centrality) -> None:
-        """See :class:`adapters.ports.CentralityJob`. Memgraph computes PageRank; all else is computed here."""
+        """See :class:`adapters.ports.CentralityJob`. Memgraph computes PageRank; all else is computed here.
+
+        Also brings the strengths up to date: a write updates those of its own documents only.
+        """
+        rows = await self._bolt.read(statement("document_keys"), {"index": self._name}, maintenance=True)
+        for keys in batches([row["key"] for row in rows], _BATCH_CENTRALITIES):
+            await self._bolt.write(statement("update_strengths"), {"keys": list(keys)})
         if measure == "none":
             return
         index = {"index": self._name}
@@ -187,6 +200,18 @@ class MemgraphGraph:
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""
         await self._bolt.close()
+
+
+def ring_weights(walk: Walk) -> list[float]:
+    """The weight of the mass after 0, 1, 2 and 3 steps in the probability of a walk.
+
+    After ``n`` steps a walk with restart has the probability ``sum over k < n of (1 - follow) follow^k T^k s +
+    follow^n T^n s``, where ``s`` is the mass of the seeds and ``T`` one step. Mass that went from documents to names
+    and back is at documents again after every second step, so the steps from the fourth on are added to those two
+    earlier.
+    """
+    by_step = [(1 - walk.follow) * walk.follow**step for step in range(walk.steps)] + [walk.follow**walk.steps]
+    return [*by_step[:2], sum(by_step[2::2]), sum(by_step[3::2])]
 
 
 def _weighted_edges(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, float]]]]:

@@ -108,6 +108,8 @@ class GraphWrites:
         await run(statement("add_name_counts"), {"rows": name_rows})
         await run(statement("add_word_counts"), {"rows": word_rows, **common})
         await run(statement("add_scope_counts"), {"rows": scope_rows, **common})
+        changed = {write.key for write in present} | {row["target"] for row in links}
+        await run(statement("update_strengths"), {"keys": sorted(changed)})
 
     def _upsert(self, record: Record) -> DocumentWrite:
         document, key = record.document, self._keys.document(record.key)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 from adapters.document import Scope
-from adapters.fingerprint import fingerprint
+from adapters.fingerprint import fingerprint, prefixed_fingerprint
 from adapters.ports.replica import Key
 
 
@@ -12,23 +15,24 @@ class NodeKeys:
 
     def __init__(self, index_name: str) -> None:
         self._index_name = index_name
+        self._of_kind = lru_cache(maxsize=1_000)(self._prefixed)
 
     def document(self, key: Key) -> str:
         """The key of a document's node."""
         tenant, environment, id_ = key
-        return self._key(Scope(tenant, environment), "document", id_)
+        return self._of_kind(tenant, environment, "document")(id_)
 
     def name(self, scope: Scope, name: str) -> str:
         """The key of the node of a name in normal form."""
-        return self._key(scope, "name", name)
+        return self._of_kind(scope.tenant, scope.environment, "name")(name)
 
     def word(self, scope: Scope, word: str) -> str:
         """The key of the node that counts the documents with a word."""
-        return self._key(scope, "word", word)
+        return self._of_kind(scope.tenant, scope.environment, "word")(word)
 
     def scope(self, scope: Scope) -> str:
         """The key of the node that counts the documents of a scope."""
-        return self._key(scope, "scope")
+        return fingerprint(self._index_name, scope.tenant, scope.environment, "scope")
 
-    def _key(self, scope: Scope, *texts: str) -> str:
-        return fingerprint(self._index_name, scope.tenant, scope.environment, *texts)
+    def _prefixed(self, tenant: str, environment: str, kind: str) -> Callable[[str], str]:
+        return prefixed_fingerprint(self._index_name, tenant, environment, kind)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio.to_thread
+from threadpoolctl import threadpool_limits
 
 from adapters import AdapterError, DocumentReader, DocumentWriter, Scope, VersionMismatch
 from adapters.embed.minilm import MiniLM
@@ -83,6 +84,8 @@ async def open_service(
     :raises AdapterError: if the embedded engine cannot be opened, or ``strict_index`` refuses an index.
     """
     async with AsyncExitStack() as stack:
+        # One query, one thread: queries are parallel already, and idle threads of BLAS spin after each call.
+        stack.enter_context(threadpool_limits(1, user_api="blas"))
         assembly = _Assembly(settings, max_query_chars, stack)
         await assembly.open(prepare, more_sources)
         yield assembly.service()

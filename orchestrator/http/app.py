@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
-from threadpoolctl import threadpool_limits
 
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.warm_up import warm_up
@@ -56,8 +55,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             gc.collect()
             gc.freeze()
             app.state.service = service
-            # One query, one thread: queries are parallel already, and threads of BLAS would only spin.
-            with threadpool_limits(1, user_api="blas"), drain_on_sigterm(start_draining, drain_s):
+            with drain_on_sigterm(start_draining, drain_s):
                 async with anyio.create_task_group() as group:
                     for task in service.background:
                         group.start_soon(task)

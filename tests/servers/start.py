@@ -84,6 +84,12 @@ class Java:
         self._command = [*command, str(folder / "data"), str(port)]
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process, "it has not been started"
+        return self._process.pid
+
     def start(self) -> None:
         """Start it, or start it again, and wait until it listens.
 

@@ -1,31 +1,51 @@
 """The statements that are sent to graph servers, one a file; those that differ by dialect in a folder for each.
 
-``{access:d}`` in a statement is replaced by a predicate for the filter ``access`` on the variable ``d``. The text of
-the predicate is generated here; values are always passed as parameters.
+``{name}`` in a file stands for the fragment of that name; in ``{name:argument}`` the fragment has an argument.
+
+The text of a statement never depends on a request: planning a text that the server has not seen costs it more than
+running a hundred that it has. So filters are parameters, made by :func:`clauses`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
 
+from adapters.errors import Rejected
 from adapters.filter import Filter
 from adapters.filter_terms import compile_filter
 
 Dialect: TypeAlias = Literal["memgraph", "neo4j"]
 
-_PLACEHOLDER = re.compile(r"\{(\w+):(\w+)\}")
+
+class Clause(TypedDict):
+    """A document passes if it has one of the terms ``has``, or lacks all terms of one of the lists ``lacks``."""
+
+    has: list[str]
+    lacks: list[list[str]]
+
+
+_MAX_CLAUSES = 1_000
+_PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _COMMENT = re.compile(r"^//.*\n", re.MULTILINE)
 
 
 @cache
 def statement(name: str) -> str:
-    """A statement by the name of its file, without comments."""
+    """A statement by the name of its file, without comments, and with its fragments."""
+    return _text(name)
+
+
+def _text(name: str, argument: str = "") -> str:
     text = files(__package__).joinpath(f"{name}.cypher").read_text("utf-8")
-    return _COMMENT.sub("", text).strip()
+    return _PLACEHOLDER.sub(_fragment, _COMMENT.sub("", text).strip().replace("{argument}", argument))
+
+
+def _fragment(placeholder: re.Match[str]) -> str:
+    return _text(f"fragments/{placeholder[1]}", placeholder[2] or "")
 
 
 def schema(dialect: Dialect) -> list[str]:
@@ -33,36 +53,41 @@ def schema(dialect: Dialect) -> list[str]:
     return [each.strip() for each in statement(f"{dialect}/schema").split(";") if each.strip()]
 
 
-def filtered(name: str, filters: Mapping[str, Filter]) -> tuple[str, dict[str, Any]]:
-    """A statement with predicates for its filters, and their parameters.
+def clauses(condition: Filter) -> list[Clause]:
+    """A filter in normal form as the value of a parameter: clauses of which a document has to pass all.
 
-    :param filters: in normal form, by the name of the placeholder.
+    :raises Rejected: if these are too many.
     """
-    parameters: dict[str, Any] = {}
-
-    def predicate(placeholder: re.Match[str]) -> str:
-        return compile_filter(filters[placeholder.group(1)], _Predicates(placeholder.group(2), parameters))
-
-    return _PLACEHOLDER.sub(predicate, statement(name)), parameters
+    return compile_filter(condition, _Clauses())
 
 
-class _Predicates:
-    """Compiles filters to predicates on the property of filter terms of a variable."""
+class _Clauses:
+    """Compiles filters to conjunctive normal form."""
 
-    def __init__(self, variable: str, parameters: dict[str, Any]) -> None:
-        self._variable = variable
-        self._parameters = parameters
+    def any_term(self, terms: Sequence[str]) -> list[Clause]:
+        return [{"has": list(terms), "lacks": []}]
 
-    def any_term(self, terms: Sequence[str]) -> str:
-        name = f"terms{len(self._parameters)}"
-        self._parameters[name] = list(terms)
-        return f"any(term IN ${name} WHERE term IN {self._variable}.labels)"
+    def all_of(self, queries: Sequence[list[Clause]]) -> list[Clause]:
+        return [clause for query in queries for clause in query]
 
-    def all_of(self, queries: Sequence[str]) -> str:
-        return f"({' AND '.join(queries)})" if queries else "true"
+    def any_of(self, queries: Sequence[list[Clause]]) -> list[Clause]:
+        """By the distributive law: each combination of one clause of each query."""
+        combined, *others = queries
+        for query in others:
+            if len(combined) * len(query) > _MAX_CLAUSES:
+                raise Rejected(f"the filter has more than {_MAX_CLAUSES} clauses in conjunctive normal form")
+            combined = [_either(one, other) for one in combined for other in query]
+        return combined
 
-    def any_of(self, queries: Sequence[str]) -> str:
-        return f"({' OR '.join(queries)})"
+    def negate(self, query: list[Clause]) -> list[Clause]:
+        """By De Morgan's laws."""
+        return self.any_of([_negated(clause) for clause in query]) if query else [{"has": [], "lacks": []}]
 
-    def negate(self, query: str) -> str:
-        return f"NOT ({query})"
+
+def _either(one: Clause, other: Clause) -> Clause:
+    return {"has": one["has"] + other["has"], "lacks": one["lacks"] + other["lacks"]}
+
+
+def _negated(clause: Clause) -> list[Clause]:
+    lacks: list[Clause] = [{"has": [], "lacks": [clause["has"]]}] if clause["has"] else []
+    return lacks + [{"has": terms, "lacks": []} for terms in clause["lacks"]]

@@ -2,9 +2,18 @@
 // words; and the number of documents of the scope.
 OPTIONAL MATCH (s:Scope {key: $scope})
 WITH coalesce(s.documents, 0) AS documents
-OPTIONAL MATCH (n:Name)<-[:MENTIONS]-(d:Document)
-WHERE n.key IN $names AND n.degree <= $seed_fanout AND d.present AND {access:d}
-WITH documents, n, count(d) AS degree
-WITH documents, collect([n.key, degree]) AS names
-OPTIONAL MATCH (w:Word) WHERE w.key IN $words
-RETURN documents, names, collect([w.key, w.count]) AS words
+CALL {
+  UNWIND $names AS key
+  MATCH (n:Name {key: key})<-[:MENTIONS]-(d:Document)
+  WHERE n.degree <= $seed_fanout
+  WITH n, d, d.labels AS labels
+  WHERE d.present AND {passes:access}
+  WITH n, count(d) AS degree
+  RETURN collect([n.key, degree]) AS names
+}
+CALL {
+  UNWIND $words AS key
+  MATCH (w:Word {key: key})
+  RETURN collect([w.key, w.count]) AS words
+}
+RETURN documents, names, words

@@ -1,0 +1,2 @@
+MATCH (d:Document {index: $index})
+RETURN d.key AS key

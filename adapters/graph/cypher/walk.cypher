@@ -1,0 +1,73 @@
+// A random walk with restart from seed names and seed documents; one row with the best documents as columns.
+// A ring is the mass on documents after 0, 1, 2 or 3 steps, as pairs of a document and its mass. Mass goes from a
+// document over its links in one step, and over the names that it mentions in two.
+CALL {
+  UNWIND $documents AS seed
+  MATCH (d:Document {key: seed[0]})
+  WITH d, seed[1] AS mass
+  {best}
+  RETURN collect([d, mass]) AS ring0
+}
+CALL {
+  UNWIND $names AS seed
+  MATCH (n:Name {key: seed[0]})<-[:MENTIONS]-(d:Document)
+  WHERE n.degree <= $seed_fanout
+  RETURN collect([d, seed[1] / n.degree]) AS mentioning
+}
+CALL {
+  WITH ring0
+  UNWIND ring0 AS pair
+  {over_links}
+}
+CALL {
+  WITH mentioning, linked
+  UNWIND mentioning + linked AS pair
+  WITH pair[0] AS d, sum(pair[1]) AS mass
+  {best}
+  RETURN collect([d, mass]) AS ring1
+}
+CALL {
+  WITH ring0
+  UNWIND ring0 AS pair
+  {over_names}
+}
+WITH ring0, ring1, {over_single_names:ring0} + related AS reached
+CALL {
+  WITH ring1
+  UNWIND ring1 AS pair
+  {over_links}
+}
+CALL {
+  WITH reached, linked
+  UNWIND reached + linked AS pair
+  WITH pair[0] AS d, sum(pair[1]) AS mass
+  {best}
+  RETURN collect([d, mass]) AS ring2
+}
+CALL {
+  WITH ring1
+  UNWIND ring1 AS pair
+  {over_names}
+}
+WITH ring0, ring1, ring2, {over_single_names:ring1} + related AS reached
+CALL {
+  WITH ring2
+  UNWIND ring2 AS pair
+  {over_links}
+}
+CALL {
+  WITH reached, linked
+  UNWIND reached + linked AS pair
+  WITH pair[0] AS d, sum(pair[1]) AS mass
+  {best}
+  RETURN collect([d, mass]) AS ring3
+}
+UNWIND [[ring0, $weights[0]], [ring1, $weights[1]], [ring2, $weights[2]], [ring3, $weights[3]]] AS ring
+UNWIND ring[0] AS pair
+WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
+WITH d, score, d.labels AS labels
+WHERE {passes:filter}
+WITH d, score
+ORDER BY toInteger(score * 1000000000000.0) DESC, d.id
+LIMIT $depth
+RETURN collect(d.id) AS ids, collect(score) AS scores, collect(d.facts) AS fields

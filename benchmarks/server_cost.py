@@ -1,0 +1,143 @@
+"""``make bench-servers``: CPU time per query of this process and of each server, and the share of whole answers.
+
+Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), vectors are embedded and
+queries are encoded by the static encoder (no package contains a Qdrant server). First the time limits are lifted, since
+work that was abandoned at a limit would look cheap. Then the share of responses that have every source within the
+default time limits is measured. No response and no ranking comes from a cache. Exit code 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+
+import anyio
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.beir_folder import index_folder, read_queries
+from benchmarks.claims import report
+from orchestrator.bootstrap import open_service
+from orchestrator.cli.progress import progress_steps
+from orchestrator.schema.search import SearchRequest
+from orchestrator.service.service import Service
+from orchestrator.settings import load
+from tests.servers.start import Java
+
+_console = Console(width=120)
+_CONCURRENCY = (1, 16)
+_MODES: tuple[...] = ("keyword", "vector", "graph", "hybrid")
+_LIFTED_MS = 60_000
+_WARM_UP_QUERIES = 60
+_MAX_OWN_MS = 8.0
+_MIN_COMPLETE = {1: 0.99, 16: 0.95}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """CPU ms per query of this process and of each server, the median wall time in ms, and the share of responses in
+    which no source is missing."""
+
+    own_ms: float
+    server_ms: Mapping[str, float]
+    median_ms: float
+    complete: float
+
+
+def main() -> None:
+    """Index a BEIR folder on the servers and search for its queries."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="a BEIR folder with its graph files")
+    parser.add_argument("--queries", type=int, default=160, help="number of queries per measurement")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        folders = {name: Path(work, name) for name in ("opensearch", "bolt")}
+        for folder in folders.values():
+            folder.mkdir()
+        with Java("opensearch", folders["opensearch"]) as keyword, Java("bolt", folders["bolt"]) as graph:
+            servers = {"opensearch": psutil.Process(keyword.pid), "neo4j": psutil.Process(graph.pid)}
+            settings = {"data_dir": f"{work}/data", "keyword": keyword.url, "graph": graph.url}
+            passed = anyio.run(_run, settings, servers, arguments.folder, arguments.queries)
+    raise SystemExit(0 if passed else 1)
+
+
+async def _run(settings: Mapping[str, str], servers: Mapping[str, psutil.Process], folder: Path, queries: int) -> bool:
+    texts = cycle(read_queries(folder))
+    table = Table(title="CPU ms per query, time limits lifted", title_justify="left")
+    for column in ("mode", "at a time", "this process", *servers, "wall p50 ms"):
+        table.add_column(column, justify="left" if column == "mode" else "right")
+    own_ms = {}
+    lifted = load(**settings, source_timeout_ms=10_000, query_encoder="static")
+    async with open_service(lifted) as service:
+        await index_folder(service, folder)
+        with progress_steps(_console, "optimizing") as step:
+            await service.maintenance.optimize(step)
+        for mode in _MODES:
+            for at_a_time in _CONCURRENCY:
+                requests = [
+                    SearchRequest(query=next(texts), mode=mode, timeout_ms=_LIFTED_MS, cache="bypass")
+                    for _ in range(queries)
+                ]
+                await _measure(service, requests[:_WARM_UP_QUERIES], at_a_time, servers)
+                measured = await _measure(service, requests, at_a_time, servers)
+                own_ms[mode, at_a_time] = measured.own_ms
+                server_ms = (f"{ms:.2f}" for ms in measured.server_ms.values())
+                table.add_row(mode, f"{at_a_time}", f"{measured.own_ms:.2f}", *server_ms, f"{measured.median_ms:.1f}")
+    _console.print(table)
+    worst_ms = max(own_ms["hybrid", at_a_time] for at_a_time in _CONCURRENCY)
+    passed = report(
+        worst_ms <= _MAX_OWN_MS, f"hybrid: at most {_MAX_OWN_MS:g} ms of this process", f"{worst_ms:.2f} ms"
+    )
+    async with open_service(load(**settings, query_encoder="static")) as service:
+        for at_a_time, minimum in _MIN_COMPLETE.items():
+            requests = [SearchRequest(query=next(texts), mode="hybrid", cache="bypass") for _ in range(queries)]
+            await _measure(service, requests[:_WARM_UP_QUERIES], at_a_time, servers)
+            complete = (await _measure(service, requests, at_a_time, servers)).complete
+            claim = f"hybrid, {at_a_time} at a time: at least {minimum:.2f} have every source in time"
+            passed &= report(complete >= minimum, claim, f"{complete:.3f}")
+    return passed
+
+
+async def _measure(
+    service: Service, requests: Sequence[SearchRequest], at_a_time: int, servers: Mapping[str, psutil.Process]
+) -> Measured:
+    remaining = iter(requests)
+    times_ms: list[float] = []
+    complete = 0
+
+    async def searches() -> None:
+        nonlocal complete
+        for request in remaining:
+            start = perf_counter()
+            response = await service.search.search(request, service.anonymous, "servers")
+            times_ms.append((perf_counter() - start) * 1_000)
+            complete += not response.degraded
+
+    own_s, servers_s = process_time(), {name: _cpu_s(process) for name, process in servers.items()}
+    async with anyio.create_task_group() as group:
+        for _ in range(at_a_time):
+            group.start_soon(searches)
+    own_s = process_time() - own_s
+    count = len(requests)
+    return Measured(
+        own_s / count * 1_000,
+        {name: (_cpu_s(process) - servers_s[name]) / count * 1_000 for name, process in servers.items()},
+        median(times_ms),
+        complete / count,
+    )
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+if __name__ == "__main__":
+    main()

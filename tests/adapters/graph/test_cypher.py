@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+
+from adapters import Document, Record
+from adapters.document import fields
+from adapters.errors import Rejected
+from adapters.filter import And, Eq, Filter, Not, Or, matches, normal
+from adapters.filter_terms import filter_terms
+from adapters.graph.cypher import Clause, clauses, statement
+from tests.adapters.filters import documents, filters
+
+
+def passes(clauses_: Sequence[Clause], terms: Sequence[str]) -> bool:
+    """What the predicate in the statements says, in Python."""
+    return all(
+        not set(terms).isdisjoint(clause["has"]) or any(set(terms).isdisjoint(absent) for absent in clause["lacks"])
+        for clause in clauses_
+    )
+
+
+@given(documents(), filters)
+def test_the_clauses_of_a_filter_agree_with_its_definition(corpus: list[Document], condition: Filter) -> None:
+    compiled = clauses(normal(condition))
+    for document in corpus:
+        values = fields(Record("t", "e", document))
+        assert passes(compiled, filter_terms(values)) == matches(condition, values)
+
+
+def test_a_filter_with_too_many_clauses_is_refused() -> None:
+    pairs = [And((Eq("tags", f"a{number}"), Not(Eq("tags", f"b{number}")))) for number in range(10)]
+    assert len(clauses(normal(Or(tuple(pairs[:9]))))) == 2**9
+    with pytest.raises(Rejected, match="more than 1000 clauses"):
+        clauses(normal(Or(tuple(pairs))))
+
+
+def test_the_text_of_a_statement_contains_no_value() -> None:
+    text = statement("walk")
+    assert "$access" in text
+    assert "$filter" in text
+    assert "{access" not in text

@@ -1,0 +1,62 @@
+"""The walk on the server, on a real Neo4j, compared with the walk in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adapters import Link, VectorRecord
+from adapters.graph.memgraph import MemgraphGraph, ring_weights
+from fusion import Documents
+from fusion.walk import Walk
+from tests.adapters.source_fixtures import source_query, source_under_test
+from tests.conftest import vector_record
+
+SEEDED = msgspec.structs.replace(source_query("no known name"), seeds=Documents.of_ids(("a",)))
+
+LINKED = [vector_record("a", "one", entities=(), links=(Link("b", "cites"),)), vector_record("b", "two", entities=())]
+COMMON_NAME = [vector_record(id_, "words", entities=("Proxima",)) for id_ in ("a", "b")]
+
+
+def test_the_weights_of_the_rings_are_those_of_a_walk_with_restart() -> None:
+    assert ring_weights(Walk(steps=5, follow=0.7)) == pytest.approx([0.3, 0.21, 0.21903, 0.27097])
+    assert sum(ring_weights(Walk(steps=8, follow=0.5))) == pytest.approx(1.0)
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+@pytest.mark.parametrize("records", [LINKED, COMMON_NAME], ids=["a link", "a common name"])
+async def test_the_probabilities_are_those_of_the_embedded_walk(
+    records: Sequence[VectorRecord], tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    """Exactly so in graphs in which a document is back after every second step."""
+    scores = []
+    for name in ("embedded graph", "memgraph"):
+        async with source_under_test(name, tmp_path, server_url) as subject:
+            await subject.write(records)
+            ranking = await subject.source.search(SEEDED)
+            scores.append(dict(zip(ranking.ids, ranking.scores.tolist(), strict=True)))
+    embedded, on_server = scores
+    assert set(embedded) == {"a", "b"}
+    assert on_server == pytest.approx(embedded, rel=1e-6)
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+async def test_maintenance_updates_the_strengths(tmp_path: Path, server_url: Callable[[str], str]) -> None:
+    """A write updates the strengths of its own documents only: those of all that mention its names may be many."""
+    async with source_under_test("memgraph", tmp_path, server_url) as subject:
+        graph: MemgraphGraph = subject.source  # type: ignore[assignment]
+
+        async def strength() -> float:
+            statement = "MATCH (d:Document {index: $index, id: 'a'}) RETURN d.strength AS strength"
+            return float((await graph._bolt.read(statement, {"index": graph._name}))[0]["strength"])
+
+        await subject.write(COMMON_NAME[:1])
+        await subject.write(COMMON_NAME[1:])
+        assert await strength() == 1.0
+        await graph.compute_centralities("none")
+        assert await strength() == pytest.approx(2**-0.5)
