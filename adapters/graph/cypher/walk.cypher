@@ -31,7 +31,12 @@ CALL {
   UNWIND ring0 AS pair
   {over_names}
 }
-WITH ring0, ring1, {over_single_names:ring0} + related AS reached
+CALL {
+  WITH ring0
+  UNWIND ring0 AS pair
+  {over_single_names}
+}
+WITH ring0, ring1, related + returned AS reached
 CALL {
   WITH ring1
   UNWIND ring1 AS pair
@@ -49,7 +54,12 @@ CALL {
   UNWIND ring1 AS pair
   {over_names}
 }
-WITH ring0, ring1, ring2, {over_single_names:ring1} + related AS reached
+CALL {
+  WITH ring1
+  UNWIND ring1 AS pair
+  {over_single_names}
+}
+WITH ring0, ring1, ring2, related + returned AS reached
 CALL {
   WITH ring2
   UNWIND ring2 AS pair

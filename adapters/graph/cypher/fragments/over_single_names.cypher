@@ -1,2 +1,4 @@
-// The mass that comes back to a document from names that no other document mentions.
-[pair IN {argument} WHERE pair[0].single > 0 | [pair[0], pair[1] * pair[0].single / pair[0].strength]]
+// From pairs of a document and its mass to the names that no other document mentions, and back.
+  WITH pair[0] AS s, pair[1] AS mass
+  WHERE s.single > 0
+  RETURN collect([s, mass * s.single / s.strength]) AS returned
