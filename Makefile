@@ -37,7 +37,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-load bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu  ## Run every benchmark
+bench: bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-servers  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -51,7 +51,7 @@ bench-overhead: setup  ## Time of the adapters relative to the bare drivers, on 
 bench-parity: setup  ## How far embedded mode and server mode return the same results
 	$(BIN)/python -m benchmarks.parity $(DATA)
 
-bench-servers: setup  ## CPU time per query of the service and of real servers, and the share of whole answers
+bench-servers: setup  ## CPU time per query of the service and of real servers, and the fraction of complete responses
 	$(BIN)/python -m benchmarks.server_cost $(DATA)
 
 bench-cache: setup  ## The cache: invalidation, one computation per key, a stopped Redis, cost of a hit, memory

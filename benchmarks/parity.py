@@ -55,6 +55,7 @@ def main() -> None:
 async def _search(settings: Settings, folder: Path, queries: Sequence[str]) -> list[SearchResponse]:
     async with open_service(settings) as service:
         await index_folder(service, folder)
+        await service.maintenance.optimize(lambda _: None)
         requests = [SearchRequest(query=query, mode="hybrid", timeout_ms=60_000, explain=True) for query in queries]
         responses = [await service.search.search(request, service.anonymous, "parity") for request in requests]
     if degraded := [response.degraded for response in responses if response.degraded]:

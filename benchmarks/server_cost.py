@@ -1,4 +1,5 @@
-"""``make bench-servers``: CPU time per query of this process and of each server, and the share of whole answers.
+"""``make bench-servers``: CPU time per query of this process and of each server, and the fraction of complete
+responses.
 
 Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), vectors are embedded and
 queries are encoded by the static encoder (no package contains a Qdrant server). First the time limits are lifted, since

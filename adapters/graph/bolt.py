@@ -1,7 +1,7 @@
 """Cypher over Bolt: connections to one server, its dialect, the translation of its errors.
 
-Statements that read run on their own: a transaction would cost twice as much, and searches are retried by their
-callers. Writes are managed transactions, with a bounded number of retries.
+Statements that read run on their own: a transaction would cost twice as much, and the caller of a search repeats it.
+Writes are managed transactions, with a bounded number of retries.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ TransactionBody: TypeAlias = Callable[[Run], Awaitable[T]]
 # A server warns about each name in a statement that the database does not contain yet: on an empty one, about all.
 logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
 
+_IDLE_S = 60.0
 _READ, _WRITE = neo4j.READ_ACCESS, neo4j.WRITE_ACCESS
 
 
@@ -48,10 +49,12 @@ class Bolt:
             max_connection_pool_size=limits.max_connections,
             connection_timeout=read_timeout_s,
             connection_acquisition_timeout=read_timeout_s,
-            # The driver treats a query that timed out as transient: by default it waits a second and retries for 30.
-            # These values allow a few retries within the time limit of a search, and leave time to report the error.
+            # The driver treats a write that timed out as transient: by default it waits a second and retries for 30.
+            # These values allow a few retries; then the write is reported as pending, and replication repeats it.
             initial_retry_delay=read_timeout_s / 20,
             max_transaction_retry_time=read_timeout_s / 4,
+            # Servers end idle sessions, Memgraph after 1,800 s: a connection that was idle is checked before its use.
+            liveness_check_timeout=_IDLE_S,
             telemetry_disabled=True,
         )
         self._dialect: Dialect | None = None

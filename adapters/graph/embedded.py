@@ -50,7 +50,7 @@ class EmbeddedGraph:
         graph = view.component(self._component)
         visible = _visible_nodes(graph, segments, query)
         entities = _linked_entities(graph, query, visible)
-        seeds, seed_mass = walk_seeds(entities, _seed_nodes(graph, segments, query))
+        seeds, seed_mass = walk_seeds(entities, _seed_nodes(graph, segments, query, visible))
         nodes, mass = self._walk(graph.adjacency, seeds, seed_mass, self._scratch, visible)
         is_document = nodes < len(graph.positions)
         positions, mass = graph.positions[nodes[is_document]], mass[is_document]
@@ -98,8 +98,10 @@ def _linked_entities(graph: Graph, query: SourceQuery, visible: npt.NDArray[np.b
     return link_entities(query.text, vocabulary.nodes, degree, vocabulary.frequency, vocabulary.documents)
 
 
-def _seed_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> list[int]:
-    """The nodes of the query's seeds that exist, in their order."""
+def _seed_nodes(
+    graph: Graph, segments: SegmentSet, query: SourceQuery, visible: npt.NDArray[np.bool_] | None
+) -> list[int]:
+    """The nodes of the query's seeds that exist and are visible, in their order."""
     if query.seeds is None:
         return []
     if query.seeds.table is segments:
@@ -107,7 +109,11 @@ def _seed_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> list[
     else:
         keys = ((query.scope.tenant, query.scope.environment, id_) for id_ in query.seed_ids)
         positions = [position for key in keys if (position := segments.position(key)) is not None]
-    return np.searchsorted(graph.positions, positions).tolist() if positions else []
+    if not positions:
+        return []
+    nodes = np.searchsorted(graph.positions, positions)
+    known: list[int] = (nodes if visible is None else nodes[visible[nodes]]).tolist()
+    return known
 
 
 def _visible_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> npt.NDArray[np.bool_] | None:

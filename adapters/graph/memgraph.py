@@ -2,8 +2,8 @@
 
 The server finds the names in a query and walks from the seeds, in one statement each: what it returns are the best
 documents and not their neighbourhood, whose transfer would cost more than all else in a search. Memgraph has no
-personalised PageRank with seeds from a query, so the statement spells the walk out, with the same weights as in
-:mod:`fusion.walk` but for at most three steps: see :func:`ring_weights`.
+personalised PageRank with seeds from a query, so the statement spells the walk out: that of :mod:`fusion.walk`, in
+three steps (see :func:`ring_weights`), and without returning to the seeds what flows over edges that lead nowhere.
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ class MemgraphGraph:
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id.
 
-        The score is the probability of the walk, in (0, 1]. Without a name and a seed the ranking is empty.
+        The score is the probability of the walk, as far as the stored strengths are up to date. Without a name and a
+        seed the ranking is empty.
         """
+        filters = {"access": clauses(query.access), "filter": clauses(query.filter)}
         entities, names = await self._linked_entities(query)
         documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
         if not names and not documents:
@@ -81,10 +83,9 @@ class MemgraphGraph:
             "fanout": self._walk.fanout,
             "seed_fanout": self._walk.seed_fanout,
             "depth": query.depth,
-            "access": clauses(query.access),
-            "filter": clauses(query.filter),
+            "seed_names": names,
         }
-        rows = await self._bolt.read(statement("walk"), parameters)
+        rows = await self._bolt.read(statement("walk"), parameters | filters)
         try:
             row = rows[0]
             scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
@@ -115,10 +116,10 @@ class MemgraphGraph:
         rows = await self._bolt.read(statement("candidate_names"), parameters)
         try:
             row = rows[0]
-            keys = [key for key, _ in row["names"] if key is not None]
-            degrees = [degree for key, degree in row["names"] if key is not None]
+            keys = [key for key, _ in row["names"]]
+            degrees = [degree for _, degree in row["names"]]
             nodes = {name_by_key[key]: number for number, key in enumerate(keys)}
-            frequency = {word_by_key[key]: count for key, count in row["words"] if key is not None}
+            frequency = {word_by_key[key]: count for key, count in row["words"]}
             entities = link_entities(query.text, nodes, degrees.__getitem__, frequency, row["documents"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"the graph server answered a search for names with {describe_error(error)}") from error
@@ -137,7 +138,7 @@ class MemgraphGraph:
     async def compute_centralities(self, measure: Centrality) -> None:
         """See :class:`adapters.ports.CentralityJob`. Memgraph computes PageRank; all else is computed here.
 
-        Also brings the strengths up to date: a write updates those of its own documents only.
+        Also brings all strengths up to date: a write updates those of its own documents and of their neighbours only.
         """
         rows = await self._bolt.read(statement("document_keys"), {"index": self._name}, maintenance=True)
         for keys in batches([row["key"] for row in rows], _BATCH_CENTRALITIES):
@@ -206,9 +207,9 @@ def ring_weights(walk: Walk) -> list[float]:
     """The weight of the mass after 0, 1, 2 and 3 steps in the probability of a walk.
 
     After ``n`` steps a walk with restart has the probability ``sum over k < n of (1 - follow) follow^k T^k s +
-    follow^n T^n s``, where ``s`` is the mass of the seeds and ``T`` one step. Mass that went from documents to names
-    and back is at documents again after every second step, so the steps from the fourth on are added to those two
-    earlier.
+    follow^n T^n s``, where ``s`` is the mass of the seeds and ``T`` one step. Mass that goes from documents to names is
+    at documents after every second step, so what is there after 4 (5) steps is taken to be spread as after 2 (3). For
+    two documents that is exact, otherwise an approximation.
     """
     by_step = [(1 - walk.follow) * walk.follow**step for step in range(walk.steps)] + [walk.follow**walk.steps]
     return [*by_step[:2], sum(by_step[2::2]), sum(by_step[3::2])]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from adapters import Document, Link, Record, Retriever, Scope, SourceQuery, VectorRecord
 from adapters.document import fields
-from adapters.filter import Eq, Filter, access, matches, normal
+from adapters.filter import Eq, Filter, Not, access, matches, normal
 from adapters.sources import KEYWORD
 from fusion import DocumentFields, Documents, RankedDocument, Ranking
 from tests.adapters.filters import documents, filters
@@ -333,6 +333,27 @@ async def test_a_graph_walks_from_the_seeds_of_a_query(subject: SourceUnderTest)
     assert ranking.ids[0] == "a"
     assert ranking.entity_coverage == 0.0
     assert await sorted_ids(subject.source, msgspec.structs.replace(seeded, scope=Scope("other", "default"))) == []
+
+
+@pytest.mark.parametrize("subject", GRAPH_SOURCES, indirect=True)
+async def test_a_graph_walks_through_what_a_filter_excludes_and_never_through_what_is_hidden(
+    subject: SourceUnderTest,
+) -> None:
+    def chain(start: str, middle: str, end: str, sensitivity: str) -> list[VectorRecord]:
+        return [
+            vector_record(start, "plain words", entities=(), links=(Link(middle, "cites"),)),
+            vector_record(
+                middle, "other", entities=(), links=(Link(end, "cites"),), sensitivity=sensitivity, tags=("x",)
+            ),
+            vector_record(end, "more words", entities=()),
+        ]
+
+    await subject.write([*chain("a", "b", "c", "normal"), *chain("d", "e", "f", "restricted")])
+    query = source_query("no known name", Not(Eq("tags", "x")))
+    seeded = msgspec.structs.replace(query, seeds=Documents.of_ids(("a", "d", "e")))
+    assert set((await subject.source.search(seeded)).ids) == {"a", "c", "d"}
+    hidden = msgspec.structs.replace(query, seeds=Documents.of_ids(("e",)))
+    assert (await subject.source.search(hidden)).ids == ()
 
 
 @pytest.mark.parametrize("subject", GRAPH_SOURCES, indirect=True)

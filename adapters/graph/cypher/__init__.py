@@ -22,13 +22,14 @@ Dialect: TypeAlias = Literal["memgraph", "neo4j"]
 
 
 class Clause(TypedDict):
-    """A document passes if it has one of the terms ``has``, or lacks all terms of one of the lists ``lacks``."""
+    """A document passes if it has a term of ``has``, or if there is a list in ``lacks`` of which it has no term."""
 
     has: list[str]
     lacks: list[list[str]]
 
 
-_MAX_CLAUSES = 1_000
+_MAX_TERMS = 20_000
+"""Of all clauses of a filter: they are sent with every search, and compared with every document."""
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _COMMENT = re.compile(r"^//.*\n", re.MULTILINE)
 
@@ -56,7 +57,7 @@ def schema(dialect: Dialect) -> list[str]:
 def clauses(condition: Filter) -> list[Clause]:
     """A filter in normal form as the value of a parameter: clauses of which a document has to pass all.
 
-    :raises Rejected: if these are too many.
+    :raises Rejected: if these have more than 20,000 terms.
     """
     return compile_filter(condition, _Clauses())
 
@@ -68,20 +69,30 @@ class _Clauses:
         return [{"has": list(terms), "lacks": []}]
 
     def all_of(self, queries: Sequence[list[Clause]]) -> list[Clause]:
-        return [clause for query in queries for clause in query]
+        combined = [clause for query in queries for clause in query]
+        _check_size(_term_count(combined))
+        return combined
 
     def any_of(self, queries: Sequence[list[Clause]]) -> list[Clause]:
         """By the distributive law: each combination of one clause of each query."""
         combined, *others = queries
         for query in others:
-            if len(combined) * len(query) > _MAX_CLAUSES:
-                raise Rejected(f"the filter has more than {_MAX_CLAUSES} clauses in conjunctive normal form")
+            _check_size(_term_count(combined) * len(query) + _term_count(query) * len(combined))
             combined = [_either(one, other) for one in combined for other in query]
         return combined
 
     def negate(self, query: list[Clause]) -> list[Clause]:
         """By De Morgan's laws."""
         return self.any_of([_negated(clause) for clause in query]) if query else [{"has": [], "lacks": []}]
+
+
+def _check_size(terms: int) -> None:
+    if terms > _MAX_TERMS:
+        raise Rejected(f"the filter has {terms} terms in conjunctive normal form, the graph server gets {_MAX_TERMS}")
+
+
+def _term_count(query: Sequence[Clause]) -> int:
+    return sum(len(clause["has"]) + sum(map(len, clause["lacks"])) for clause in query)
 
 
 def _either(one: Clause, other: Clause) -> Clause:

@@ -78,6 +78,6 @@ WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
 WITH d, score, d.labels AS labels
 WHERE {passes:filter}
 WITH d, score
-ORDER BY toInteger(score * 1000000000000.0) DESC, d.id
+ORDER BY toInteger(score * 1000000000000.0 + 0.5) DESC, d.id
 LIMIT $depth
 RETURN collect(d.id) AS ids, collect(score) AS scores, collect(d.facts) AS fields

@@ -8,7 +8,7 @@ from hypothesis import given
 from adapters import Document, Record
 from adapters.document import fields
 from adapters.errors import Rejected
-from adapters.filter import And, Eq, Filter, Not, Or, matches, normal
+from adapters.filter import And, Eq, Filter, In, Not, Or, matches, normal
 from adapters.filter_terms import filter_terms
 from adapters.graph.cypher import Clause, clauses, statement
 from tests.adapters.filters import documents, filters
@@ -30,11 +30,18 @@ def test_the_clauses_of_a_filter_agree_with_its_definition(corpus: list[Document
         assert passes(compiled, filter_terms(values)) == matches(condition, values)
 
 
-def test_a_filter_with_too_many_clauses_is_refused() -> None:
-    pairs = [And((Eq("tags", f"a{number}"), Not(Eq("tags", f"b{number}")))) for number in range(10)]
-    assert len(clauses(normal(Or(tuple(pairs[:9]))))) == 2**9
-    with pytest.raises(Rejected, match="more than 1000 clauses"):
+def test_a_filter_with_too_many_terms_is_refused() -> None:
+    pairs = [And((Eq("tags", f"a{number}"), Not(Eq("tags", f"b{number}")))) for number in range(11)]
+    assert len(clauses(normal(Or(tuple(pairs[:10]))))) == 2**10
+    with pytest.raises(Rejected, match="22528 terms in conjunctive normal form, the graph server gets 20000"):
         clauses(normal(Or(tuple(pairs))))
+
+
+def test_the_terms_of_all_conditions_count() -> None:
+    values = [In("tags", tuple(f"{number}-{value}" for value in range(9_000))) for number in range(3)]
+    assert len(clauses(normal(And(tuple(values[:2]))))) == 2
+    with pytest.raises(Rejected, match="27000 terms"):
+        clauses(normal(And(tuple(values))))
 
 
 def test_the_text_of_a_statement_contains_no_value() -> None:

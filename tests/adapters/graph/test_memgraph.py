@@ -28,15 +28,16 @@ def test_the_weights_of_the_rings_are_those_of_a_walk_with_restart() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.server
-@pytest.mark.parametrize("records", [LINKED, COMMON_NAME], ids=["a link", "a common name"])
+@pytest.mark.parametrize("writes", [[LINKED], [LINKED[:1], LINKED[1:]], [COMMON_NAME]], ids=["link", "later", "name"])
 async def test_the_probabilities_are_those_of_the_embedded_walk(
-    records: Sequence[VectorRecord], tmp_path: Path, server_url: Callable[[str], str]
+    writes: Sequence[Sequence[VectorRecord]], tmp_path: Path, server_url: Callable[[str], str]
 ) -> None:
-    """Exactly so in graphs in which a document is back after every second step."""
+    """Exactly so with two documents; also if the target of a link is written later."""
     scores = []
     for name in ("embedded graph", "memgraph"):
         async with source_under_test(name, tmp_path, server_url) as subject:
-            await subject.write(records)
+            for records in writes:
+                await subject.write(records)
             ranking = await subject.source.search(SEEDED)
             scores.append(dict(zip(ranking.ids, ranking.scores.tolist(), strict=True)))
     embedded, on_server = scores

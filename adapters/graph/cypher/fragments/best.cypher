@@ -3,5 +3,5 @@
   WITH d, mass, d.labels AS labels
   WHERE d.present AND {passes:access}
   WITH d, mass
-  ORDER BY toInteger(mass * 1000000000000.0) DESC, d.key
+  ORDER BY toInteger(mass * 1000000000000.0 + 0.5) DESC, d.key
   LIMIT $cap
