@@ -18,7 +18,7 @@ from adapters.document import Scope
 from adapters.errors import BadResponse, VersionMismatch
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
-from adapters.graph.cypher import clauses, schema, statement
+from adapters.graph.cypher import Clause, clauses, schema, statement
 from adapters.graph.link import LinkedEntities, link_entities, lookup_keys, walk_seeds
 from adapters.graph.memgraph_write import GraphWrites
 from adapters.graph.node_keys import NodeKeys
@@ -34,7 +34,7 @@ from fusion.walk import Walk
 
 _BATCH_DOCUMENTS = 500
 """Documents written in one transaction."""
-_BATCH_CENTRALITIES = 5_000
+_BATCH_UPDATES = 5_000
 _MAX_RING = 100
 """Maximum number of documents, and of names, from which a walk goes on: the ones with the most mass."""
 _SCORE_DIGITS = 9
@@ -45,7 +45,7 @@ class MemgraphGraph:
     """The graph source on a server.
 
     It is a :class:`adapters.ports.ServerSource`, an :class:`adapters.ports.EntityLookup`, a
-    :class:`adapters.ports.CentralityReader` and a :class:`adapters.ports.CentralityJob`.
+    :class:`adapters.ports.CentralityReader` and a :class:`adapters.ports.GraphMaintenance`.
 
     :param bolt: closed by :meth:`close`.
     :param name: of the index. It is part of every key, so that several indexes can use one server.
@@ -67,8 +67,8 @@ class MemgraphGraph:
         The score is the probability of the walk, as far as the stored strengths are up to date. Without a name and a
         seed the ranking is empty.
         """
-        filters = {"access": clauses(query.access), "filter": clauses(query.filter)}
-        entities, names = await self._linked_entities(query)
+        access, condition = clauses(query.access), clauses(query.filter)
+        entities, names = await self._linked_entities(query, access)
         documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
         if not names and not documents:
             return Ranking.empty(GRAPH.name)
@@ -84,8 +84,10 @@ class MemgraphGraph:
             "seed_fanout": self._walk.seed_fanout,
             "depth": query.depth,
             "seed_names": names,
+            "access": access,
+            "filter": condition,
         }
-        rows = await self._bolt.read(statement("walk"), parameters | filters)
+        rows = await self._bolt.read(statement("walk"), parameters)
         try:
             row = rows[0]
             scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
@@ -97,9 +99,9 @@ class MemgraphGraph:
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """See :class:`adapters.ports.EntityLookup`."""
-        return bool((await self._linked_entities(query))[1])
+        return bool((await self._linked_entities(query, clauses(query.access)))[1])
 
-    async def _linked_entities(self, query: SourceQuery) -> tuple[LinkedEntities, list[str]]:
+    async def _linked_entities(self, query: SourceQuery, access: list[Clause]) -> tuple[LinkedEntities, list[str]]:
         """The names in the query, numbered from 0, and their keys by number."""
         spans, tokens = lookup_keys(query.text)
         name_by_key = {self._keys.name(query.scope, name): name for name in spans}
@@ -111,7 +113,7 @@ class MemgraphGraph:
             "names": list(name_by_key),
             "words": list(word_by_key),
             "seed_fanout": self._walk.seed_fanout,
-            "access": clauses(query.access),
+            "access": access,
         }
         rows = await self._bolt.read(statement("candidate_names"), parameters)
         try:
@@ -135,14 +137,14 @@ class MemgraphGraph:
         rows = await self._bolt.read(statement("centralities"), {"keys": keys})
         return {row["id"]: float(row["centrality"]) for row in rows}
 
-    async def compute_centralities(self, measure: Centrality) -> None:
-        """See :class:`adapters.ports.CentralityJob`. Memgraph computes PageRank; all else is computed here.
-
-        Also brings all strengths up to date: a write updates those of its own documents and of their neighbours only.
-        """
+    async def update_strengths(self) -> None:
+        """See :class:`adapters.ports.GraphMaintenance`."""
         rows = await self._bolt.read(statement("document_keys"), {"index": self._name}, maintenance=True)
-        for keys in batches([row["key"] for row in rows], _BATCH_CENTRALITIES):
+        for keys in batches([row["key"] for row in rows], _BATCH_UPDATES):
             await self._bolt.write(statement("update_strengths"), {"keys": list(keys)})
+
+    async def compute_centralities(self, measure: Centrality) -> None:
+        """See :class:`adapters.ports.GraphMaintenance`. Memgraph computes PageRank; all else is computed here."""
         if measure == "none":
             return
         index = {"index": self._name}
@@ -153,7 +155,7 @@ class MemgraphGraph:
             rows = await self._bolt.read(statement("all_edges"), index, maintenance=True)
             by_node = compute_from_edges(_weighted_edges(rows), measure)
             values = {row["key"]: float(by_node[row["key"]]) for row in rows}
-        for batch in batches(_scaled(values, {row["key"]: row["scope"] for row in rows}), _BATCH_CENTRALITIES):
+        for batch in batches(_scaled(values, {row["key"]: row["scope"] for row in rows}), _BATCH_UPDATES):
             await self._bolt.write(statement("write_centralities"), {"rows": list(batch)})
 
     async def check(self) -> bool:

@@ -92,7 +92,6 @@ class GraphWrites:
             deltas.add(stored.get(write.key, _ABSENT), -1, write.scope)
             deltas.add(write.state, +1, write.scope)
         present = [write for write in due if write.state["present"]]
-        written = {write.key for write in present}
         deleted = [write.key for write in due if not write.state["present"] and write.key in stored]
         common = {"index": self._index_name, "version": sequence}
         mentions = [row for write in present for row in write.mentions]
@@ -110,9 +109,9 @@ class GraphWrites:
         await run(statement("add_word_counts"), {"rows": word_rows, **common})
         await run(statement("add_scope_counts"), {"rows": scope_rows, **common})
         # A document that came or went changes the strengths of those that link to it.
-        moved = [key for key in (write.key for write in due) if _was_present(stored, key) != (key in written)]
+        moved = [write.key for write in due if stored.get(write.key, _ABSENT)["present"] != write.state["present"]]
         sources = await run(statement("link_sources"), {"keys": moved})
-        changed = written | {row["target"] for row in links} | {row["key"] for row in sources}
+        changed = {write.key for write in present} | {row["target"] for row in links} | {row["key"] for row in sources}
         await run(statement("update_strengths"), {"keys": sorted(changed)})
 
     def _upsert(self, record: Record) -> DocumentWrite:
@@ -143,10 +142,6 @@ class GraphWrites:
                 if each.target != document.id
             ],
         )
-
-
-def _was_present(stored: Mapping[str, Row], key: str) -> bool:
-    return bool(stored.get(key, _ABSENT)["present"])
 
 
 def _count_rows(deltas: Mapping[str, int]) -> list[Row]:

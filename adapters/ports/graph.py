@@ -41,8 +41,15 @@ class CentralityReader(Protocol):
         ...
 
 
-class CentralityJob(Protocol):
-    """A graph server that computes and stores centralities."""
+class GraphMaintenance(Protocol):
+    """The maintenance of a graph server: figures of all documents, which it computes and stores."""
+
+    async def update_strengths(self) -> None:
+        """Bring up to date what a walk needs of each document; a write does so for its own neighbourhood only.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...
 
     async def compute_centralities(self, measure: Centrality) -> None:
         """Compute a measure for the documents of all scopes. May take minutes.

@@ -256,7 +256,7 @@ class _Assembly:
             centrality=self._settings.ranking.centrality,
             embedded=engine,
             replication=self._replication,
-            centrality_job=self._backends.centrality_job,
+            graph_maintenance=self._backends.graph_maintenance,
         )
 
     def _background(self, maintenance: MaintenanceService, keyring: Keyring | None) -> Sequence[BackgroundTask]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, SourceQuery, Unavailable
 from adapters.fingerprint import build_name
-from adapters.ports.graph import CentralityJob, CentralityReader, EntityLookup
+from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance
 from adapters.ports.server import ServerSource
 from adapters.server import Limits
 from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
@@ -65,7 +65,7 @@ class Backends:
     documents: DocumentReader | None = None
     documents_replica: str = ""
     centralities: CentralityReader | None = None
-    centrality_job: CentralityJob | None = None
+    graph_maintenance: GraphMaintenance | None = None
 
     @property
     def servers(self) -> dict[str, ServerSource]:
@@ -104,7 +104,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
             from adapters.graph import bolt, memgraph  # noqa: PLC0415
         graph = memgraph.MemgraphGraph(bolt.Bolt(address, limits), index_name, build_id)
         add(GRAPH, graph, address, graph)
-        backends.centralities = backends.centrality_job = graph
+        backends.centralities = backends.graph_maintenance = graph
     return backends
 
 

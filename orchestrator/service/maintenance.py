@@ -8,7 +8,7 @@ from typing import Protocol
 
 import anyio.to_thread
 
-from adapters.ports.graph import Centrality, CentralityJob
+from adapters.ports.graph import Centrality, GraphMaintenance
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.replication import Replication
 from orchestrator.retrieval.graph_trust import GraphTrust
@@ -37,7 +37,7 @@ class MaintenanceService:
     :param followed: refresh methods of everything that other processes may change.
     :param embedded: ``None`` if all sources are on servers.
     :param replication: ``None`` if the embedded index is the only replica.
-    :param centrality_job: ``None`` if the graph is embedded.
+    :param graph_maintenance: ``None`` if the graph is embedded.
     """
 
     followed: tuple[Callable[[], object], ...]
@@ -48,7 +48,7 @@ class MaintenanceService:
     centrality: Centrality
     embedded: EmbeddedMaintenance | None
     replication: Replication | None
-    centrality_job: CentralityJob | None
+    graph_maintenance: GraphMaintenance | None
 
     def refresh(self) -> None:
         """Read what other processes have written. Blocks; may run in a thread while searches run.
@@ -83,9 +83,11 @@ class MaintenanceService:
         await self.apply_unapplied()
         if self.embedded:
             await anyio.to_thread.run_sync(self.embedded.optimize, progress)
-        if self.centrality_job:
+        if self.graph_maintenance:
+            progress("strengths of documents on the server")
+            await self.graph_maintenance.update_strengths()
             progress(f"{self.centrality} on the server")
-            await self.centrality_job.compute_centralities(self.centrality)
+            await self.graph_maintenance.compute_centralities(self.centrality)
         if self.trust_outdated():
             progress("graph trust")
             self.trust.save(await self.trust_measurement.run(self.generation()))

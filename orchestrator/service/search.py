@@ -55,14 +55,6 @@ class EncodedResponse:
     timings_ms: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _TimeLimits:
-    """The time limits of a request, in ms. They change no response that is complete, so they are not in the plan."""
-
-    request_ms: int
-    sources_ms: int
-
-
 @dataclass
 class SearchService:
     """The search. Nothing of a request outlives it, except in caches.
@@ -132,7 +124,7 @@ class SearchService:
                 timings.record("plan", plan_ms)
                 mode: CacheMode = "refresh" if is_refresh else request.cache
                 context = SearchContext(deadline, timings)
-                computed = await self._compute(plan, snapshot, self._time_limits(request), mode, context)
+                computed = await self._compute(plan, snapshot, self._sources_timeout_s(request), mode, context)
             return computed
 
         body, level = await self.cache.get_or_compute(
@@ -160,7 +152,7 @@ class SearchService:
         with timings.stage("plan"):
             plan, _ = self.plan(request, principal)
         snapshot = self.snapshots.pin(principal.scope)
-        body = await self._compute(plan, snapshot, self._time_limits(request), request.cache, context)
+        body = await self._compute(plan, snapshot, self._sources_timeout_s(request), request.cache, context)
         return SearchResponse(
             **msgspec.structs.asdict(body),
             cache="miss",
@@ -190,28 +182,28 @@ class SearchService:
             planned = self._plans[key] = plan, plan_hash(plan)
         return planned
 
-    def _time_limits(self, request: SearchRequest) -> _TimeLimits:
-        return _TimeLimits(request.timeout_ms, self.settings.sources.timeout_ms)
+    def _sources_timeout_s(self, request: SearchRequest) -> float:
+        """Not in the plan: time limits change no response that is complete."""
+        return sources_timeout_s(request.timeout_ms, self.settings.sources.timeout_ms)
 
     async def _compute(
-        self, plan: Plan, snapshot: Snapshot, limits: _TimeLimits, mode: CacheMode, context: SearchContext
+        self, plan: Plan, snapshot: Snapshot, timeout_s: float, mode: CacheMode, context: SearchContext
     ) -> ResponseBody:
         self.running += 1
         try:
             if self.snapshots.changed(snapshot):
                 # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
                 snapshot = self.snapshots.pin(plan.ranking.scope)
-            return await self._compute_on(snapshot, plan, limits, mode, context)
+            return await self._compute_on(snapshot, plan, timeout_s, mode, context)
         finally:
             self.running -= 1
 
     async def _compute_on(
-        self, snapshot: Snapshot, plan: Plan, limits: _TimeLimits, mode: CacheMode, context: SearchContext
+        self, snapshot: Snapshot, plan: Plan, timeout_s: float, mode: CacheMode, context: SearchContext
     ) -> ResponseBody:
         """All stages, on one state of the index."""
         timings, ranking = context.timings, plan.ranking
         degraded = [context.degraded(name, reason) for name, reason in self.mismatches().items()]
-        timeout_s = sources_timeout_s(limits.request_ms, limits.sources_ms)
         with timings.stage("gather"):
             retrieved = await self.retrieval.retrieve(ranking, mode, snapshot, context, timeout_s)
             degraded += retrieved.degraded

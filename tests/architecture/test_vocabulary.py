@@ -190,7 +190,7 @@ def test_a_replaced_word_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["orchestrator", "adapters", "cache", "fusion", "benchmarks", "docs"])
 def test_prose_has_one_named_subject(folder: str) -> None:
-    """Caller, client, process, tenant, source: never somebody."""
+    """Each sentence names its subject: the caller, the client, the process, the tenant, the source."""
     pattern = re.compile(r"\b(whoever|nobody|somebody|anybody|everybody)\b", re.IGNORECASE)
     paths = [path for suffix in ("*.py", "*.md", "*.cypher") for path in sorted((ROOT / folder).rglob(suffix))]
     found = [

@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache import CircuitBreaker
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.fixture

@@ -5,15 +5,9 @@ import asyncio
 import pytest
 
 from cache import CacheEntry, CachePolicy, Computed, MemoryLevel, Stats, TieredCache
+from tests.clock import Clock
 
 pytestmark = pytest.mark.anyio
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class DictLevel:
@@ -50,7 +44,7 @@ class Compute:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_000.0)
 
 
 @pytest.fixture
@@ -169,7 +163,9 @@ class Overloaded(Exception):
     pass
 
 
-async def test_a_computation_that_is_rejected_does_not_begin_and_cached_entries_are_returned(clock: Clock) -> None:
+async def test_a_computation_that_is_rejected_does_not_begin_and_cached_entries_are_returned(
+    clock: Clock,
+) -> None:
     compute, cache = Compute(), tiered(clock)
     for mode in ("use", "refresh", "bypass"):
         with pytest.raises(Overloaded):

@@ -59,5 +59,5 @@ async def test_maintenance_updates_the_strengths(tmp_path: Path, server_url: Cal
         await subject.write(COMMON_NAME[:1])
         await subject.write(COMMON_NAME[1:])
         assert await strength() == 1.0
-        await graph.compute_centralities("none")
+        await graph.update_strengths()
         assert await strength() == pytest.approx(2**-0.5)

@@ -11,17 +11,11 @@ from adapters.embedded import EmbeddedIndex
 from fusion import Ranking
 from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
+from tests.clock import Clock
 from tests.conftest import vector_record
 from tests.orchestrator.services import StalledSource, empty_index, search, search_service
 
 pytestmark = pytest.mark.anyio
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class RepairableSource:

@@ -19,6 +19,7 @@ from adapters.ports import Snapshot
 from fusion import Documents, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever
+from tests.clock import Clock
 from tests.conftest import SCOPE, unit, vector_record
 from tests.orchestrator.services import (
     PRINCIPAL,
@@ -33,13 +34,6 @@ from tests.orchestrator.services import (
 
 pytestmark = pytest.mark.anyio
 QUERY = SourceQuery("alpha", 10, SCOPE, normal(access(SCOPE, "normal")), normal(access(SCOPE, "normal")))
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

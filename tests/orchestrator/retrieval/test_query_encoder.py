@@ -170,7 +170,7 @@ async def test_cancelling_one_waiter_does_not_affect_the_others() -> None:
 
 
 async def test_a_run_of_the_model_is_cancelled_with_its_last_waiter() -> None:
-    """Its time limit is the waiter's: a model that nobody waits for must not compute on under load."""
+    """Its time limit is the waiter's: under load the model must not go on for a client that has left."""
     model = GatedModel()
     policy, _ = policy_of("adaptive", Load(), model)
     with anyio.CancelScope() as impatient:

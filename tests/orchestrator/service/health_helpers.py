@@ -111,7 +111,7 @@ def service(
         centrality="pagerank",
         embedded=engine,
         replication=replication,
-        centrality_job=None,
+        graph_maintenance=None,
     )
     return HealthService(
         sources=("vector", "graph", "keyword", "titles"),

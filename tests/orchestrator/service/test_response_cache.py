@@ -23,6 +23,7 @@ from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.page_token import PageToken
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.search import SearchService
+from tests.clock import Clock
 from tests.conftest import vector_record
 from tests.orchestrator.services import (
     NOW,
@@ -39,16 +40,9 @@ from tests.orchestrator.services import (
 pytestmark = pytest.mark.anyio
 
 
-class Clock:
-    now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(NOW)
 
 
 @pytest.fixture

@@ -5,20 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.telemetry.spans import StageTimings
-
-
-class ManualClock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 def test_a_stage_has_the_time_of_its_block_and_the_total_that_since_the_start() -> None:
-    clock = ManualClock()
+    clock = Clock(100.0)
     timings = StageTimings(clock)
     clock.now += 0.25
     with timings.stage("gather"):
@@ -29,7 +20,7 @@ def test_a_stage_has_the_time_of_its_block_and_the_total_that_since_the_start() 
 
 
 def test_a_stage_that_raises_is_measured_and_its_error_is_raised() -> None:
-    clock = ManualClock()
+    clock = Clock(100.0)
     timings = StageTimings(clock)
 
     def failing_stage() -> None:
@@ -43,7 +34,7 @@ def test_a_stage_that_raises_is_measured_and_its_error_is_raised() -> None:
 
 
 def test_a_stage_contains_the_stages_inside_it() -> None:
-    clock = ManualClock()
+    clock = Clock(100.0)
     timings = StageTimings(clock)
     with timings.stage("gather"):
         clock.now += 1
@@ -53,7 +44,7 @@ def test_a_stage_contains_the_stages_inside_it() -> None:
 
 
 def test_time_that_was_measured_elsewhere_is_recorded_as_it_is() -> None:
-    timings = StageTimings(ManualClock())
+    timings = StageTimings(Clock(100.0))
     timings.record("plan", 1.5)
     assert timings.stages_ms == {"plan": 1.5}
     assert timings.total_ms() == 0.0
@@ -61,7 +52,7 @@ def test_time_that_was_measured_elsewhere_is_recorded_as_it_is() -> None:
 
 @given(st.lists(st.integers(0, 1_000), max_size=8))
 def test_stages_one_after_the_other_add_up_to_the_total(durations_s: list[int]) -> None:
-    clock = ManualClock()
+    clock = Clock(100.0)
     timings = StageTimings(clock)
     for number, duration_s in enumerate(durations_s):
         with timings.stage(f"stage {number}"):
