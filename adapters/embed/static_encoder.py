@@ -16,10 +16,8 @@ from tokenizers import Tokenizer
 
 from adapters import files
 from adapters.errors import Unavailable
-from adapters.ports.encoders import Matrix, Vector
+from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, Vector
 
-MAX_TOKENS = 64
-"""Later tokens of a query are ignored."""
 _MAX_CACHED_WORDS = 16_384
 """Some 3 MB."""
 
@@ -68,7 +66,7 @@ class StaticQueryEncoder:
 
     def encode(self, ids: list[int]) -> Vector | None:
         """The unit vector of the first 64 tokens; ``None`` if there is no token, or their vectors add up to zero."""
-        used = ids[:MAX_TOKENS]
+        used = ids[:MAX_QUERY_TOKENS]
         total = self._scales[used] @ self._rows[used].astype(np.float32)
         length = float(np.sqrt(total @ total))
         return total / np.float32(length) if length > 1e-6 else None
@@ -120,7 +118,7 @@ class WordPieces:
 
     def ids(self, text: str) -> list[int]:
         """The token ids of the first 1,024 characters of a query, without [CLS] and [SEP]."""
-        return [id_ for word in text[: 16 * MAX_TOKENS].split() for id_ in self._ids_of_word(word)]
+        return [id_ for word in text[:MAX_QUERY_CHARS].split() for id_ in self._ids_of_word(word)]
 
     def _split(self, word: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from adapters.embed.minilm import MiniLM
 from adapters.embed.static_encoder_file import StaticEncoderFile
-from orchestrator.retrieval.query_encoder import QueryEncoderPolicy
 from orchestrator.settings.groups import Settings
 
 
 def open_static_encoder(settings: Settings, model: MiniLM) -> StaticEncoderFile:
     """The static encoder of the data folder, if there is one."""
     return StaticEncoderFile(settings.storage.data_dir / "query-table.bin", model.tokenizer, model.identity)
-
-
-def query_encoder(
-    settings: Settings, model: MiniLM, static_encoder: StaticEncoderFile, load: Callable[[], int]
-) -> QueryEncoderPolicy:
-    """The encoder policy that the settings name.
-
-    :param load: number of searches that are running or waiting.
-    """
-    return QueryEncoderPolicy(model, static_encoder, settings.encoding.query_encoder, load)
 
 
 class StaticEncoderReport:

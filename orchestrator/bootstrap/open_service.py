@@ -19,7 +19,7 @@ from orchestrator.auth.principal import anonymous_admin
 from orchestrator.bootstrap.background import BackgroundTask, follow, repeat
 from orchestrator.bootstrap.caches import Caches, content_ids
 from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine
-from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder, query_encoder
+from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder
 from orchestrator.bootstrap.rerankers import open_reranker
 from orchestrator.bootstrap.sources import (
     WRITE_TIMEOUT_S,
@@ -44,6 +44,7 @@ from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreaker
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.retrieval.measure_trust import TrustMeasurement
 from orchestrator.retrieval.memo import MemoizedCentralities
+from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.retrieval.source_call import QueryPreparation
 from orchestrator.service.admission import Admission
@@ -186,17 +187,13 @@ class _Assembly:
 
     def _search(self, trust: GraphTrust) -> SearchService:
         settings, caches, backends = self._settings, self._caches, self._backends
-
-        def load() -> int:
-            return search.load()
-
-        encoder = query_encoder(settings, self._model, self._static_encoder, load)
+        encoders = QueryEncoders(self._model, self._static_encoder)
         breakers = CircuitBreakers(
             MAX_FAILURES, settings.sources.circuit_reset_ms / 1_000, settings.sources.timeout_ms / 1_000
         )
-        preparation = QueryPreparation(encoder, expander(settings.encoding.query_expansion))
+        preparation = QueryPreparation(encoders, expander(settings.encoding.query_expansion))
         centralities = backends.centralities or NoCentralities()
-        search = SearchService(
+        return SearchService(
             settings=settings,
             sources=[binding.source for binding in backends.bindings.values()],
             retrieval=Retrieval(self._calls, preparation, breakers),
@@ -212,7 +209,6 @@ class _Assembly:
             mismatches=self._mismatches,
             max_query_chars=self._max_query_chars,
         )
-        return search
 
     def _snapshots(self) -> IndexSnapshots:
         engine = self._backends.embedded

@@ -42,12 +42,14 @@ class SourceBinding:
 
     :param server: the same adapter, if it is on a server.
     :param entities: the same adapter, if it knows entities.
+    :param waits: whether a search may wait for anything.
     """
 
     source: Source
     retriever: Retriever
     server: ServerSource | None = None
     entities: EntityLookup | None = None
+    waits: bool = True
 
 
 @dataclass(slots=True)
@@ -111,7 +113,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
 def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedEngine) -> None:
     """The sources without a server. The embedded engine has the documents, too: it is the nearest replica."""
     for binding in engine.bindings():
-        backends.bindings[binding[0].name] = SourceBinding(*binding)
+        backends.bindings[binding[0].name] = SourceBinding(*binding, waits=False)
     backends.embedded = engine
     backends.replicas["embedded"] = engine.replica
     backends.documents, backends.documents_replica = None, "embedded"
@@ -139,7 +141,7 @@ def source_calls(
             checks[name] = BuildCheckedRetriever(binding.server, settings.storage.strict_index)
             retriever = RetryingRetriever(checks[name], RetryBudget(settings.sources.retry_budget_ratio))
         memoized = MemoizedRetriever(retriever, memo(name), data_versions.current)
-        calls[name] = SourceCall(binding.source, memoized, binding.entities)
+        calls[name] = SourceCall(binding.source, memoized, binding.entities, binding.waits)
     return calls, checks
 
 

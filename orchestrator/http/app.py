@@ -121,5 +121,5 @@ async def _no_route(request: Request, error: Exception) -> Response:
 def _document(app: FastAPI) -> dict[str, Any]:
     service: Service = app.state.service
     sources = [source.name for source in service.search.sources]
-    dimension = service.search.retrieval.preparation.encoder.dimension
+    dimension = service.search.retrieval.preparation.encoders.dimension
     return openapi_document(app.title, app.version, dimension, sources, service.keyring is not None)

@@ -21,7 +21,7 @@ from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.query_vector import unit_vector
 from orchestrator.planning.routing import Routing, choose_sources
-from orchestrator.schema.search import AUTO, BoostName, SearchRequest
+from orchestrator.schema.search import AUTO, BoostName, EncoderName, SearchRequest
 from orchestrator.settings.groups import Settings
 
 DAY_S = 86_400
@@ -59,7 +59,7 @@ class RankingPlan(Struct, frozen=True):
     :param depth: documents to request from each source, in each collection.
     :param weights: of every source.
     :param may_skip_stage_2: whether stage 2 is left out if the text sources agree and the query mentions no entity.
-    :param encoder: that has to encode the query; empty: the encoder policy decides.
+    :param encoder: that encodes the query.
     :param day: ages are counted from its beginning; in days since the epoch.
     """
 
@@ -78,7 +78,7 @@ class RankingPlan(Struct, frozen=True):
     window_radius: int
     min_score: float
     may_skip_stage_2: bool
-    encoder: str
+    encoder: EncoderName
     day: int
 
     @property
@@ -167,7 +167,7 @@ def make_plan(
             window_radius=request.neighbors or settings.ranking.window_radius,
             min_score=request.min_score,
             may_skip_stage_2=request.mode == AUTO,
-            encoder=token.encoder if token else "",
+            encoder=token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder,
             day=token.day if token else today,
         ),
         page=PagePlan(

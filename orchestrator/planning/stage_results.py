@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from fusion import Candidates, Factors, Floats, Fused, Ints, Ranking
-from orchestrator.schema.search import Degraded
+from orchestrator.schema.search import Degraded, EncoderName
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Retrieved:
 
     rankings: tuple[Ranking, ...]
     searched: tuple[str, ...]
-    encoder: str
+    encoder: EncoderName | Literal["none"]
     expansions: tuple[str, ...]
     degraded: tuple[Degraded, ...]
 

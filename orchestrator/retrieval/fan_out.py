@@ -1,12 +1,17 @@
-"""The only concurrency of a request: all searches of a stage at once, each under the same deadline."""
+"""The only concurrency of a request: all searches of a stage at once, each under the same deadline.
+
+A search that waits for nothing, as those of the embedded engine, runs while the others wait, without a task of its own:
+tasks took a tenth of the CPU time of an embedded query.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 from adapters import AdapterError, Rejected
 from fusion import Ranking
@@ -14,8 +19,17 @@ from orchestrator.planning.stage_results import TIMED_OUT, Answered, Failed, Out
 
 _log = logging.getLogger(__name__)
 
-Search: TypeAlias = Callable[[], Coroutine[Any, Any, Ranking]]
-"""Searches one source; cancelled when its time is up."""
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of one source.
+
+    :param run: cancelled when its time is up.
+    :param waits: whether it may wait for anything. One that does not cannot be cancelled, and no deadline ends it.
+    """
+
+    run: Callable[[], Coroutine[Any, Any, Ranking]]
+    waits: bool = True
 
 
 class FanOut:
@@ -30,16 +44,21 @@ class FanOut:
         The outcomes are in the order of ``searches``, whatever order they came in. Not a task group: it would wait for
         the end of a cancelled search, and one that is slow to end would cost more than its deadline.
         """
-        start = perf_counter()
-        tasks = {source: asyncio.create_task(_run(source, search)) for source, search in searches.items()}
+        start, now = perf_counter(), asyncio.get_running_loop().time
+        ends_at = now() + timeout_s
+        tasks = {
+            source: asyncio.create_task(_run(source, search)) for source, search in searches.items() if search.waits
+        }
         try:
+            if tasks and len(tasks) < len(searches):
+                await asyncio.sleep(0)  # so that those that wait do so while the others run
+            outcomes = {source: _run_now(source, search) for source, search in searches.items() if not search.waits}
             if tasks:
-                await asyncio.wait(tasks.values(), timeout=timeout_s)
+                await asyncio.wait(tasks.values(), timeout=max(ends_at - now(), 0.0))
             elapsed_ms = (perf_counter() - start) * 1_000
-            return {
-                source: task.result() if task.done() else Failed(source, TIMED_OUT, elapsed_ms)
-                for source, task in tasks.items()
-            }
+            for source, task in tasks.items():
+                outcomes[source] = task.result() if task.done() else Failed(source, TIMED_OUT, elapsed_ms)
+            return {source: outcomes[source] for source in searches}
         finally:
             for task in tasks.values():
                 if not task.done():
@@ -54,7 +73,7 @@ class FanOut:
 async def _run(source: str, search: Search) -> Outcome:
     start = perf_counter()
     try:
-        return Answered(await search())
+        return Answered(await search.run())
     except AdapterError as error:
         elapsed_ms = (perf_counter() - start) * 1_000
         return Failed(source, str(error), elapsed_ms, caused_by_request=isinstance(error, Rejected))
@@ -62,3 +81,16 @@ async def _run(source: str, search: Search) -> Outcome:
         # A defect in one adapter must not fail the other sources; the log has the trace.
         _log.exception("the %s source raised an unexpected error", source)
         return Failed(source, "internal error", (perf_counter() - start) * 1_000)
+
+
+def _run_now(source: str, search: Search) -> Outcome:
+    """The outcome of a search that waits for nothing."""
+    running = _run(source, search)
+    try:
+        running.send(None)
+    except StopIteration as stopped:
+        outcome: Outcome = stopped.value
+        return outcome
+    running.close()
+    _log.error("the %s source waited, although it was described as one that never does", source)
+    return Failed(source, "internal error", 0.0)

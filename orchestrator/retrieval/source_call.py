@@ -20,8 +20,8 @@ from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import CallPlan, RankingPlan
 from orchestrator.retrieval.fan_out import Search
 from orchestrator.retrieval.memo import MemoizedRetriever
-from orchestrator.retrieval.query_encoder import QueryEncoderPolicy
-from orchestrator.schema.search import Degraded
+from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
+from orchestrator.schema.search import Degraded, EncoderName
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,20 @@ class SourceCall:
     """A source as it is searched: ``memo → retry → build check → adapter``.
 
     :param entities: tells whether a query mentions an entity; only sources of role ``graph`` have it.
+    :param waits: whether a search may wait for anything. Those of the embedded engine never do.
     """
 
     source: Source
     retriever: MemoizedRetriever
     entities: EntityLookup | None = None
+    waits: bool = True
 
 
 @dataclass(slots=True)
 class CallReport:
     """What preparing the query of one source gave besides the ranking."""
 
-    encoder: str = ""
+    encoder: EncoderName | None = None
     expansions: tuple[str, ...] = ()
     degraded: list[Degraded] = field(default_factory=list)
 
@@ -49,7 +51,7 @@ class CallReport:
 class QueryPreparation:
     """Makes what sources need besides the text: a vector, and synonyms."""
 
-    encoder: QueryEncoderPolicy
+    encoders: QueryEncoders
     expander: Expander | None
 
 
@@ -65,7 +67,7 @@ def prepare_search(
 ) -> tuple[Search, CallReport]:
     """The search of one source, and a report that is filled while it runs.
 
-    The encoder is chosen here and not when the search runs: see :meth:`QueryEncoderPolicy.encode`.
+    The run of the model begins here and not when the search runs: see :meth:`QueryEncoders.encode`.
 
     :param query: with everything that all sources of the stage share.
     :param timeout_s: of the stage.
@@ -74,21 +76,24 @@ def prepare_search(
 
     async def search(query: SourceQuery = query) -> Ranking:
         with context.timings.stage(name):
-            return await _search_collections(call.retriever, query, call_plan.filters, mode)
+            return await _search_collections(call, query, call_plan.filters, mode)
 
     if "query_vector" in call.source.needs:
         if plan.vector is not None:
             vector = np.array(plan.vector, np.float32)
-            return lambda: search(replace(query, vector=vector)), report
-        encoding = preparation.encoder.encode(plan.text, plan.encoder)
+            return Search(lambda: search(replace(query, vector=vector)), call.waits), report
+        known = preparation.encoders.encode_now(plan.text, plan.encoder)
+        if known is not None:
+            _report_encoding(known, report, context)
+            return Search(lambda: search(replace(query, vector=known.vector)), call.waits), report
+        encoding = preparation.encoders.encode(plan.text)
 
         async def encode_and_search() -> Ranking:
             encoded = await encoding
-            report.encoder = encoded.encoder_used
-            context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)
+            _report_encoding(encoded, report, context)
             return await search(replace(query, vector=encoded.vector))
 
-        return encode_and_search, report
+        return Search(encode_and_search), report
     expander = preparation.expander
     if "expansions" in call.source.needs and expander is not None:
 
@@ -99,19 +104,24 @@ def prepare_search(
             report.degraded += attempt.failures
             return await search(replace(query, expansions=report.expansions))
 
-        return expand_and_search, report
-    return search, report
+        return Search(expand_and_search), report
+    return Search(search, call.waits), report
+
+
+def _report_encoding(encoded: EncodedQuery, report: CallReport, context: SearchContext) -> None:
+    report.encoder = encoded.encoder_used
+    context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)
 
 
 async def _search_collections(
-    retriever: MemoizedRetriever, query: SourceQuery, filters: tuple[Filter, ...], mode: CacheMode
+    call: SourceCall, query: SourceQuery, filters: tuple[Filter, ...], mode: CacheMode
 ) -> Ranking:
-    """The same search with each filter at the same time."""
-    if len(filters) == 1:
-        return await retriever.search(replace(query, filter=filters[0]), mode)
+    """The same search with each filter, at the same time if it waits."""
     searches: list[Coroutine[Any, Any, Ranking]] = [
-        retriever.search(replace(query, filter=each), mode) for each in filters
+        call.retriever.search(replace(query, filter=each), mode) for each in filters
     ]
+    if len(searches) == 1 or not call.waits:
+        return merge_collections([await search for search in searches])
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(search) for search in searches]

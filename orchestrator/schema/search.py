@@ -17,6 +17,7 @@ AUTO, HYBRID = "auto", "hybrid"
 """The modes besides the names of the sources."""
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
+EncoderName: TypeAlias = Literal["model", "static"]
 Weight = Annotated[float, Meta(ge=0, le=1_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 

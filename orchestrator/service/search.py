@@ -83,7 +83,6 @@ class SearchService:
     max_query_chars: int = MAX_QUERY_CHARS
     now: Callable[[], float] = time
     clock: Clock = perf_counter
-    running: int = field(default=0, init=False)
     _plans: LRUCache[tuple[object, ...], tuple[Plan, bytes]] = field(
         default_factory=lambda: LRUCache(_MAX_PLANS), init=False
     )
@@ -91,10 +90,6 @@ class SearchService:
     def with_settings(self, settings: Settings) -> SearchService:
         """The same sources with other settings of routing, fusion and boosts."""
         return replace(self, settings=settings)
-
-    def load(self) -> int:
-        """Number of searches that are running or waiting."""
-        return self.running + self.admission.waiting
 
     async def respond(self, request: SearchRequest, principal: Principal, request_id: str) -> EncodedResponse:
         """The response as JSON: from the cache, or computed.
@@ -175,7 +170,7 @@ class SearchService:
         key = (encoded, scope.tenant, scope.environment, principal.clearance, trust, today)
         planned = self._plans.get(key)
         if planned is None:
-            dimension = self.retrieval.preparation.encoder.dimension
+            dimension = self.retrieval.preparation.encoders.dimension
             plan = make_plan(
                 request, principal, self.settings, self.sources, trust, today, dimension, self.max_query_chars
             )
@@ -189,19 +184,10 @@ class SearchService:
     async def _compute(
         self, plan: Plan, snapshot: Snapshot, timeout_s: float, mode: CacheMode, context: SearchContext
     ) -> ResponseBody:
-        self.running += 1
-        try:
-            if self.snapshots.changed(snapshot):
-                # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
-                snapshot = self.snapshots.pin(plan.ranking.scope)
-            return await self._compute_on(snapshot, plan, timeout_s, mode, context)
-        finally:
-            self.running -= 1
-
-    async def _compute_on(
-        self, snapshot: Snapshot, plan: Plan, timeout_s: float, mode: CacheMode, context: SearchContext
-    ) -> ResponseBody:
         """All stages, on one state of the index."""
+        if self.snapshots.changed(snapshot):
+            # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
+            snapshot = self.snapshots.pin(plan.ranking.scope)
         timings, ranking = context.timings, plan.ranking
         degraded = [context.degraded(name, reason) for name, reason in self.mismatches().items()]
         with timings.stage("gather"):

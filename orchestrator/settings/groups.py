@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from adapters import Sensitivity, rerank
 from adapters.ports.graph import Centrality
 from fusion import JointWalk, parse
-from orchestrator.schema.search import BoostName
+from orchestrator.schema.search import BoostName, EncoderName
 from orchestrator.settings.backends import CacheSettings, SourceSettings, StorageSettings, WriteSettings
 from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
 
@@ -26,10 +26,8 @@ class EncodingSettings(SettingsGroup):
     """Text to vectors, entities and synonyms."""
 
     embedder: Literal["minilm://"] = Field("minilm://", description="encoder of documents and queries")
-    query_encoder: Literal["adaptive", "model", "static"] = Field(
-        "adaptive",
-        description="what encodes queries: the model (better), the static encoder (50 times faster), or the model "
-        "while few requests are running",
+    query_encoder: EncoderName = Field(
+        "model", description="what encodes queries: `model` (better), or `static` (20 times faster)"
     )
     entity_extractor: str = Field(
         "rules://",

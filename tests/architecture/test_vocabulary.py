@@ -84,7 +84,7 @@ REPLACED_NAMES = {
     "Context": "HttpContext",
     "Cursor": "PageToken",
     "Delivery": "ReplicaApplier",
-    "Encoding": "QueryEncoderPolicy",
+    "Encoding": "QueryEncoders",
     "Entry": "CacheEntry, VectorRecord",
     "FastEncoder": "StaticEncoder",
     "Flights": "SingleFlight",

@@ -26,7 +26,7 @@ from orchestrator.planning.plan import DAY_S, Plan, make_plan
 from orchestrator.results.rerank import RerankStage
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever
-from orchestrator.retrieval.query_encoder import QueryEncoderPolicy, StaticEncoder
+from orchestrator.retrieval.query_encoder import QueryEncoders, StaticEncoder
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
 from orchestrator.schema.search import SearchRequest, SearchResponse
@@ -148,11 +148,9 @@ def keyword_source(index: EmbeddedIndex) -> RecordingSource:
     return RecordingSource(EmbeddedKeyword(index, KeywordComponent()))
 
 
-def query_encoder(
-    static: StaticEncoder | None = None, load: Callable[[], int] = lambda: 1, busy_from: int = 3
-) -> QueryEncoderPolicy:
-    """An adaptive encoder policy over :class:`FixedEncoder`."""
-    return QueryEncoderPolicy(FixedEncoder(), static or NoStaticEncoder(), "adaptive", load, busy_from)
+def query_encoders(static: StaticEncoder | None = None) -> QueryEncoders:
+    """The encoders of queries, the model being :class:`FixedEncoder`."""
+    return QueryEncoders(FixedEncoder(), static or NoStaticEncoder())
 
 
 def search_service(
@@ -163,7 +161,6 @@ def search_service(
     entities: EntityLookup | None = None,
     centralities: CentralityReader | None = None,
     static: StaticEncoder | None = None,
-    busy_from: int = 3,
     expander: Expander | None = None,
     reranker: Reranker | None = None,
     rerank_timeout_s: float = RERANK_TIMEOUT_S,
@@ -190,19 +187,17 @@ def search_service(
         source = next(each for each in SOURCES if each.name == name)
         memo: Memo[Ranking] = Memo(memo_ttl_s, clock)
         lookup = (entities or FixedGraph()) if source.role == "graph" else None
-        return SourceCall(source, MemoizedRetriever(retrievers[name], memo, data_versions.current), lookup)
+        return SourceCall(
+            source, MemoizedRetriever(retrievers[name], memo, data_versions.current), lookup, name in sources
+        )
 
-    def load() -> int:
-        return service.load()
-
-    encoder = query_encoder(static, load, busy_from)
     levels = TieredCache(MemoryLevel(1_000_000), None, policy, clock, lambda: 0.0)
-    service = SearchService(
+    return SearchService(
         settings=settings,
         sources=SOURCES,
         retrieval=Retrieval(
             {source.name: source_call(source.name) for source in SOURCES},
-            QueryPreparation(encoder, expander),
+            QueryPreparation(query_encoders(static), expander),
             breakers or CircuitBreakers(1_000_000, 1.0, 5.0),
         ),
         centralities=MemoizedCentralities(centralities or FixedGraph(), Memo(memo_ttl_s, clock), data_versions.current),
@@ -214,7 +209,6 @@ def search_service(
         build_id=lambda: index.build_id,
         now=clock,
     )
-    return service
 
 
 def request_of(query: str = "alpha centauri", **fields: object) -> SearchRequest:

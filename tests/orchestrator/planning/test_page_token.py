@@ -21,6 +21,7 @@ from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import ranking_identity
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.search import SearchService
+from orchestrator.settings.groups import Settings
 from tests.conftest import vector_record
 from tests.orchestrator.services import (
     NOW,
@@ -171,25 +172,22 @@ async def test_a_cursor_cannot_request_what_a_request_cannot(index: EmbeddedInde
     assert (await search(service, limit=3, mode="keyword", cursor=beyond)).hits == ()
 
 
-async def test_the_next_page_has_the_vector_of_the_first_at_any_load(index: EmbeddedIndex) -> None:
-    """The static encoder has another vector, and is used under load: but not for the next page of the model's."""
-
-    def service_with_cold_cache() -> SearchService:
-        return search_service(index, static=FixedStaticEncoder(50), busy_from=2)
-
-    idle = [response.hits for response in await pages(service_with_cold_cache(), 20, mode="vector")]
-    first = await search(service_with_cold_cache(), limit=20, mode="vector")
-    service = service_with_cold_cache()
-    service.running = 9
-    under_load = await search(service, limit=20, mode="vector", cursor=first.next_cursor, explain=True)
-    assert under_load.explain
-    assert under_load.explain.encoder == "model"
-    assert under_load.hits == idle[1]
-    other = await search(service, "another query", limit=20, mode="vector", explain=True)
+async def test_the_next_page_is_encoded_as_the_first_was(index: EmbeddedIndex) -> None:
+    """Also by a process with other settings: the static encoder has another vector."""
+    static = FixedStaticEncoder(50)
+    by_model = search_service(index, static=static)
+    by_static = search_service(index, static=static, settings=Settings.of(query_encoder="static"))
+    expected = [response.hits for response in await pages(by_model, 20, mode="vector")]
+    first = await search(by_model, limit=20, mode="vector")
+    second = await search(by_static, limit=20, mode="vector", cursor=first.next_cursor, explain=True)
+    assert second.explain
+    assert second.explain.encoder == "model"
+    assert second.hits == expected[1]
+    other = await search(by_static, limit=20, mode="vector", explain=True)
     assert other.explain
     assert other.explain.encoder == "static"
-    service.running = 0
-    after = await search(service, "another query", limit=20, mode="vector", cursor=other.next_cursor, explain=True)
+    assert other.hits != first.hits
+    after = await search(by_model, limit=20, mode="vector", cursor=other.next_cursor, explain=True)
     assert after.explain
     assert after.explain.encoder == "static"
 

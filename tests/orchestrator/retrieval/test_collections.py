@@ -9,7 +9,7 @@ import pytest
 from adapters import SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
 from fusion import Ranking
-from orchestrator.retrieval.query_encoder import QueryEncoderPolicy
+from orchestrator.retrieval.query_encoder import QueryEncoders
 from tests.conftest import vector_record
 from tests.orchestrator.services import (
     SETTINGS,
@@ -77,13 +77,13 @@ async def test_one_collection_alone_can_be_searched_in_every_mode(index: Embedde
 
 async def test_the_query_is_encoded_once(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[str] = []
-    encode = QueryEncoderPolicy.encode
+    encode = QueryEncoders.encode
 
-    def recorded(self: QueryEncoderPolicy, text: str, encoder: str = "") -> object:
+    def recorded(self: QueryEncoders, text: str) -> object:
         encoded.append(text)
-        return encode(self, text, encoder)
+        return encode(self, text)
 
-    monkeypatch.setattr(QueryEncoderPolicy, "encode", recorded)
+    monkeypatch.setattr(QueryEncoders, "encode", recorded)
     await search(search_service(index), mode="vector", collections=FOUR)
     assert encoded == ["alpha centauri"]
 

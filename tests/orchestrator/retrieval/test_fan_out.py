@@ -16,7 +16,9 @@ from orchestrator.retrieval.fan_out import FanOut, Search
 pytestmark = pytest.mark.anyio
 
 
-def search_of(source: str, after: anyio.Event | None = None, error: Exception | None = None) -> Search:
+def search_of(
+    source: str, after: anyio.Event | None = None, error: Exception | None = None, waits: bool = True
+) -> Search:
     async def search() -> Ranking:
         if after:
             await after.wait()
@@ -24,7 +26,7 @@ def search_of(source: str, after: anyio.Event | None = None, error: Exception | 
             raise error
         return Ranking.of_ids(source, ("a",), (1.0,))
 
-    return search
+    return Search(search, waits)
 
 
 async def test_outcomes_are_in_the_order_of_the_searches_and_not_in_that_of_arrival() -> None:
@@ -34,7 +36,7 @@ async def test_outcomes_are_in_the_order_of_the_searches_and_not_in_that_of_arri
         first.set()
         return Ranking.of_ids("b", (), ())
 
-    outcomes = await FanOut().run({"a": search_of("a", after=first), "b": sets}, 5)
+    outcomes = await FanOut().run({"a": search_of("a", after=first), "b": Search(sets)}, 5)
     assert list(outcomes) == ["a", "b"]
     assert all(isinstance(outcome, Answered) for outcome in outcomes.values())
 
@@ -95,11 +97,38 @@ async def test_a_source_that_is_slow_to_be_cancelled_costs_no_more() -> None:
         raise AssertionError
 
     start = perf_counter()
-    outcomes = await FanOut().run({"stubborn": stubborn, "quick": search_of("quick")}, 0.05)
+    outcomes = await FanOut().run({"stubborn": Search(stubborn), "quick": search_of("quick")}, 0.05)
     assert perf_counter() - start < 1
     assert isinstance(outcomes["stubborn"], Failed)
     assert isinstance(outcomes["quick"], Answered)
     released.set()
+
+
+async def test_a_search_that_waits_for_nothing_runs_while_the_others_wait() -> None:
+    finished = anyio.Event()
+
+    async def sets() -> Ranking:
+        finished.set()
+        return Ranking.of_ids("local", (), ())
+
+    searches = {"remote": search_of("remote", after=finished), "local": Search(sets, waits=False)}
+    outcomes = await FanOut().run(searches, 5)
+    assert list(outcomes) == ["remote", "local"]
+    assert all(isinstance(outcome, Answered) for outcome in outcomes.values())
+
+
+async def test_searches_that_wait_for_nothing_need_no_turn_of_the_event_loop() -> None:
+    running = FanOut().run({"a": search_of("a", waits=False), "b": search_of("b", waits=False)}, 5)
+    with pytest.raises(StopIteration) as stopped:
+        running.send(None)
+    assert list(stopped.value.value) == ["a", "b"]
+
+
+async def test_a_search_that_waits_although_it_should_not_is_a_defect(caplog: pytest.LogCaptureFixture) -> None:
+    outcomes = await FanOut().run({"a": search_of("a", after=anyio.Event(), waits=False), "b": search_of("b")}, 5)
+    assert outcomes["a"] == Failed("a", "internal error", 0.0)
+    assert isinstance(outcomes["b"], Answered)
+    assert "the a source waited" in caplog.text
 
 
 async def test_a_client_that_disconnects_frees_the_sources() -> None:
@@ -114,7 +143,7 @@ async def test_a_client_that_disconnects_frees_the_sources() -> None:
         raise AssertionError
 
     async with anyio.create_task_group() as group:
-        group.start_soon(FanOut().run, {"a": waits}, 60)
+        group.start_soon(FanOut().run, {"a": Search(waits)}, 60)
         await searched.wait()
         group.cancel_scope.cancel()
     with anyio.fail_after(5):

@@ -6,7 +6,7 @@ import anyio
 import numpy as np
 import pytest
 
-from orchestrator.retrieval.query_encoder import EncodedQuery, PolicyName, QueryEncoderPolicy
+from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
 from tests.conftest import unit
 
 pytestmark = pytest.mark.anyio
@@ -32,91 +32,59 @@ class SomeWords:
         return None if text == "unknown" else unit(2)
 
 
-class Load:
-    """The number of requests that are running or waiting."""
-
-    def __init__(self, requests: int = 1) -> None:
-        self.requests = requests
-
-    def __call__(self) -> int:
-        return self.requests
+def encoders(model: CountingModel) -> QueryEncoders:
+    return QueryEncoders(model, SomeWords(), max_vectors=10)
 
 
-def policy_of(
-    name: PolicyName, load: Load, model: CountingModel | None = None
-) -> tuple[QueryEncoderPolicy, CountingModel]:
-    model = model or CountingModel()
-    return QueryEncoderPolicy(model, SomeWords(), name, load, busy_from=3, max_vectors=10), model
-
-
-@pytest.mark.parametrize(
-    ("name", "requests", "encoder"),
-    [
-        ("model", 99, "model"),
-        ("static", 1, "static"),
-        ("adaptive", 2, "model"),
-        ("adaptive", 3, "static"),
-    ],
-)
-async def test_the_policy_chooses_the_encoder(name: PolicyName, requests: int, encoder: str) -> None:
-    policy, _ = policy_of(name, Load(requests))
-    encoded = await policy.encode("text")
-    assert encoded.encoder_used == encoder
-    assert np.array_equal(encoded.vector, unit(1 if encoder == "model" else 2))
-    assert encoded.ms >= 0
-
-
-@pytest.mark.parametrize("name", ["adaptive", "model", "static"])
-@pytest.mark.parametrize("encoder", ["model", "static"])
-async def test_the_encoder_of_an_earlier_page_is_used_whatever_the_policy(name: PolicyName, encoder: str) -> None:
-    policy, _ = policy_of(name, Load(99))
-    assert (await policy.encode("text", encoder)).encoder_used == encoder
-
-
-async def test_a_vector_of_the_model_is_used_at_any_load() -> None:
-    load = Load()
-    policy, model = policy_of("adaptive", load)
-    for load.requests in (1, 1, 99):
-        assert (await policy.encode("text")).encoder_used == "model"
+async def test_the_model_needs_a_run_for_a_new_text_and_its_vector_is_cached() -> None:
+    model = CountingModel()
+    both = encoders(model)
+    assert both.encode_now("text", "model") is None
+    assert (await both.encode("text")).encoder_used == "model"
+    cached = both.encode_now("text", "model")
+    assert cached
+    assert cached.encoder_used == "model"
+    assert np.array_equal(cached.vector, unit(1))
     assert model.encoded == ["text"]
 
 
-async def test_a_vector_of_the_static_encoder_is_not_cached() -> None:
-    load = Load(99)
-    policy, _ = policy_of("adaptive", load)
-    assert (await policy.encode("text")).encoder_used == "static"
-    load.requests = 1
-    assert (await policy.encode("text")).encoder_used == "model"
+async def test_the_static_encoder_never_returns_a_vector_of_the_model() -> None:
+    both = encoders(CountingModel())
+    await both.encode("text")
+    static = both.encode_now("text", "static")
+    assert static
+    assert static.encoder_used == "static"
+    assert np.array_equal(static.vector, unit(2))
 
 
 async def test_the_model_encodes_a_text_whose_words_the_static_encoder_does_not_know() -> None:
-    policy, _ = policy_of("static", Load(99))
-    assert (await policy.encode("unknown")).encoder_used == "model"
+    both = encoders(CountingModel())
+    assert both.encode_now("unknown", "static") is None
+    await both.encode("unknown")
+    known = both.encode_now("unknown", "static")
+    assert known
+    assert known.encoder_used == "model"
 
 
 async def test_equal_texts_at_the_same_time_share_one_run_of_the_model() -> None:
-    load = Load()
-    policy, model = policy_of("adaptive", load)
+    model = CountingModel()
+    both = encoders(model)
     encoded: list[EncodedQuery] = []
 
-    async def encode(requests: int) -> None:
-        load.requests = requests
-        encoded.append(await policy.encode("text"))
+    async def encode() -> None:
+        encoded.append(await both.encode("text"))
 
     async with anyio.create_task_group() as group:
-        for requests in range(1, 101):
-            group.start_soon(encode, requests)
+        for _ in range(100):
+            group.start_soon(encode)
     assert len(encoded) == 100
-    assert {each.encoder_used for each in encoded} == {"model"}
     assert model.encoded == ["text"]
 
 
 async def test_a_run_of_the_model_is_shared_before_its_result_is_awaited() -> None:
-    load = Load()
-    policy, model = policy_of("adaptive", load)
-    first = policy.encode("text")
-    load.requests = 99
-    second = policy.encode("text")
+    model = CountingModel()
+    both = encoders(model)
+    first, second = both.encode("text"), both.encode("text")
     assert {(await second).encoder_used, (await first).encoder_used} == {"model"}
     assert model.encoded == ["text"]
 
@@ -127,10 +95,11 @@ async def test_an_error_reaches_the_waiters_and_is_not_cached() -> None:
             await super().encode(text)
             raise RuntimeError("no")
 
-    policy, model = policy_of("adaptive", Load(), FailingModel())
+    model = FailingModel()
+    both = encoders(model)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="no"):
-            await policy.encode("text")
+            await both.encode("text")
     assert model.encoded == ["text", "text"]
 
 
@@ -148,19 +117,18 @@ class GatedModel(CountingModel):
 
 
 async def test_cancelling_one_waiter_does_not_affect_the_others() -> None:
-    model, load = GatedModel(), Load()
-    policy, _ = policy_of("adaptive", load, model)
+    model = GatedModel()
+    both = encoders(model)
     encoded: list[EncodedQuery] = []
 
     async def encode() -> None:
-        encoded.append(await policy.encode("text"))
+        encoded.append(await both.encode("text"))
 
     async with anyio.create_task_group() as group:
         with anyio.CancelScope() as impatient:
             async with anyio.create_task_group() as inner:
-                inner.start_soon(policy.encode, "text")
+                inner.start_soon(both.encode, "text")
                 await model.started.wait()
-                load.requests = 99
                 group.start_soon(encode)
                 await anyio.wait_all_tasks_blocked()
                 impatient.cancel()
@@ -172,12 +140,12 @@ async def test_cancelling_one_waiter_does_not_affect_the_others() -> None:
 async def test_a_run_of_the_model_is_cancelled_with_its_last_waiter() -> None:
     """Its time limit is the waiter's: under load the model must not go on for a client that has left."""
     model = GatedModel()
-    policy, _ = policy_of("adaptive", Load(), model)
+    both = encoders(model)
     with anyio.CancelScope() as impatient:
         async with anyio.create_task_group() as group:
-            group.start_soon(policy.encode, "text")
+            group.start_soon(both.encode, "text")
             await model.started.wait()
             impatient.cancel()
     model.gate.set()
-    assert (await policy.encode("text")).encoder_used == "model"
+    assert (await both.encode("text")).encoder_used == "model"
     assert model.encoded == ["text"]

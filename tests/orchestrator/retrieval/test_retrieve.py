@@ -28,7 +28,7 @@ from tests.orchestrator.services import (
     RecordingSource,
     StalledSource,
     plan_of,
-    query_encoder,
+    query_encoders,
     unit_tuple,
 )
 
@@ -72,7 +72,7 @@ class Sources:
             )
             for source in SOURCES
         }
-        self._retrieval = Retrieval(calls, QueryPreparation(query_encoder(), None), breakers)
+        self._retrieval = Retrieval(calls, QueryPreparation(query_encoders(), None), breakers)
 
     async def retrieve(self, plan: Plan, timeout_s: float = 60.0) -> Retrieved:
         context = SearchContext(Deadline.after(60.0, asyncio.get_running_loop().time), StageTimings())

@@ -226,8 +226,8 @@ async def test_without_centralities_the_fused_order_stays_and_it_is_reported(ind
 
 
 async def test_a_hundred_equal_requests_at_once_give_the_same_bytes(index: EmbeddedIndex) -> None:
-    """There is a static encoder with another vector; the first request runs the model, and the others share its run."""
-    service = search_service(index, static=FixedStaticEncoder(2), busy_from=2)
+    """There is a static encoder with another vector: load is no reason to use it."""
+    service = search_service(index, static=FixedStaticEncoder(2))
     responses: list[SearchResponse] = []
 
     async def one() -> None:
