@@ -70,13 +70,23 @@ class JointWalk:
     def _contributions(
         self, candidates: Candidates, source: str, weights: Mapping[str, float], sources: Sources
     ) -> Floats:
-        rows = candidates.rows[source]
-        scores = candidates.scores[source][rows].tolist()
-        best = scores[0] if scores else 0.0
+        scores = candidates.scores[source].take(candidates.rows[source])
+        best = scores[0] if len(scores) else 0.0
         if best <= 0:  # a cosine may be negative, and then it is no evidence
             return np.zeros(len(candidates))
         highest = self._best_contribution(candidates, source, weights, sources)
         exponent = described(source, sources).exponent
-        # Not by numpy, whose power differs in the last digit from one processor to the next.
-        values = [highest * (score / best) ** exponent if score > 0 else 0.0 for score in scores]
-        return candidates.spread(source, np.array(values))
+        return candidates.spread(source, highest * _power(np.maximum(scores, 0.0) / best, exponent))
+
+
+def _power(values: Floats, exponent: float) -> Floats:
+    """``values ** exponent`` for a multiple of one half.
+
+    By multiplications and a square root, whose results are exactly rounded (IEEE 754-2019, section 5.4.1). Those of
+    ``numpy.power`` differ in the last digit from one processor to the next, and with them the order of documents.
+    """
+    whole, has_root = divmod(int(2 * exponent), 2)
+    result = np.sqrt(values) if has_root else np.ones(len(values))
+    for _ in range(whole):
+        result *= values
+    return result

@@ -20,8 +20,8 @@ class Source:
     :param needs: see :data:`QueryInput`.
     :param stage: 2 if the source may start from what the sources of stage 1 found.
     :param per_collection: whether several collections are searched one by one, so that each gets its own depth.
-    :param exponent: of a score divided by the best score of the ranking, in ``joint_walk``. Above 1 makes the head of
-        the ranking sharper, below 1 flatter.
+    :param exponent: of a score divided by the best score of the ranking, in ``joint_walk``; a multiple of 0.5. Above 1
+        makes the head of the ranking sharper, below 1 flatter.
     :param comparable_scores: whether raw scores mean the same for every query (cosines do, BM25 does not).
     :param tie_priority: equal sums are ordered by the rank in the source with the smallest priority; ``None`` takes no
         part in that.
@@ -29,6 +29,7 @@ class Source:
     :param exact_phrases: searched alone for a query that is only quoted text, because it alone can demand a phrase.
     :param identifier_boost: weighs more if the query contains an identifier.
     :param scaled_by_trust: whether the default weight is multiplied by the measured trust of the scope.
+    :raises ValueError: if the exponent is no multiple of 0.5, or negative.
     """
 
     name: str
@@ -43,6 +44,10 @@ class Source:
     exact_phrases: bool = False
     identifier_boost: bool = False
     scaled_by_trust: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.exponent >= 0 and (2 * self.exponent).is_integer()):
+            raise ValueError(f"source {self.name!r}: exponent is {self.exponent}, allowed are multiples of 0.5 from 0")
 
     @property
     def is_graph(self) -> bool:
