@@ -31,6 +31,8 @@ class Fused:
 
     def above(self, min_score: float) -> Fused:
         """The candidates with a fusion score of at least ``min_score``."""
+        if min_score <= 0:
+            return self
         count = int(np.searchsorted(-self.score, -min_score, side="right"))
         if count == len(self.rows):
             return self

@@ -44,6 +44,7 @@ class SegmentSet:
             [np.zeros(0, np.int64), *(segment.docnos for segment in segments)]
         )
         self.count = int(self.live.sum())
+        self._first_docno = _first_if_consecutive(self.docnos)
         self._ids = list(chain.from_iterable(segment.ids for segment in segments))
         self._fields = _concatenated_fields(self.segments)
         self._masks: dict[bytes, Mask] = {}
@@ -95,6 +96,8 @@ class SegmentSet:
 
     def positions(self, docnos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The positions of these document numbers, each of which must exist."""
+        if self._first_docno is not None:
+            return docnos - self._first_docno
         return self.docnos.searchsorted(docnos)
 
     def passing(self, condition: Filter) -> npt.NDArray[np.int64]:
@@ -117,6 +120,13 @@ class SegmentSet:
         by_segment = [segment.columns.flags(condition) for segment in self.segments]
         flags: Flags = self.live & np.concatenate([np.zeros(0, np.bool_), *by_segment])
         return flags
+
+
+def _first_if_consecutive(docnos: npt.NDArray[np.int64]) -> int | None:
+    """The first of document numbers that have no gaps, as those of an index have that was written once."""
+    if len(docnos) and docnos[-1] - docnos[0] == len(docnos) - 1:
+        return int(docnos[0])
+    return None
 
 
 def _concatenated_fields(segments: Sequence[Segment]) -> RankFields | None:

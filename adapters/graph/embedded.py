@@ -18,6 +18,7 @@ from adapters.ports.snapshot import Snapshot
 from adapters.sources import GRAPH
 from fusion.columns import Ranking
 from fusion.rank_fields import DocId
+from fusion.top import top
 from fusion.walk import Walk, WalkScratch
 
 
@@ -52,15 +53,14 @@ class EmbeddedGraph:
         entities = _linked_entities(graph, query, visible)
         seeds, seed_mass = walk_seeds(entities, _seed_nodes(graph, segments, query, visible))
         nodes, mass = self._walk(graph.adjacency, seeds, seed_mass, self._scratch, visible)
-        is_document = nodes < len(graph.positions)
-        positions, mass = graph.positions[nodes[is_document]], mass[is_document]
+        documents = np.flatnonzero((nodes < len(graph.positions)) & (mass > 0))
+        positions, mass = graph.positions.take(nodes.take(documents)), mass.take(documents)
         mask = segments.mask(query.filter)
         if mask.count < segments.count:
             passing = mask.flags[positions]
             positions, mass = positions[passing], mass[passing]
-        best = np.lexsort((positions, -mass))[: query.depth]
-        best = best[mass[best] > 0]
-        return Ranking.of_docs(GRAPH.name, positions[best], mass[best], segments, entities.entity_coverage)
+        best = top(mass, positions, query.depth)
+        return Ranking.of_docs(GRAPH.name, positions.take(best), mass.take(best), segments, entities.entity_coverage)
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """See :class:`adapters.ports.EntityLookup`."""
@@ -111,7 +111,9 @@ def _seed_nodes(
         positions = [position for key in keys if (position := segments.position(key)) is not None]
     if not positions:
         return []
-    nodes = np.searchsorted(graph.positions, positions)
+    nodes = np.asarray(positions)
+    if len(graph.positions) < len(segments):  # otherwise every position is a node
+        nodes = np.searchsorted(graph.positions, nodes)
     known: list[int] = (nodes if visible is None else nodes[visible[nodes]]).tolist()
     return known
 

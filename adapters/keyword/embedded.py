@@ -24,6 +24,7 @@ from adapters.keyword import analysis
 from adapters.ports.retriever import SourceQuery
 from adapters.sources import KEYWORD
 from fusion.columns import Ranking
+from fusion.top import top
 
 _HEAP_BYTES = 128 * 1024 * 1024
 _NOT_LINKED = {".tantivy-writer.lock", ".tantivy-meta.lock"}
@@ -112,8 +113,8 @@ class EmbeddedKeyword:
         docnos = np.asarray(searcher.fast_field_values("docno", [address for _, address in hits]), np.int64)
         positions = segments.positions(docnos)
         scores = np.array([score for score, _ in hits], np.float64)
-        best = np.lexsort((positions, -scores))
-        return Ranking.of_docs(KEYWORD.name, positions[best], scores[best], segments)
+        best = top(scores, positions, query.depth)
+        return Ranking.of_docs(KEYWORD.name, positions.take(best), scores.take(best), segments)
 
 
 def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:

@@ -26,6 +26,7 @@ from adapters.ports.encoders import Vector
 from adapters.ports.retriever import SourceQuery
 from adapters.sources import VECTOR
 from fusion.columns import Ranking
+from fusion.top import top
 
 _EXACT_ROWS = 4_096
 """Up to here comparing with every vector costs no more than walking the graph, and misses nothing."""
@@ -102,14 +103,14 @@ class EmbeddedVector:
         ]
         positions = np.concatenate([positions for positions, _ in by_segment])
         scores = np.concatenate([scores for _, scores in by_segment])
-        best = np.lexsort((positions, -scores))[: query.depth]
-        return Ranking.of_docs(VECTOR.name, positions[best], scores[best], segments)
+        best = top(scores, positions, query.depth)
+        return Ranking.of_docs(VECTOR.name, positions.take(best), scores.take(best), segments)
 
 
 def _search(
     segment: Segment, graph: faiss.IndexHNSWSQ | None, base: int, vector: Vector, depth: int, mask: Mask
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """A segment's best positions with their cosines, in no order."""
+    """A segment's best positions with their cosines, in no order that means anything."""
     flags = None if mask.everything else mask.flags[base : base + len(segment)]
     allowed = len(segment) if flags is None else int(flags.sum())
     rows: npt.NDArray[np.int64] | None = None
@@ -123,13 +124,12 @@ def _search(
         rows = found[0][found[0] >= 0]
     elif flags is not None:
         rows = np.flatnonzero(flags)
-    scores = (segment.vectors if rows is None else segment.vectors[rows]) @ vector
-    if len(scores) > depth:
-        # With all that tie with the last one: position decides which of them stay, not chance.
-        best = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
-    else:
-        best = np.arange(len(scores))
-    return base + (best if rows is None else rows[best]), scores[best]
+    scores = (segment.vectors if rows is None else segment.vectors.take(rows, axis=0)) @ vector
+    positions = base + (np.arange(len(scores)) if rows is None else rows)
+    if len(scores) <= depth:
+        return positions, scores
+    best = top(scores, positions, depth)
+    return positions.take(best), scores.take(best)
 
 
 @lru_cache(maxsize=64)

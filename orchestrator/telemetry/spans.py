@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import perf_counter
 
 
@@ -26,11 +25,23 @@ class StageTimings:
         """A stage that was measured elsewhere."""
         self.stages_ms[stage] = ms
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> _Stage:
         """Measures the block, also if it raises."""
-        start = self._clock()
-        try:
-            yield
-        finally:
-            self.stages_ms[name] = (self._clock() - start) * 1_000
+        return _Stage(self.stages_ms, name, self._clock)
+
+
+class _Stage:
+    """A context manager; not one of :mod:`contextlib`, which takes three times as long."""
+
+    __slots__ = ("_clock", "_name", "_stages_ms", "_start")
+
+    def __init__(self, stages_ms: dict[str, float], name: str, clock: Callable[[], float]) -> None:
+        self._stages_ms = stages_ms
+        self._name = name
+        self._clock = clock
+
+    def __enter__(self) -> None:
+        self._start = self._clock()
+
+    def __exit__(self, *_: object) -> None:
+        self._stages_ms[self._name] = (self._clock() - self._start) * 1_000

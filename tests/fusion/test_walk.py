@@ -1,12 +1,25 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import Adjacency, Walk, WalkScratch
+from fusion import Adjacency, Walk, WalkScratch, walk, walk_numpy
+
+INSTALLED = walk.walk
+"""The compiled implementation, unless the package was built without a C compiler."""
+
+
+@pytest.fixture(autouse=True, params=[INSTALLED, walk_numpy.walk], ids=["installed", "numpy"])
+def implementation(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test with each implementation. Not by ``monkeypatch``, which Hypothesis refuses."""
+    walk.walk = request.param
+    yield
+    walk.walk = INSTALLED
 
 
 def adjacency(edges: list[tuple[int, int]], nodes: int) -> Adjacency:
@@ -103,3 +116,20 @@ def test_a_scratch_that_earlier_walks_used_changes_nothing(walks: list[tuple[int
         new_scratch = Walk()(graph, seeds, np.ones(1, np.float32), WalkScratch())
         assert [column.tolist() for column in reused] == [column.tolist() for column in new_scratch]
         assert (scratch.index_of(nodes) == -1).all()
+
+
+@given(st.integers(2, 40), st.data())
+def test_the_compiled_walk_equals_the_one_by_numpy_to_the_last_bit(nodes: int, data: st.DataObject) -> None:
+    pairs = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda pair: pair[0] < pair[1])
+    edges = data.draw(st.lists(pairs, max_size=120))
+    graph = adjacency(edges, nodes)
+    seeds = data.draw(st.lists(st.integers(0, nodes - 1), unique=True, min_size=1, max_size=6))
+    mass = np.array(data.draw(st.lists(st.floats(0.01, 9), min_size=len(seeds), max_size=len(seeds))), np.float64)
+    allowed = np.array(data.draw(st.lists(st.integers(0, 1), min_size=nodes, max_size=nodes)), np.uint8)
+    limits = data.draw(st.tuples(st.integers(0, 3), st.integers(1, 45), st.integers(0, 9), st.integers(0, 12)))
+    index = np.full(nodes, -1, np.int32)
+    arguments = (graph.offsets, graph.targets, graph.weights, np.array(seeds), mass / mass.sum(), index)
+    choices = (data.draw(st.sampled_from((allowed, allowed[:0]))), data.draw(st.integers(0, 6)), 0.7, *limits)
+    compiled, by_numpy = (each(*arguments, *choices) for each in (INSTALLED, walk_numpy.walk))
+    assert [column.tobytes() for column in compiled] == [column.tobytes() for column in by_numpy]
+    assert (index == -1).all()

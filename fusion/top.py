@@ -1,0 +1,26 @@
+"""The largest values of a column."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fusion.rank_fields import Ints
+
+
+def top(values: npt.NDArray[np.floating], ties: npt.NDArray[np.integer], count: int) -> Ints:
+    """The indices of the ``count`` largest values, the largest first; of equal values, the one with the smaller tie.
+
+    Only those that may be among them are sorted.
+
+    :param values: without NaN.
+    :param ties: parallel to ``values``; distinct.
+    """
+    chosen: Ints = np.arange(len(values))
+    if len(values) > count:
+        if count <= 0:
+            return chosen[:0]
+        least = np.partition(values, len(values) - count)[len(values) - count]
+        chosen = np.flatnonzero(values >= least)
+        values, ties = values.take(chosen), ties.take(chosen)
+    return chosen.take(np.lexsort((ties, -values))[:count])

@@ -1,0 +1,39 @@
+"""Compiles the walk when the package is built. Without a C compiler the package is built all the same, and slower."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from typing import Any
+
+from Cython.Build import cythonize
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from setuptools import Distribution, Extension
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError
+
+_MODULE, _SOURCE = "fusion.walk_kernel", "fusion/walk_kernel.pyx"
+# No fused multiply-add: the results have to be those of numpy, to the last bit.
+_FLAGS = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=off"]
+
+
+class CompiledWalk(BuildHookInterface[Any]):
+    """Builds the extension module beside its source, also for an editable installation."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: D102  # see the base class
+        del version
+        with tempfile.TemporaryDirectory() as folder:
+            modules = cythonize(
+                [Extension(_MODULE, [_SOURCE], extra_compile_args=_FLAGS)], build_dir=folder, quiet=True
+            )
+            command = build_ext(Distribution({"name": "trivium", "packages": ["fusion"], "ext_modules": modules}))
+            command.inplace, command.build_temp = True, folder
+            command.ensure_finalized()
+            try:
+                command.run()
+            except BaseError as error:
+                self.app.display_warning(f"the walk is not compiled, so searches take longer: {error}")
+                return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["artifacts"] += [path for path in command.get_outputs() if path.endswith((".so", ".pyd"))]
