@@ -15,7 +15,7 @@ SECONDS ?= 3600
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml hatch_build.py fusion/walk_kernel.pyx
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
 	@touch $@

@@ -166,8 +166,8 @@ class Candidates:
 
     :param docs: by row, the number in ``table``.
     :param rows: by source, the row of each document of its ranking, best first.
-    :param ranks: by source and row, the rank from 1; 0 where the source did not return the document.
-    :param scores: by source and row, the source's own score; 0 where the source did not return the document.
+    :param ranks: by source, the ranks from 1, parallel to ``rows``.
+    :param scores: by source, its own scores, parallel to ``rows``.
     :param entity_coverage: by source.
     """
 
@@ -190,20 +190,13 @@ class Candidates:
             docs, rows = _join_by_number(ordered)
             table = next(iter(tables.values()), _EMPTY)
             fields = table.fields(docs)
-        ranks: dict[str, Ints] = {}
-        scores: dict[str, Floats] = {}
-        for ranking, at in zip(ordered, rows, strict=True):
-            ranks[ranking.source] = rank = np.zeros(len(docs), np.int64)
-            scores[ranking.source] = score = np.zeros(len(docs))
-            rank[at] = ranking.ranks
-            score[at] = ranking.scores
         return cls(
             docs,
             table,
             fields,
             {ranking.source: at for ranking, at in zip(ordered, rows, strict=True)},
-            ranks,
-            scores,
+            {ranking.source: ranking.ranks for ranking in ordered},
+            {ranking.source: ranking.scores for ranking in ordered},
             {ranking.source: ranking.entity_coverage for ranking in ordered},
         )
 
@@ -219,11 +212,11 @@ class Candidates:
         """The ids of some rows, in order."""
         return self.table.ids(self.docs[rows])
 
-    def spread(self, source: str, values: Floats) -> Floats:
-        """A value for each document of a source's ranking, best first, as a column over all rows; 0 elsewhere."""
-        column = np.zeros(len(self.docs))
-        column[self.rows[source]] = values
-        return column
+    def positions(self, source: str, rows: Ints) -> Ints:
+        """For each of some rows, the position in a source's ranking, from 0; -1 if the source did not return it."""
+        position = np.full(len(self.docs), -1)
+        position[self.rows[source]] = np.arange(len(self.rows[source]))
+        return position[rows]
 
 
 def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:

@@ -29,5 +29,5 @@ class Concatenate:
         _, first = np.unique(every, return_index=True)
         rows = every[np.sort(first)]
         score = (len(rows) - np.arange(len(rows))) / max(len(rows), 1)
-        nothing = {name: np.zeros(len(candidates)) for name in candidates.sources}
+        nothing = {name: np.zeros(len(candidates.rows[name])) for name in candidates.sources}
         return Fused(rows, score, score, nothing, weights)

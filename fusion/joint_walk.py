@@ -17,7 +17,7 @@ import numpy as np
 from fusion.columns import Candidates
 from fusion.rank_fields import Floats, Ints
 from fusion.source import Sources, described
-from fusion.sums import Fused, rank_by_sum, sum_contributions
+from fusion.sums import Fused, rank_by_sum, sum_contributions, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +46,19 @@ class JointWalk:
 
     def seeds(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Ints:
         """Rows of the best documents of the first stage, best first."""
-        total = np.zeros(len(candidates))
-        for source in candidates.sources:
-            total += self._contributions(candidates, source, weights, sources)
-        return rank_by_sum(total, candidates, sources)[: self.max_seeds]
+        contributions = self._all_contributions(candidates, weights, sources)
+        return rank_by_sum(total(candidates, contributions), candidates, sources)[: self.max_seeds]
 
     def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
         """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""
-        contributions = {
-            source: self._contributions(candidates, source, weights, sources) for source in candidates.sources
-        }
+        contributions = self._all_contributions(candidates, weights, sources)
         ceiling = sum(self._best_contribution(candidates, source, weights, sources) for source in candidates.sources)
         return sum_contributions(candidates, contributions, weights, sources, ceiling)
+
+    def _all_contributions(
+        self, candidates: Candidates, weights: Mapping[str, float], sources: Sources
+    ) -> dict[str, Floats]:
+        return {source: self._contributions(candidates, source, weights, sources) for source in candidates.sources}
 
     def _best_contribution(
         self, candidates: Candidates, source: str, weights: Mapping[str, float], sources: Sources
@@ -70,13 +71,13 @@ class JointWalk:
     def _contributions(
         self, candidates: Candidates, source: str, weights: Mapping[str, float], sources: Sources
     ) -> Floats:
-        scores = candidates.scores[source].take(candidates.rows[source])
+        scores = candidates.scores[source]
         best = scores[0] if len(scores) else 0.0
         if best <= 0:  # a cosine may be negative, and then it is no evidence
-            return np.zeros(len(candidates))
+            return np.zeros(len(scores))
         highest = self._best_contribution(candidates, source, weights, sources)
         exponent = described(source, sources).exponent
-        return candidates.spread(source, highest * _power(np.maximum(scores, 0.0) / best, exponent))
+        return highest * _power(np.maximum(scores, 0.0) / best, exponent)
 
 
 def _power(values: Floats, exponent: float) -> Floats:

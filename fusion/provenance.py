@@ -44,27 +44,27 @@ def fused_hits(candidates: Candidates, fused: Fused, rows: Ints | None = None) -
     position = np.full(len(candidates), len(fused.rows))
     position[fused.rows] = np.arange(len(fused.rows))
     raw, score = fused.raw[position[chosen]].tolist(), fused.score[position[chosen]].tolist()
-    columns = [
-        (
-            source,
-            fused.weights.get(source, 1.0),
-            candidates.ranks[source][chosen].tolist(),
-            candidates.scores[source][chosen].tolist(),
-            fused.contributions[source][chosen].tolist(),
-        )
-        for source in candidates.sources
-    ]
+    by_source = {source: _contributions(candidates, fused, source, chosen) for source in candidates.sources}
     return [
         FusedHit(
             id_,
             raw[index],
             score[index],
-            {
-                source: Contribution(ranks[index], scores[index], weight, contributions[index])
-                if ranks[index]
-                else None
-                for source, weight, ranks, scores, contributions in columns
-            },
+            {source: contributions[index] for source, contributions in by_source.items()},
         )
         for index, id_ in enumerate(candidates.ids(chosen))
+    ]
+
+
+def _contributions(candidates: Candidates, fused: Fused, source: str, rows: Ints) -> list[Contribution | None]:
+    """What a source contributed to each of some rows; ``None`` where it did not return the document."""
+    positions = candidates.positions(source, rows)
+    if not len(candidates.rows[source]):
+        return [None] * len(positions)
+    weight = fused.weights.get(source, 1.0)
+    columns = (candidates.ranks[source], candidates.scores[source], fused.contributions[source])
+    ranks, scores, contributions = (column.take(positions).tolist() for column in columns)
+    return [
+        None if position < 0 else Contribution(rank, score, weight, contribution)
+        for position, rank, score, contribution in zip(positions.tolist(), ranks, scores, contributions, strict=True)
     ]

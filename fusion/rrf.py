@@ -33,10 +33,7 @@ class RRF:
     def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
         """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""
         contributions = {
-            source: candidates.spread(
-                source, weights.get(source, 1.0) / (self.k + candidates.ranks[source][candidates.rows[source]])
-            )
-            for source in candidates.sources
+            source: weights.get(source, 1.0) / (self.k + candidates.ranks[source]) for source in candidates.sources
         }
         ceiling = sum(weights.get(source, 1.0) for source in candidates.sources) / (self.k + 1)
         return sum_contributions(candidates, contributions, weights, sources, ceiling)

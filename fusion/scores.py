@@ -36,9 +36,9 @@ class ScoreSum:
         """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""
         contributions = {}
         for source in candidates.sources:
-            scores = candidates.scores[source][candidates.rows[source]].tolist()
+            scores = candidates.scores[source].tolist()
             scaled = np.array(self.scale(scores, described(source, sources)), np.float64)
-            contributions[source] = candidates.spread(source, weights.get(source, 1.0) * scaled)
+            contributions[source] = weights.get(source, 1.0) * scaled
         ceiling = sum(weights.get(source, 1.0) for source in candidates.sources)
         return sum_contributions(candidates, contributions, weights, sources, ceiling)
 

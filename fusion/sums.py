@@ -19,7 +19,7 @@ class Fused:
     :param rows: of the candidates, best first.
     :param raw: the strategy's own value, parallel to ``rows``.
     :param score: the fusion score in [0, 1], parallel to ``rows``, never rising.
-    :param contributions: by source and row of the candidates, in units of ``raw``; 0 where there is none.
+    :param contributions: by source, for each document of its ranking, best first, in units of ``raw``.
     :param weights: by source; 1 where a source has none.
     """
 
@@ -48,18 +48,25 @@ def sum_contributions(
 ) -> Fused:
     """Add up contributions and order the candidates. Ties as in :func:`rank_by_sum`.
 
-    :param contributions: by source and row.
+    :param contributions: by source, for each document of its ranking, best first.
     :param weights: what the contributions were weighted with, for display.
     :param ceiling: the sum of a document that is first in every source.
     """
-    raw = np.zeros(len(candidates))
-    for source in candidates.sources:
-        raw += contributions[source]
+    raw = total(candidates, contributions)
     rows = rank_by_sum(raw, candidates, sources)
     raw = raw[rows]
     # Rounding may carry a document that is first everywhere one unit in the last place past the ceiling.
     score = np.minimum(raw / ceiling, 1.0) if ceiling > 0 else np.zeros(len(raw))
     return Fused(rows, raw, score, contributions, weights)
+
+
+def total(candidates: Candidates, contributions: Mapping[str, Floats]) -> Floats:
+    """By row, the sum of its contributions. It is added in the order of the sources, so it is the same every time."""
+    if not candidates.sources:
+        return np.zeros(len(candidates))
+    rows = np.concatenate([candidates.rows[source] for source in candidates.sources])
+    values = np.concatenate([contributions[source] for source in candidates.sources])
+    return np.bincount(rows, values, minlength=len(candidates)).astype(np.float64, copy=False)
 
 
 def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: Ints | None = None) -> Ints:

@@ -58,12 +58,12 @@ def _by_columns(plan: RankingPlan, boost: BoostPlan, candidates: Candidates, sou
             assert_never(boost.name)
 
 
-def _where_known(values: Floats, factor: Callable[[float], float]) -> Floats | None:
+def _where_known(values: Floats, factor: Callable[[Floats], Floats]) -> Floats | None:
     rows = np.flatnonzero(~np.isnan(values))
     if not len(rows):
         return None
     column = np.ones(len(values))
-    column[rows] = [factor(value) for value in values[rows].tolist()]
+    column[rows] = factor(values[rows])
     return column
 
 
@@ -71,11 +71,11 @@ def _relationship(boost: BoostPlan, candidates: Candidates, sources: Sources) ->
     """By the score of the walk divided by its best score, if there was a walk."""
     for name in candidates.sources:
         if sources[name].is_graph and len(rows := candidates.rows[name]):
-            scores = candidates.scores[name][rows].tolist()
-            best = max(scores)
+            scores = candidates.scores[name]
+            best = scores.max()
             if best > 0:
                 column = np.ones(len(candidates))
-                column[rows] = [relationship(max(score, 0.0) / best, boost.weight) for score in scores]
+                column[rows] = relationship(np.maximum(scores, 0.0) / best, boost.weight)
                 return column
     return None
 
@@ -89,5 +89,5 @@ async def _centrality(
     if not values:
         return None
     column = np.ones(len(fused.candidates))
-    column[rows] = [centrality(values[id_], boost.weight) if id_ in values else 1.0 for id_ in ids]
+    column[rows] = centrality(np.array([values.get(id_, 0.0) for id_ in ids]), boost.weight)
     return column

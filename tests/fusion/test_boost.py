@@ -75,18 +75,18 @@ def test_only_the_rows_of_the_fused_order_are_returned() -> None:
 
 
 def test_the_factors_follow_their_formulas() -> None:
-    assert [importance(value) for value in (0, 5, 10, 99)] == [1.0, 1 + 5 / 20, 1.5, 1.5]
-    assert [recency(days) for days in (0, 30, -3)] == [1.0, 0.7 + 0.3 * exp(-0.023 * 30), 1.0]
-    assert recency(100_000) == 0.7
-    assert [centrality(1.0, 0.1), relationship(0.5, 0.1)] == [1 + 0.1 * 1.0, 1 + 0.1 * 0.5]
+    assert importance(np.array((0.0, 5, 10, 99))).tolist() == [1.0, 1 + 5 / 20, 1.5, 1.5]
+    assert recency(np.array((0.0, 30, -3, 100_000))).tolist() == [1.0, 0.7 + 0.3 * exp(-0.023 * 30), 1.0, 0.7]
+    assert centrality(np.array((1.0, 0.0)), 0.1).tolist() == [1 + 0.1 * 1.0, 1.0]
+    assert relationship(np.array((0.5,)), 0.1).tolist() == [1 + 0.1 * 0.5]
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_a_value_outside_its_range_is_an_error(value: float) -> None:
     with pytest.raises(ValueError, match=r"centrality is .*, allowed are 0 to 1"):
-        centrality(value, 0.1)
+        centrality(np.array((0.5, value)), 0.1)
     with pytest.raises(ValueError, match=r"relationship is .*, allowed are 0 to 1"):
-        relationship(value, 0.1)
+        relationship(np.array((0.5, value)), 0.1)
 
 
 fractions = st.lists(st.floats(0, 1), min_size=20, max_size=20)
@@ -100,8 +100,8 @@ def test_rank_20_never_overtakes_rank_1_by_centrality_and_relationship(
     """With k = 60, rank 20 has 61/80 of rank 1's score: 80/61 = 1.31 is more than the factors' 1.1 * 1.1 = 1.21."""
     candidates = Candidates.of([Ranking.of_ids("keyword", IDS, tuple(-float(n) for n in range(20)))])
     factors = {
-        "centrality": column(candidates, {i: centrality(v, 0.1) for i, v in zip(IDS, centralities, strict=True)}),
-        "relationship": column(candidates, {i: relationship(v, 0.1) for i, v in zip(IDS, relationships, strict=True)}),
+        "centrality": centrality(np.array(centralities), 0.1),
+        "relationship": relationship(np.array(relationships), 0.1),
     }
     order = list(scored(candidates, boost(candidates, RRF()(candidates, {}, SOURCES), factors, SOURCES)))
     assert order.index("0") < order.index("19")
@@ -122,7 +122,7 @@ def test_all_boosts_together_never_move_a_document_past_the_stated_bound(
     values = (centralities, relationships, importances, ages)
     formulas = (lambda c: centrality(c, 0.1), lambda r: relationship(r, 0.1), importance, recency)
     factors = {
-        str(number): np.array([formula(value) for value in column_values])
+        str(number): formula(np.array(column_values))
         for number, (formula, column_values) in enumerate(zip(formulas, values, strict=True))
     }
     order = list(scored(candidates, boost(candidates, fused_before, factors, SOURCES)))

@@ -143,19 +143,17 @@ def test_the_columns_of_candidates_by_hand() -> None:
     order = [row["a"], row["b"], row["c"]]
     assert candidates.sources == ("graph", "vector")
     assert candidates.entity_coverage == {"graph": 0.75, "vector": 0.0}
-    assert {source: ranks[order].tolist() for source, ranks in candidates.ranks.items()} == {
-        "graph": [0, 2, 1],
-        "vector": [2, 1, 0],
-    }
-    assert {source: scores[order].tolist() for source, scores in candidates.scores.items()} == {
-        "graph": [0.0, 0.25, 0.5],
-        "vector": [0.8, 0.9, 0.0],
+    assert {source: ranks.tolist() for source, ranks in candidates.ranks.items()} == {"graph": [1, 2], "vector": [1, 2]}
+    assert {source: scores.tolist() for source, scores in candidates.scores.items()} == {
+        "graph": [0.5, 0.25],
+        "vector": [0.9, 0.8],
     }
     assert {source: candidates.ids(rows) for source, rows in candidates.rows.items()} == {
         "graph": ["c", "b"],
         "vector": ["b", "a"],
     }
-    assert candidates.spread("graph", np.array([8.0, 9.0]))[order].tolist() == [0.0, 9.0, 8.0]
+    assert candidates.positions("graph", np.array(order)).tolist() == [-1, 1, 0]
+    assert candidates.positions("vector", np.array(order[:2])).tolist() == [1, 0]
 
 
 @given(rankings(), weights, strategies, st.data())
@@ -186,11 +184,14 @@ def test_each_document_has_one_row_and_its_rank_and_score_of_every_source(rankin
     assert set(ids) == {id_ for ranking in rankings for id_ in ranking.ids}
     for ranking in rankings:
         assert candidates.ids(candidates.rows[ranking.source]) == list(ranking.ids)
-        by_id = {document.id: document for document in ranking}
-        ranks, scores = candidates.ranks[ranking.source].tolist(), candidates.scores[ranking.source].tolist()
-        for id_, rank, score in zip(ids, ranks, scores, strict=True):
-            document = by_id.get(id_)
-            assert (rank, score) == ((document.rank, document.score) if document else (0, 0.0))
+        documents = list(ranking)
+        for id_, position in zip(ids, candidates.positions(ranking.source, rows_of(candidates)).tolist(), strict=True):
+            if position < 0:
+                assert id_ not in ranking.ids
+            else:
+                document = documents[position]
+                at = candidates.ranks[ranking.source][position], candidates.scores[ranking.source][position]
+                assert (document.id, document.rank, document.score) == (id_, *at)
 
 
 # Orders
