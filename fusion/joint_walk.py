@@ -17,7 +17,7 @@ import numpy as np
 from fusion.columns import Candidates
 from fusion.rank_fields import Floats, Ints
 from fusion.source import Sources, described
-from fusion.sums import Fused, rank_by_sum, sum_contributions, total
+from fusion.sums import Fused, rank_by_sum, raw_sums, sum_contributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class JointWalk:
     def seeds(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Ints:
         """Rows of the best documents of the first stage, best first."""
         contributions = self._all_contributions(candidates, weights, sources)
-        return rank_by_sum(total(candidates, contributions), candidates, sources)[: self.max_seeds]
+        return rank_by_sum(raw_sums(candidates, contributions), candidates, sources)[: self.max_seeds]
 
     def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
         """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""

@@ -52,7 +52,7 @@ def sum_contributions(
     :param weights: what the contributions were weighted with, for display.
     :param ceiling: the sum of a document that is first in every source.
     """
-    raw = total(candidates, contributions)
+    raw = raw_sums(candidates, contributions)
     rows = rank_by_sum(raw, candidates, sources)
     raw = raw[rows]
     # Rounding may carry a document that is first everywhere one unit in the last place past the ceiling.
@@ -60,7 +60,7 @@ def sum_contributions(
     return Fused(rows, raw, score, contributions, weights)
 
 
-def total(candidates: Candidates, contributions: Mapping[str, Floats]) -> Floats:
+def raw_sums(candidates: Candidates, contributions: Mapping[str, Floats]) -> Floats:
     """By row, the sum of its contributions. It is added in the order of the sources, so it is the same every time."""
     if not candidates.sources:
         return np.zeros(len(candidates))
