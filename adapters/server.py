@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-import msgspec
-
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
 from fusion.columns import Ranking
 from fusion.rank_fields import DocId, DocumentFields
@@ -115,22 +113,23 @@ def _is_closed_connection(error: Exception) -> bool:
 
 def server_ranking(
     source: str,
-    hits: Iterable[tuple[float, DocId, object]],
+    hits: Iterable[tuple[float, DocId, DocumentFields | None]],
     depth: int | None = None,
     entity_coverage: float = 0.0,
 ) -> Ranking:
     """The ranking of a server's hits, best first. Ties by id.
 
-    :param hits: score, id, and rank fields as they were stored, in any order.
+    :param hits: score, id, and rank fields, in any order.
     :param depth: maximum number of documents; unlimited if ``None``.
-    :raises ValueError: if stored rank fields cannot be decoded, or a document occurs twice.
+    :raises ValueError: if a document occurs twice.
     """
-    decoded = [(-score, id_, msgspec.convert(stored, DocumentFields | None)) for score, id_, stored in hits]
-    best = sorted(decoded, key=lambda hit: hit[:2])[:depth]
-    fields = {id_: stored for _, id_, stored in best if stored is not None}
-    return Ranking.of_ids(
-        source, [id_ for _, id_, _ in best], [-negated for negated, *_ in best], entity_coverage, fields
-    )
+    best = sorted(hits, key=_by_score_and_id)[:depth]
+    fields = {id_: known for _, id_, known in best if known is not None}
+    return Ranking.of_ids(source, [id_ for _, id_, _ in best], [score for score, *_ in best], entity_coverage, fields)
+
+
+def _by_score_and_id(hit: tuple[float, DocId, object]) -> tuple[float, DocId]:
+    return -hit[0], hit[1]
 
 
 def error_of_status(status: int, message: str) -> AdapterError:

@@ -20,7 +20,7 @@ def top(values: npt.NDArray[np.floating], ties: npt.NDArray[np.integer], count: 
     if len(values) > count:
         if count <= 0:
             return chosen[:0]
-        least = np.partition(values, len(values) - count)[len(values) - count]
-        chosen = np.flatnonzero(values >= least)
+        minimum = np.partition(values, len(values) - count)[len(values) - count]
+        chosen = np.flatnonzero(values >= minimum)
         values, ties = values.take(chosen), ties.take(chosen)
     return chosen.take(np.lexsort((ties, -values))[:count])

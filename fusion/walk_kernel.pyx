@@ -54,8 +54,8 @@ def walk(
         )
         if len(ring) > cap - count:
             _mark(index, ring, UNSEEN, 0)
-            kept = np.sort(top(mass, ring, cap - count))
-            ring, mass = ring[kept], mass[kept]
+            best = np.sort(top(mass, ring, cap - count))
+            ring, mass = ring[best], mass[best]
         node_array[count : count + len(ring)] = ring
         _mark(index, ring, <int32_t>count, 1)
         first = count

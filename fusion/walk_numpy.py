@@ -43,8 +43,8 @@ def walk(  # noqa: PLR0917  # the arguments of the compiled function
         frontier, mass = _sum_by_node(reached.take(new_edges), flow, index)
         if len(frontier) > cap - len(nodes):
             index[frontier] = -1
-            kept = np.sort(top(mass, frontier, cap - len(nodes)))
-            frontier, mass = frontier.take(kept), mass.take(kept)
+            best = np.sort(top(mass, frontier, cap - len(nodes)))
+            frontier, mass = frontier.take(best), mass.take(best)
         index[frontier] = np.arange(len(nodes), len(nodes) + len(frontier))
         nodes = np.concatenate((nodes, frontier))
     rows, edges = _edges(offsets, nodes, len(seeds), seed_fanout, fanout)

@@ -29,10 +29,11 @@ from adapters.ports.snapshot import Snapshot
 from adapters.server import batches, describe_error, server_ranking
 from adapters.sources import GRAPH
 from fusion.columns import Ranking
-from fusion.rank_fields import DocId
+from fusion.rank_fields import DocId, DocumentFields
 from fusion.walk import Walk
 
 _BATCH_DOCUMENTS = 500
+_decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 """Documents written in one transaction."""
 _BATCH_UPDATES = 5_000
 _MAX_RING = 100
@@ -91,7 +92,7 @@ class MemgraphGraph:
         try:
             row = rows[0]
             scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
-            fields = map(msgspec.json.decode, row["fields"])
+            fields = _decode_fields(f"[{','.join(row['fields'])}]")
             hits = [hit for hit in zip(scores, row["ids"], fields, strict=True) if hit[0] > 0]
             return server_ranking(GRAPH.name, hits, query.depth, entities.entity_coverage)
         except (IndexError, KeyError, TypeError, ValueError) as error:

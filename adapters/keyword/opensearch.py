@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import anyio.to_thread
 import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
+from opensearchpy.serializer import JSONSerializer
 
 from adapters.document import Record, Scope
 from adapters.errors import AdapterError, BadResponse, TimedOut, Unavailable, VersionMismatch
@@ -21,7 +23,7 @@ from adapters.filter_terms import compile_filter
 from adapters.fingerprint import build_name, fingerprint
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
-from adapters.keyword.opensearch_index import MAPPINGS, SETTINGS
+from adapters.keyword.opensearch_index import MAPPINGS, SETTINGS, Candidate
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.server import (
@@ -38,9 +40,29 @@ from fusion.columns import Ranking
 from fusion.rank_fields import DocId
 
 _BATCH_DOCUMENTS = 500
+_SEARCH_PARAMETERS = {
+    "request_cache": "false",
+    "filter_path": "timed_out,hits.max_score,hits.hits._score,hits.hits.fields",
+}
 _MAX_COUNTED_VALUES = 10_000
 _MAX_HITS = 10_000
 """Maximum number of hits of one search in OpenSearch's default settings."""
+
+
+_decode_candidates = msgspec.json.Decoder(list[Candidate]).decode
+
+
+class _Json(JSONSerializer):
+    """The client's bodies and responses by msgspec, which takes a fifth of the time."""
+
+    def dumps(self, data: Any) -> Any:
+        return data if isinstance(data, str) else msgspec.json.encode(data).decode()
+
+    def loads(self, s: str) -> Any:
+        try:
+            return msgspec.json.decode(s)
+        except msgspec.DecodeError as error:
+            raise driver.SerializationError(s[:300], error) from error
 
 
 def connect(address: Address, limits: Limits, ca_file: str | None = None) -> AsyncOpenSearch:
@@ -57,6 +79,7 @@ def connect(address: Address, limits: Limits, ca_file: str | None = None) -> Asy
         ca_certs=ca_file,
         timeout=max(limits.read_timeout_s, limits.write_timeout_s) + 1,  # the exact limit is applied around every call
         max_retries=0,
+        serializer=_Json(),
         maxsize=limits.max_connections,
     )
 
@@ -84,20 +107,25 @@ class OpenSearchKeyword:
         body = {
             "query": {"bool": {"must": _text_query(parsed), "filter": compile_filter(query.filter, _Clauses())}},
             "size": query.depth,
-            "_source": ["id", "facts"],
+            "_source": False,
+            "stored_fields": "_none_",
+            "docvalue_fields": ["candidate"],
             "track_total_hits": False,
             "timeout": f"{max(1, int(self._limits.read_timeout_s * 1_000))}ms",
         }
         async with self._reading():
-            response = await self._client.search(index=self._name, body=body, params={"request_cache": "false"})
+            response = await self._client.search(index=self._name, body=body, params=_SEARCH_PARAMETERS)
         try:
             if response["timed_out"]:
                 raise TimedOut(f"opensearch did not finish a search within {self._limits.read_timeout_s:g} s")
-            hits = [(float(hit["_score"]), hit["_source"]) for hit in response["hits"]["hits"]]
+            hits = response["hits"].get("hits", ())  # left out, as is every empty value
+            scores = [float(hit["_score"]) for hit in hits]
+            columns = ",".join([hit["fields"]["candidate"][0] for hit in hits])
+            candidates = _decode_candidates(f"[{columns}]")
             return server_ranking(
-                KEYWORD.name, ((score, str(source["id"]), source.get("facts")) for score, source in hits)
+                KEYWORD.name, [(score, each.id, each.fields) for score, each in zip(scores, candidates, strict=True)]
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadResponse(f"opensearch answered a search with {describe_error(error)}") from error
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:

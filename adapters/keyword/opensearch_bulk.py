@@ -12,6 +12,7 @@ from adapters.errors import BadResponse, Rejected, Unavailable
 from adapters.filter_terms import filter_terms
 from adapters.fingerprint import fingerprint
 from adapters.keyword import analysis
+from adapters.keyword.opensearch_index import Candidate
 from adapters.ports.replica import Key, VectorRecord
 from adapters.server import describe_error
 
@@ -63,11 +64,10 @@ def _address(key: Key, sequence: int) -> Body:
 
 def _source(record: Record) -> Body:
     return {
-        "id": record.document.id,
         "collection": record.document.collection,
         "labels": filter_terms(fields(record)),
         "passage": analysis.indexed_texts(record.document),
-        "facts": msgspec.to_builtins(rank_fields(record.document)),
+        "candidate": msgspec.json.encode(Candidate(record.document.id, rank_fields(record.document))).decode(),
         "record": msgspec.to_builtins(record),
     }
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from adapters.keyword import analysis
+from fusion.rank_fields import DocId, DocumentFields
 
 SETTINGS: dict[str, Any] = {
     "number_of_shards": 1,
@@ -31,12 +34,19 @@ SETTINGS: dict[str, Any] = {
 MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",
     "properties": {
-        "id": {"type": "keyword"},
         "collection": {"type": "keyword"},
         "labels": {"type": "keyword", "doc_values": False, "norms": False},
         "passage": {"type": "text", "analyzer": "trivium"},
-        "facts": {"type": "object", "enabled": False},
+        "candidate": {"type": "keyword", "index": False},
         "record": {"type": "object", "enabled": False},
     },
 }
-"""``labels`` are the filter terms of a document, ``facts`` its rank fields, ``passage`` its indexed texts."""
+"""``labels`` are the filter terms of a document, ``passage`` its indexed texts. ``candidate`` is what a search returns
+of it, a :class:`Candidate` in JSON: a column, so that a search reads and decompresses no stored record."""
+
+
+class Candidate(msgspec.Struct, frozen=True, array_like=True):
+    """The id and the rank fields of a document."""
+
+    id: DocId
+    fields: DocumentFields | None

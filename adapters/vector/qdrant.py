@@ -35,6 +35,7 @@ from adapters.server import (
 )
 from adapters.sources import VECTOR
 from fusion.columns import Ranking
+from fusion.rank_fields import DocumentFields
 
 _BATCH_DOCUMENTS = 256
 _EF_SEARCH = 128
@@ -109,7 +110,11 @@ class QdrantVector:
         try:
             hits = [(point.score, point.payload) for point in response.points if point.payload]
             return server_ranking(
-                VECTOR.name, ((score, str(payload["id"]), payload.get("facts")) for score, payload in hits)
+                VECTOR.name,
+                [
+                    (score, str(payload["id"]), msgspec.convert(payload.get("facts"), DocumentFields | None))
+                    for score, payload in hits
+                ],
             )
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"qdrant answered a search with {describe_error(error)}") from error

@@ -32,7 +32,7 @@ WRITE_TIMEOUT_S = 30.0
 """Time limit of a server for one batch of a write; also of the wait for a slot to write."""
 _MAX_CONNECTIONS = 32
 """Connections to each server."""
-_SERVER_FORMAT = 5
+_SERVER_FORMAT = 6
 """Counted up whenever the adapters of servers would store something else for the same document."""
 
 
