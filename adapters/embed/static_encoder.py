@@ -65,7 +65,7 @@ class StaticQueryEncoder:
         return cls(identity, rows, scales.astype(np.float32), documents, agreement)
 
     def encode(self, ids: list[int]) -> Vector | None:
-        """The unit vector of the first tokens of a query; ``None`` if there is no token, or their vectors add up to zero."""
+        """The unit vector of a query; ``None`` if it has no token, or their vectors add up to zero."""
         used = ids[:MAX_QUERY_TOKENS]
         total = self._scales[used] @ self._rows[used].astype(np.float32)
         length = float(np.sqrt(total @ total))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+import sys
+from typing import Any
 
 import uvicorn
 
 from orchestrator.auth.loopback import is_loopback
 from orchestrator.settings.groups import Settings
 
+_APP = "orchestrator.http.app:create_app"
 PROTOCOL = "orchestrator.http.protocol:LimitedHttpProtocol"
 
 
@@ -28,20 +31,26 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
             "allowed are 127.0.0.1, ::1 and localhost; TRIVIUM_KEYS_FILE and `trivium keys add` make keys"
         )
     ensure_free(host, port)
-    uvicorn.run(
-        "orchestrator.http.app:create_app",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        http=PROTOCOL,
-        ws="none",
-        access_log=False,  # ours has decisions and timings
-        log_config=None,
-        server_header=False,
-        proxy_headers=False,  # nothing depends on the address of the client
-        timeout_graceful_shutdown=settings.server.shutdown_grace_ms / 1_000,  # type: ignore[arg-type]  # a float works
-    )
+    options: dict[str, Any] = {
+        "factory": True,
+        "host": host,
+        "port": port,
+        "workers": workers,
+        "http": PROTOCOL,
+        "ws": "none",
+        "access_log": False,  # ours has decisions and timings
+        "log_config": None,
+        "server_header": False,
+        "proxy_headers": False,  # nothing depends on the address of the client
+        "timeout_graceful_shutdown": settings.server.shutdown_grace_ms / 1_000,
+    }
+    if workers == 1 or sys.platform == "win32":  # which cannot send connections from one process to another
+        uvicorn.run(_APP, **options)
+    else:
+        from orchestrator.http.workers import LOOP, Workers  # noqa: PLC0415  # it cannot be imported on Windows
+
+        config = uvicorn.Config(_APP, loop=LOOP, **options)
+        Workers(config, config.bind_socket()).run()
 
 
 def ensure_free(host: str, port: int) -> None:
