@@ -10,7 +10,7 @@ SETS ?= $(wildcard ../shared/data/*)
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
+.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -37,7 +37,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-load bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-servers  ## Run every benchmark
+bench: bench-quality bench-load bench-fusion bench-orchestration bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-servers  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -53,6 +53,12 @@ bench-parity: setup  ## How far embedded mode and server mode return the same re
 
 bench-servers: setup  ## CPU time per query of the service and of real servers, and the fraction of complete responses
 	$(BIN)/python -m benchmarks.server_cost $(DATA)
+
+bench-fusion: setup  ## Time of fusing three rankings of 100 documents, with boosts and provenance
+	$(BIN)/python -m benchmarks.fusion_cost
+
+bench-orchestration: setup  ## Queries per second over three delayed sources, compared with haystack, langchain and llama-index
+	$(BIN)/python -m benchmarks.orchestration.compare
 
 bench-cache: setup  ## The cache: invalidation, one computation per key, a stopped Redis, cost of a hit, memory
 	$(BIN)/python -m benchmarks.cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-out = Console()
+out = Console(width=160)
 
 
 def report(is_true: bool, claim: str, measured: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -50,6 +50,8 @@ class Result:
     offered: float
     seconds: float = 0.0
     responses: list[Response] = field(default_factory=list)
+    by_connection: Counter[int] = field(default_factory=Counter)
+    """The number of responses, by the client's port."""
 
     @property
     def latencies(self) -> list[float]:
@@ -89,27 +91,31 @@ def offer(
     rate: float,
     seconds: float,
     seed: int,
+    *,
     sample_every: int = _SAMPLE_EVERY,
     api_key: str = "",
+    before_close: Callable[[], None] = lambda: None,
 ) -> Result:
     """POST ``bodies`` in order to 127.0.0.1 at a mean ``rate`` per second (Poisson process), for ``seconds``.
 
     :param sample_every: the body of one response in this number is stored.
+    :param before_close: called after the last response, while all connections are open.
     """
     head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     head += f"authorization: Bearer {api_key}\r\n" if api_key else ""
-    return uvloop.run(_offer(port, head, bodies, rate, seconds, seed, sample_every))
+    run = _Run(port, Result(rate), sample_every)
+    uvloop.run(_offer(run, head, bodies, seconds, seed, before_close))
+    return run.result
 
 
 async def _offer(
-    port: int, head: str, bodies: Sequence[bytes], rate: float, seconds: float, seed: int, sample_every: int
-) -> Result:
-    run = _Run(port, Result(rate), sample_every)
+    run: _Run, head: str, bodies: Sequence[bytes], seconds: float, seed: int, before_close: Callable[[], None]
+) -> None:
     for _ in range(_MAX_CONNECTIONS):
         await run.connect()
     run.start = start = perf_counter()
     rng, due_s, number = random.Random(seed), 0.0, 0
-    while (due_s := due_s + rng.expovariate(rate)) < seconds:
+    while (due_s := due_s + rng.expovariate(run.result.offered)) < seconds:
         wait_s = start + due_s - perf_counter()
         if wait_s > 0:
             await asyncio.sleep(wait_s)
@@ -120,20 +126,23 @@ async def _offer(
         run.response_received.clear()
         await run.response_received.wait()
     run.result.seconds = perf_counter() - start
+    before_close()
     for connection in run.idle:
         connection.close()
-    return run.result
 
 
 class _Run:
-    """One run. ``due``: requests without a connection; ``idle``: free connections, the last used one at the end."""
+    """One run. ``due``: requests without a connection; ``idle``: free connections, the last used one at the end.
+
+    Requests take the connections in turn, so that each process behind them gets its part.
+    """
 
     def __init__(self, port: int, result: Result, sample_every: int) -> None:
         self.result = result
         self.sample_every = sample_every
         self.start = 0.0
         self.due: deque[_Request] = deque()
-        self.idle: list[_Connection] = []
+        self.idle: deque[_Connection] = deque()
         self.open = 0
         self.response_received = asyncio.Event()
         self._port = port
@@ -145,9 +154,9 @@ class _Run:
         await asyncio.get_running_loop().create_connection(lambda: _Connection(self), "127.0.0.1", self._port)
 
     def send(self, request: _Request) -> None:
-        """Send a request as soon as a connection is free, on the one that was used last."""
+        """Send a request as soon as a connection is free, on the one that was not used for the longest time."""
         while self.idle:
-            connection = self.idle.pop()
+            connection = self.idle.popleft()
             if perf_counter() - connection.idle_since < _MAX_IDLE_S:
                 connection.send(request)
                 return
@@ -168,6 +177,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self, run: _Run) -> None:
         self._run = run
         self._transport: asyncio.WriteTransport
+        self._port = 0
         self._due_at = 0.0
         self._busy = False
         self._received = bytearray()
@@ -175,6 +185,7 @@ class _Connection(asyncio.Protocol):
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._port = transport.get_extra_info("sockname")[1]
         self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's class is not derived from it
         self._next()
 
@@ -224,5 +235,6 @@ class _Connection(asyncio.Protocol):
         run = self._run
         self._busy = False
         ms = (perf_counter() - self._due_at) * 1_000
+        run.result.by_connection[self._port] += 1
         run.result.responses.append(Response(self._due_at - run.start, ms, status, body))
         run.response_received.set()

@@ -4,16 +4,20 @@ responses.
 Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), vectors are embedded and
 queries are encoded by the static encoder (no package contains a Qdrant server). First the time limits are lifted, since
 work that was abandoned at a limit would look cheap. Then the share of responses that have every source within the
-default time limits is measured. No response and no ranking comes from a cache. Exit code 1 if a goal is missed.
+default time limits is measured, one at a time, and at most 16 at a time at a rate that the servers can take: that which
+uses half of the processor by the CPU times measured before. No response and no ranking comes from a cache. Exit code 1
+if a goal is missed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import random
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import accumulate, cycle
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -37,8 +41,10 @@ _CONCURRENCY = (1, 16)
 _MODES: tuple[...] = ("keyword", "vector", "graph", "hybrid")
 _LIFTED_MS = 60_000
 _WARM_UP_QUERIES = 60
-_MAX_OWN_MS = 8.0
+_MAX_MS = {("keyword", "own"): 1.0, ("vector", "own"): 1.0, ("hybrid", "own"): 4.0, ("hybrid", "neo4j"): 8.0}
+"""Goals by mode and process, in CPU ms per query with 16 at a time."""
 _MIN_COMPLETE = {1: 0.99, 16: 0.95}
+_UTILISATION = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ async def _run(settings: Mapping[str, str], servers: Mapping[str, psutil.Process
     table = Table(title="CPU ms per query, time limits lifted", title_justify="left")
     for column in ("mode", "at a time", "this process", *servers, "wall p50 ms"):
         table.add_column(column, justify="left" if column == "mode" else "right")
-    own_ms = {}
+    cpu_ms: dict[tuple[str, str], float] = {}
     lifted = load(**settings, source_timeout_ms=10_000, query_encoder="static")
     async with open_service(lifted) as service:
         await index_folder(service, folder)
@@ -88,34 +94,54 @@ async def _run(settings: Mapping[str, str], servers: Mapping[str, psutil.Process
                 ]
                 await _measure(service, requests[:_WARM_UP_QUERIES], at_a_time, servers)
                 measured = await _measure(service, requests, at_a_time, servers)
-                own_ms[mode, at_a_time] = measured.own_ms
+                cpu_ms |= {(mode, name): ms for name, ms in (("own", measured.own_ms), *measured.server_ms.items())}
                 server_ms = (f"{ms:.2f}" for ms in measured.server_ms.values())
                 table.add_row(mode, f"{at_a_time}", f"{measured.own_ms:.2f}", *server_ms, f"{measured.median_ms:.1f}")
     _console.print(table)
-    worst_ms = max(own_ms["hybrid", at_a_time] for at_a_time in _CONCURRENCY)
-    passed = report(
-        worst_ms <= _MAX_OWN_MS, f"hybrid: at most {_MAX_OWN_MS:g} ms of this process", f"{worst_ms:.2f} ms"
-    )
+    passed = True
+    for (mode, process), goal in _MAX_MS.items():
+        ms = cpu_ms[mode, process]
+        passed &= report(ms <= goal, f"{mode}, {process}: at most {goal:g} ms", f"{ms:.2f} ms")
+    hybrid_ms = sum(ms for (mode, _), ms in cpu_ms.items() if mode == "hybrid")
+    rates = {1: None, 16: _UTILISATION * (os.cpu_count() or 1) * 1_000 / hybrid_ms}
     async with open_service(load(**settings, query_encoder="static")) as service:
         for at_a_time, minimum in _MIN_COMPLETE.items():
             requests = [SearchRequest(query=next(texts), mode="hybrid", cache="bypass") for _ in range(queries)]
             await _measure(service, requests[:_WARM_UP_QUERIES], at_a_time, servers)
-            complete = (await _measure(service, requests, at_a_time, servers)).complete
+            rate = rates[at_a_time]
+            complete = (await _measure(service, requests, at_a_time, servers, rate)).complete
             claim = f"hybrid, {at_a_time} at a time: at least {minimum:.2f} have every source in time"
+            claim += f" at {rate:.0f} per second" if rate else ""
             passed &= report(complete >= minimum, claim, f"{complete:.3f}")
     return passed
 
 
 async def _measure(
-    service: Service, requests: Sequence[SearchRequest], at_a_time: int, servers: Mapping[str, psutil.Process]
+    service: Service,
+    requests: Sequence[SearchRequest],
+    at_a_time: int,
+    servers: Mapping[str, psutil.Process],
+    rate: float | None = None,
 ) -> Measured:
+    """Search, at most ``at_a_time`` at a time.
+
+    :param rate: mean number of searches per second (Poisson process); ``None``: as fast as possible.
+    """
     remaining = iter(requests)
     times_ms: list[float] = []
     complete = 0
 
+    rng, began = random.Random(0), perf_counter()
+    arrivals = accumulate(rng.expovariate(rate or 1.0) for _ in requests)
+
+    async def due(arrival_s: float) -> None:
+        await anyio.sleep(max(began + arrival_s - perf_counter(), 0.0))
+
     async def searches() -> None:
         nonlocal complete
         for request in remaining:
+            if rate:
+                await due(next(arrivals))
             start = perf_counter()
             response = await service.search.search(request, service.anonymous, "servers")
             times_ms.append((perf_counter() - start) * 1_000)

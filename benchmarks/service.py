@@ -46,6 +46,21 @@ class ServerProcess:
         family = [parent, *parent.children(recursive=True)]
         return sum(each.memory_info().rss for each in family) / 2**20, sum(each.num_fds() for each in family)
 
+    def cpu_s(self) -> float:
+        """Seconds of CPU time that all its processes have used."""
+        parent = psutil.Process(self.process.pid)
+        times = [each.cpu_times() for each in (parent, *parent.children(recursive=True))]
+        return sum(each.user + each.system for each in times)
+
+    def connections(self) -> list[set[int]]:
+        """The ports of the clients that are connected, for each process that has clients."""
+        children = psutil.Process(self.process.pid).children(recursive=True) or [psutil.Process(self.process.pid)]
+        ports = [
+            {each.raddr.port for each in child.net_connections("tcp") if each.raddr and each.laddr.port == self.port}
+            for child in children
+        ]
+        return [each for each in ports if each]
+
 
 def start_service(settings: Mapping[str, object], log: Path, workers: int = 1) -> ServerProcess:
     """Start ``trivium serve`` on a free port.

@@ -1,0 +1,115 @@
+"""Queries per second of this service, of its peers, and of asyncio with a dictionary, over the same three sources.
+
+Each source is a stand-in that answers after 5 ms with 100 documents, so that only orchestration is measured: 32
+clients, reciprocal rank fusion, the best ten. The service plans each query, searches within deadlines behind circuit breakers,
+checks access, reads the ten documents and reports where each comes from; the peers return what they fused. Peers are
+installed in an environment of their own, of which the release of each is printed. Exit code 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import tempfile
+import venv
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+from adapters import SourceQuery
+from benchmarks.claims import out, report
+from benchmarks.corpus import ROOT
+from benchmarks.orchestration import peers
+from fusion import Ranking
+from tests.conftest import vector_record
+from tests.orchestrator.services import PRINCIPAL, empty_index, request_of, search_service
+
+_CONCURRENCY = 32
+_DISTRIBUTIONS = ("haystack-ai", "langchain-classic", "llama-index-core")
+_MIN_OF_BARE, _MIN_OF_PEERS = 0.8, 5.0
+
+
+class DelayedSource:
+    """Answers every query after 5 ms with the same documents."""
+
+    def __init__(self, name: str, number: int) -> None:
+        self._name = name
+        self._ids = peers.ids(number)
+        self._scores = [1.0 / rank for rank in range(1, peers.DEPTH + 1)]
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        """See :class:`adapters.ports.Retriever`."""
+        del query
+        await asyncio.sleep(peers.DELAY_S)
+        return Ranking.of_ids(self._name, self._ids, self._scores)
+
+
+def main() -> None:
+    """Measure all in turn, several times."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    python = _environment()
+    rates: dict[str, list[float]] = {name: [] for name in ("ours", *peers.PEERS)}
+    for _ in range(arguments.rounds):
+        rates["ours"].append(_own_rate(arguments.seconds))
+        for name in peers.PEERS:
+            command = [python, peers.__file__, name, str(_CONCURRENCY), str(arguments.seconds)]
+            rates[name].append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    medians = {name: median(values) for name, values in rates.items()}
+    for name, rate in medians.items():
+        out.print(f"{name}: {rate:.0f} queries per second", highlight=False)
+    best_peer = max((name for name in peers.PEERS if name != "bare"), key=medians.__getitem__)
+    own = medians["ours"]
+    passed = [
+        report(
+            own >= _MIN_OF_BARE * medians["bare"],
+            f"at least {_MIN_OF_BARE:g} of asyncio with a dictionary",
+            f"{own / medians['bare']:.2f}",
+        ),
+        report(
+            own >= _MIN_OF_PEERS * medians[best_peer],
+            f"at least {_MIN_OF_PEERS:g} times the best peer",
+            f"{own / medians[best_peer]:.1f} times {best_peer}",
+        ),
+    ]
+    raise SystemExit(0 if all(passed) else 1)
+
+
+def _own_rate(seconds: float) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        index = empty_index(Path(folder))
+        ids = dict.fromkeys(id_ for number in range(peers.SOURCES) for id_ in peers.ids(number))
+        index.write_blocking([vector_record(id_, id_, seed=number) for number, id_ in enumerate(ids)])
+        sources = {name: DelayedSource(name, number) for number, name in enumerate(("vector", "graph", "keyword"))}
+        service = search_service(index, **sources)
+        numbers = count()
+
+        async def search() -> None:
+            request = request_of(f"query {next(numbers)}", mode="hybrid", fusion="rrf(k=60)", limit=peers.LIMIT)
+            response = await service.search(request, PRINCIPAL, "benchmark")
+            if response.degraded or len(response.hits) != peers.LIMIT:
+                raise SystemExit(f"not a complete response: {response.degraded}")
+
+        return asyncio.run(peers.queries_per_second(search, _CONCURRENCY, seconds))
+
+
+def _environment() -> str:
+    """The Python of an environment with the peers, made if it does not exist."""
+    folder = ROOT / "peers"
+    python = str(folder / "bin" / "python")
+    if not folder.exists():
+        venv.create(folder, with_pip=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_DISTRIBUTIONS]
+        subprocess.run(install, check=True)
+    listed = subprocess.run([python, "-m", "pip", "list", "--format", "json"], check=True, capture_output=True).stdout
+    releases = {each["name"].lower(): each["version"] for each in json.loads(listed)}
+    out.print(", ".join(f"{name} {releases[name]}" for name in _DISTRIBUTIONS), highlight=False)
+    return python
+
+
+if __name__ == "__main__":
+    main()
