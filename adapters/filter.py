@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias, assert_never
 
@@ -244,8 +244,7 @@ def predicate(condition: Filter) -> Callable[[Fields], bool]:
         case Exists(field):
             return lambda values: bool(values.get(field))
         case And(filters):
-            inner_predicates = [predicate(each) for each in filters]
-            return lambda values: all(each(values) for each in inner_predicates)
+            return _all_of([predicate(each) for each in filters])
         case Or(filters):
             inner_predicates = [predicate(each) for each in filters]
             return lambda values: any(each(values) for each in inner_predicates)
@@ -254,6 +253,18 @@ def predicate(condition: Filter) -> Callable[[Fields], bool]:
             return lambda values: not is_true(values)
         case _:
             assert_never(condition)
+
+
+def _all_of(predicates: Sequence[Callable[[Fields], bool]]) -> Callable[[Fields], bool]:
+    """Not by :func:`all`, which takes twice as long for a handful: every hit of every response is checked."""
+
+    def is_true(values: Fields) -> bool:
+        for each in predicates:  # noqa: SIM110
+            if not each(values):
+                return False
+        return True
+
+    return is_true
 
 
 def kind(value: Scalar) -> str:

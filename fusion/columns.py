@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Protocol
 
 import numpy as np
@@ -242,7 +242,8 @@ def _join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], Document
 
     Of several sources that report fields of a document the last one by name counts.
     """
-    numbers: dict[DocId, int] = {}
-    rows = [np.array([numbers.setdefault(id_, len(numbers)) for id_ in ranking.ids], np.int64) for ranking in rankings]
+    ids = [ranking.ids for ranking in rankings]
+    numbers = {id_: number for number, id_ in enumerate(dict.fromkeys(chain.from_iterable(ids)))}
+    rows = [np.fromiter(map(numbers.__getitem__, each), np.int64, len(each)) for each in ids]
     values = join_fields(len(numbers), [(at, ranking.fields) for at, ranking in zip(rows, rankings, strict=True)])
     return np.arange(len(numbers)), rows, IdTable(tuple(numbers), values), values

@@ -1,8 +1,9 @@
 """Queries per second of this service, of its peers, and of asyncio with a dictionary, over the same three sources.
 
 Each source is a stand-in that answers after 5 ms with 100 documents, so that only orchestration is measured: 32
-clients, reciprocal rank fusion, the best ten. The service plans each query, searches within deadlines behind circuit breakers,
-checks access, reads the ten documents and reports where each comes from; the peers return what they fused. Peers are
+clients, reciprocal rank fusion, the best ten. The service plans each query, searches within deadlines behind circuit
+breakers, checks access, reads the ten documents and reports where each comes from; the peers return what they fused.
+Peers are
 installed in an environment of their own, of which the release of each is printed. Exit code 1 if a goal is missed.
 """
 
@@ -23,8 +24,9 @@ from benchmarks.claims import out, report
 from benchmarks.corpus import ROOT
 from benchmarks.orchestration import peers
 from fusion import Ranking
+from orchestrator.settings.groups import Settings
 from tests.conftest import vector_record
-from tests.orchestrator.services import PRINCIPAL, empty_index, request_of, search_service
+from tests.orchestrator.services import PRINCIPAL, FixedStaticEncoder, empty_index, request_of, search_service
 
 _CONCURRENCY = 32
 _DISTRIBUTIONS = ("haystack-ai", "langchain-classic", "llama-index-core")
@@ -85,7 +87,8 @@ def _own_rate(seconds: float) -> float:
         ids = dict.fromkeys(id_ for number in range(peers.SOURCES) for id_ in peers.ids(number))
         index.write_blocking([vector_record(id_, id_, seed=number) for number, id_ in enumerate(ids)])
         sources = {name: DelayedSource(name, number) for number, name in enumerate(("vector", "graph", "keyword"))}
-        service = search_service(index, **sources)
+        static = FixedStaticEncoder(1)  # encoding is not measured
+        service = search_service(index, static=static, settings=Settings.of(query_encoder="static"), **sources)
         numbers = count()
 
         async def search() -> None:

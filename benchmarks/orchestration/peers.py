@@ -42,8 +42,8 @@ def bare() -> Search:
 
 
 def haystack() -> Search:
-    """An ``AsyncPipeline`` of retrievers and a ``DocumentJoiner``."""
-    from haystack import AsyncPipeline, Document, component
+    """A ``Pipeline`` of retrievers and a ``DocumentJoiner``."""
+    from haystack import Document, Pipeline, component
     from haystack.components.joiners import DocumentJoiner
 
     @component
@@ -60,7 +60,7 @@ def haystack() -> Search:
             await asyncio.sleep(DELAY_S)
             return {"documents": [Document(id=id_, content=id_, score=1.0) for id_ in ids(self.number)]}
 
-    pipeline = AsyncPipeline()
+    pipeline = Pipeline()
     pipeline.add_component("joiner", DocumentJoiner(join_mode="reciprocal_rank_fusion", top_k=LIMIT))
     for number in range(SOURCES):
         pipeline.add_component(f"source{number}", Source(number))
