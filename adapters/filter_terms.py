@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar, assert_never
+
+import msgspec
+from cachetools import LRUCache
 
 from adapters.document import Scalar
 from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
@@ -18,6 +21,8 @@ from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, s
 _MAX_TEXT_CHARS = 512
 """A longer text is replaced by its hash in a term."""
 _DIGITS = 16
+_MAX_COMPILED = 64
+"""Queries that are cached for each backend: few filters are not those of a principal alone."""
 _UNUSED_TERM = ""
 """A term that no document has."""
 
@@ -54,6 +59,20 @@ class FilterCompiler(Protocol[T]):
     def negate(self, query: T) -> T:
         """This does not match."""
         ...
+
+
+def filter_compiler(compiler: FilterCompiler[T]) -> Callable[[Filter], T]:
+    """:func:`compile_filter` for one backend. The queries of recent filters are cached, so nobody may change them."""
+    compiled: LRUCache[bytes, T] = LRUCache(_MAX_COMPILED)
+
+    def compile_cached(condition: Filter) -> T:
+        key = msgspec.json.encode(condition)  # and not the filter: in Python 1.0 == True
+        query = compiled.get(key)
+        if query is None:
+            query = compiled[key] = compile_filter(condition, compiler)
+        return query
+
+    return compile_cached
 
 
 def compile_filter(condition: Filter, compiler: FilterCompiler[T]) -> T:

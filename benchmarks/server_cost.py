@@ -17,6 +17,7 @@ import random
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, cycle
 from pathlib import Path
 from statistics import median
@@ -71,7 +72,8 @@ def main() -> None:
         with Java("opensearch", folders["opensearch"]) as keyword, Java("bolt", folders["bolt"]) as graph:
             servers = {"opensearch": psutil.Process(keyword.pid), "neo4j": psutil.Process(graph.pid)}
             settings = {"data_dir": f"{work}/data", "keyword": keyword.url, "graph": graph.url}
-            passed = anyio.run(_run, settings, servers, arguments.folder, arguments.queries)
+            run = partial(_run, settings, servers, arguments.folder, arguments.queries)
+            passed = anyio.run(run, backend_options={"use_uvloop": True})  # the event loop of the service
     raise SystemExit(0 if passed else 1)
 
 

@@ -105,8 +105,9 @@ class MemgraphGraph:
     async def _linked_entities(self, query: SourceQuery, access: list[Clause]) -> tuple[LinkedEntities, list[str]]:
         """The names in the query, numbered from 0, and their keys by number."""
         spans, tokens = lookup_keys(query.text)
-        name_by_key = {self._keys.name(query.scope, name): name for name in spans}
-        word_by_key = {self._keys.word(query.scope, word): word for word in tokens}
+        key_of_name, key_of_word = self._keys.names(query.scope), self._keys.words(query.scope)
+        name_by_key = {key_of_name(name): name for name in spans}
+        word_by_key = {key_of_word(word): word for word in tokens}
         if not name_by_key:
             return LinkedEntities({}, 0.0), []
         parameters = {

@@ -102,8 +102,8 @@ class GraphWrites:
         await run(statement("write_links"), {"rows": links, **common})
         await run(statement("delete_documents"), {"keys": deleted, **common})
         keys = self._keys
-        name_rows = _count_rows({keys.name(scope, name): delta for (scope, name), delta in deltas.names.items()})
-        word_rows = _count_rows({keys.word(scope, word): delta for (scope, word), delta in deltas.words.items()})
+        name_rows = _count_rows({keys.names(scope)(name): delta for (scope, name), delta in deltas.names.items()})
+        word_rows = _count_rows({keys.words(scope)(word): delta for (scope, word), delta in deltas.words.items()})
         scope_rows = _count_rows({keys.scope(scope): delta for scope, delta in deltas.documents.items()})
         await run(statement("add_name_counts"), {"rows": name_rows})
         await run(statement("add_word_counts"), {"rows": word_rows, **common})
@@ -118,6 +118,7 @@ class GraphWrites:
         document, key = record.document, self._keys.document(record.key)
         scope = Scope(record.tenant, record.environment)
         names, distinct_words = entity_names(record), set(words(passage(document)))
+        key_of_name = self._keys.names(scope)
         return DocumentWrite(
             key,
             scope,
@@ -130,7 +131,7 @@ class GraphWrites:
                 "words": sorted(distinct_words),
                 "facts": msgspec.json.encode(rank_fields(document)).decode(),
             },
-            mentions=[{"document": key, "key": self._keys.name(scope, name), "name": name} for name in sorted(names)],
+            mentions=[{"document": key, "key": key_of_name(name), "name": name} for name in sorted(names)],
             links=[
                 {
                     "document": key,

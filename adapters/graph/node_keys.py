@@ -22,13 +22,13 @@ class NodeKeys:
         tenant, environment, id_ = key
         return self._of_kind(tenant, environment, "document")(id_)
 
-    def name(self, scope: Scope, name: str) -> str:
-        """The key of the node of a name in normal form."""
-        return self._of_kind(scope.tenant, scope.environment, "name")(name)
+    def names(self, scope: Scope) -> Callable[[str], str]:
+        """From a name in normal form to the key of its node."""
+        return self._of_kind(scope.tenant, scope.environment, "name")
 
-    def word(self, scope: Scope, word: str) -> str:
-        """The key of the node that counts the documents with a word."""
-        return self._of_kind(scope.tenant, scope.environment, "word")(word)
+    def words(self, scope: Scope) -> Callable[[str], str]:
+        """From a word to the key of the node that counts the documents with it."""
+        return self._of_kind(scope.tenant, scope.environment, "word")
 
     def scope(self, scope: Scope) -> str:
         """The key of the node that counts the documents of a scope."""

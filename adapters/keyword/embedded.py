@@ -19,7 +19,7 @@ from adapters.embedded.index import EmbeddedIndex, pinned_view
 from adapters.embedded.segment import Segment
 from adapters.embedded.segment_set import SegmentSet
 from adapters.filter import Filter
-from adapters.filter_terms import compile_filter, filter_terms
+from adapters.filter_terms import filter_compiler, filter_terms
 from adapters.keyword import analysis
 from adapters.ports.retriever import SourceQuery
 from adapters.sources import KEYWORD
@@ -129,7 +129,7 @@ def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Qu
     text = tantivy.Query.boolean_query(clauses)
     if condition is None:
         return text
-    allowed = tantivy.Query.const_score_query(compile_filter(condition, _TermQueries()), 0.0)
+    allowed = tantivy.Query.const_score_query(_compile(condition), 0.0)
     return tantivy.Query.boolean_query([(_MUST, text), (_MUST, allowed)])
 
 
@@ -157,6 +157,9 @@ class _TermQueries:
 
     def negate(self, query: tantivy.Query) -> tantivy.Query:
         return tantivy.Query.boolean_query([(_MUST, tantivy.Query.all_query()), (_MUST_NOT, query)])
+
+
+_compile = filter_compiler(_TermQueries())
 
 
 def _document(segment: Segment, row: int) -> tantivy.Document:

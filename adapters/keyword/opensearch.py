@@ -19,7 +19,7 @@ from opensearchpy.serializer import JSONSerializer
 from adapters.document import Record, Scope
 from adapters.errors import AdapterError, BadResponse, TimedOut, Unavailable, VersionMismatch
 from adapters.filter import Filter
-from adapters.filter_terms import compile_filter
+from adapters.filter_terms import filter_compiler
 from adapters.fingerprint import build_name, fingerprint
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
@@ -105,7 +105,7 @@ class OpenSearchKeyword:
         if not parsed.words and not parsed.phrases:
             return Ranking.empty(KEYWORD.name)
         body = {
-            "query": {"bool": {"must": _text_query(parsed), "filter": compile_filter(query.filter, _Clauses())}},
+            "query": {"bool": {"must": _text_query(parsed), "filter": _compile(query.filter)}},
             "size": query.depth,
             "_source": False,
             "stored_fields": "_none_",
@@ -147,7 +147,7 @@ class OpenSearchKeyword:
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
-        query = {"bool": {"filter": compile_filter(condition, _Clauses())}}
+        query = {"bool": {"filter": _compile(condition)}}
         return await self._records(query, limit, self._reading())
 
     async def sample(self, count: int) -> list[Record]:
@@ -167,7 +167,7 @@ class OpenSearchKeyword:
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
         """See :class:`adapters.ports.DocumentFinder`. Of the fields, only ``collection`` can be counted here."""
         body = {
-            "query": {"bool": {"filter": compile_filter(condition, _Clauses())}},
+            "query": {"bool": {"filter": _compile(condition)}},
             "size": 0,
             "aggs": {"values": {"terms": {"field": field, "size": _MAX_COUNTED_VALUES}}},
         }
@@ -279,6 +279,9 @@ class _Clauses:
 
     def negate(self, query: Body) -> Body:
         return {"bool": {"must_not": [query]}}
+
+
+_compile = filter_compiler(_Clauses())
 
 
 def _translate(error: Exception) -> AdapterError | None:

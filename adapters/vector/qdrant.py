@@ -19,7 +19,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from adapters.document import fields, rank_fields
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
-from adapters.filter_terms import compile_filter, filter_terms
+from adapters.filter_terms import filter_compiler, filter_terms
 from adapters.fingerprint import build_name, fingerprint
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
@@ -228,7 +228,7 @@ def _tenant_filter(query: SourceQuery) -> qdrant.Filter:
     """The filter of a query, and its scope once more as a condition of its own: Qdrant groups points by that field."""
     scope = fingerprint(query.scope.tenant, query.scope.environment)
     tenant = qdrant.FieldCondition(key="scope", match=qdrant.MatchValue(value=scope))
-    return qdrant.Filter(must=[tenant, compile_filter(query.filter, _Conditions())])
+    return qdrant.Filter(must=[tenant, _compile(query.filter)])
 
 
 class _Conditions:
@@ -245,6 +245,9 @@ class _Conditions:
 
     def negate(self, query: qdrant.Condition) -> qdrant.Condition:
         return qdrant.Filter(must_not=[query])
+
+
+_compile = filter_compiler(_Conditions())
 
 
 def _translate(error: Exception) -> AdapterError | None:

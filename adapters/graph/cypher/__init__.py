@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, TypedDict
 
 from adapters.errors import Rejected
 from adapters.filter import Filter
-from adapters.filter_terms import compile_filter
+from adapters.filter_terms import filter_compiler
 
 Dialect: TypeAlias = Literal["memgraph", "neo4j"]
 
@@ -59,7 +59,7 @@ def clauses(condition: Filter) -> list[Clause]:
 
     :raises Rejected: if these have more than 20,000 terms.
     """
-    return compile_filter(condition, _Clauses())
+    return _compile(condition)
 
 
 class _Clauses:
@@ -102,3 +102,6 @@ def _either(one: Clause, other: Clause) -> Clause:
 def _negated(clause: Clause) -> list[Clause]:
     lacks: list[Clause] = [{"has": [], "lacks": [clause["has"]]}] if clause["has"] else []
     return lacks + [{"has": terms, "lacks": []} for terms in clause["lacks"]]
+
+
+_compile = filter_compiler(_Clauses())
