@@ -45,13 +45,15 @@ class RequestBoundary:
             if outgoing.is_started:
                 raise
             await error_response(error, context.request_id)(scope, receive, outgoing.send)
+        finally:
+            outgoing.log()  # not before: the client does not wait for it
 
 
 class _Outgoing:
-    """Adds headers to the response, and writes the log line when its status is known."""
+    """Adds headers to the response, and writes its log line."""
 
     def __init__(self, context: HttpContext, scope: Scope, send: Send, start: float) -> None:
-        self.is_started = False
+        self._status: int | None = None
         self._context = context
         self._scope = scope
         self._send = send
@@ -59,7 +61,7 @@ class _Outgoing:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.is_started = True
+            self._status = message["status"]
             context = self._context
             context.task = None  # there is a response: nothing is left to cancel
             headers = [(b"x-request-id", context.request_id.encode())]
@@ -67,17 +69,24 @@ class _Outgoing:
                 # A repeated request reaches another process, and the rest of a body is not waited for.
                 headers.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", ()), *headers]
-            self._log(message["status"])
         await self._send(message)
 
-    def _log(self, status: int) -> None:
+    @property
+    def is_started(self) -> bool:
+        """Whether the response has begun."""
+        return self._status is not None
+
+    def log(self) -> None:
+        """Write the line of a response that has begun; its time is that until its last byte was handed over."""
+        if self._status is None:
+            return
         context, principal = self._context, self._context.principal
         operation: Operation | None = self._scope["state"].get(OPERATION_KEY)
         log_request(
             context.request_id,
             self._scope["method"],
             operation.path if operation else "unknown",
-            status,
+            self._status,
             ms=round((perf_counter() - self._start) * 1_000, 3),
             key=principal.name,
             tenant=principal.scope.tenant,

@@ -48,6 +48,21 @@ def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]
     logger.removeHandler(handler)
 
 
+async def test_the_line_is_written_when_the_whole_response_was_sent(log_lines: list[dict[str, Any]]) -> None:
+    """The client does not wait for it."""
+    lines_before: list[int] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        lines_before.append(len(log_lines))
+        await send({"type": "http.response.body", "body": b"text"})
+        lines_before.append(len(log_lines))
+
+    await Exchange(app).run()
+    assert lines_before == [0, 0]
+    assert [line["status"] for line in log_lines] == [200]
+
+
 async def test_an_error_before_the_response_becomes_a_problem_with_one_log_line(
     log_lines: list[dict[str, Any]],
 ) -> None:
