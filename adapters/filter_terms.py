@@ -62,7 +62,7 @@ class FilterCompiler(Protocol[T]):
 
 
 def filter_compiler(compiler: FilterCompiler[T]) -> Callable[[Filter], T]:
-    """:func:`compile_filter` for one backend. The queries of recent filters are cached, so nobody may change them."""
+    """:func:`compile_filter` for one backend. Recent queries are cached: callers must not change them."""
     compiled: LRUCache[bytes, T] = LRUCache(_MAX_COMPILED)
 
     def compile_cached(condition: Filter) -> T:

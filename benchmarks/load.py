@@ -97,8 +97,8 @@ def _measure(encoder: str, folder: Path, bodies: Iterator[bytes], workers: int, 
     out.print(table)
     out.print(f"mean time by stage at {high.result.offered:.0f}/s, in ms: {_stages(high.result)}", highlight=False)
     p99, bare_p99 = high.result.percentile(0.99), bare.result.percentile(0.99)
-    fewest, most = min(best.by_process, default=0), max(best.by_process, default=1)
-    uneven = 1 - fewest / most if len(best.by_process) == workers else 1.0
+    low_count, high_count = min(best.by_process, default=0), max(best.by_process, default=1)
+    uneven = 1 - low_count / high_count if len(best.by_process) == workers else 1.0
     return all(
         [
             report(best.result.rate >= _GOALS[encoder], f"{encoder}: holds {_GOALS[encoder]:.0f}/s", _rate(best)),
@@ -131,7 +131,7 @@ def _repeated(folder: Path, queries: list[str], workers: int, seconds: float) ->
     result = measured.result
     hits = fmean(json.loads(body)["cache"] == "l1" for body in result.bodies)
     claim = f"{_REPEATED_GOAL:.0f}/s of {len(bodies):,} queries by Zipf's law, p95 below {_MAX_P95_MS:g} ms"
-    is_reached = result.rate >= _REPEATED_GOAL and _is_held(result)
+    is_reached = result.rate >= _REPEATED_GOAL and _is_sustained(result)
     return report(is_reached, claim, f"{_rate(measured)}, {hits:.1%} from the cache")
 
 
@@ -141,7 +141,7 @@ def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
     rate = first_rate
     while True:
         attempts = (run(rate) for _ in range(_ATTEMPTS))
-        measured = next((each for each in attempts if _is_held(each.result)), None)
+        measured = next((each for each in attempts if _is_sustained(each.result)), None)
         if measured is None:
             if best is None:
                 raise SystemExit(f"not even {rate:.0f} requests per second are held")
@@ -149,7 +149,7 @@ def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
         best, rate = measured, rate * _FACTOR
 
 
-def _is_held(result: Result) -> bool:
+def _is_sustained(result: Result) -> bool:
     """Whether all requests were answered in time, and from all sources."""
     return (
         result.percentile(0.95) < _MAX_P95_MS

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import subprocess
+import sys
 import tempfile
 import venv
 from itertools import count
@@ -21,7 +22,6 @@ from statistics import median
 
 from adapters import SourceQuery
 from benchmarks.claims import out, report
-from benchmarks.corpus import ROOT
 from benchmarks.orchestration import peers
 from fusion import Ranking
 from orchestrator.settings.groups import Settings
@@ -102,7 +102,7 @@ def _own_rate(seconds: float) -> float:
 
 def _environment() -> str:
     """The Python of an environment with the peers, made if it does not exist."""
-    folder = ROOT / "peers"
+    folder = Path(sys.prefix, "peers")
     python = str(folder / "bin" / "python")
     if not folder.exists():
         venv.create(folder, with_pip=True)

@@ -70,11 +70,11 @@ def test_a_connection_waits_until_a_worker_is_ready(listener: socket.socket) -> 
         assert worker.get_ready().receive() == client.getsockname()
 
 
-def test_a_worker_that_is_gone_or_takes_no_more_is_left_out(listener: socket.socket) -> None:
+def test_a_worker_that_has_ended_or_takes_no_more_is_left_out(listener: socket.socket) -> None:
     with ConnectionDistributor(listener) as distributor, ExitStack() as stack:
-        gone, closing, alive = (Worker(distributor, stack).get_ready() for _ in range(3))
-        gone.channel.close()
-        closing.channel.shutdown(socket.SHUT_RD)
+        ended, full, alive = (Worker(distributor, stack).get_ready() for _ in range(3))
+        ended.channel.close()
+        full.channel.shutdown(socket.SHUT_RD)
         for _ in range(5):
             client = stack.enter_context(socket.create_connection(listener.getsockname()))
             assert alive.receive() == client.getsockname()
