@@ -47,6 +47,29 @@ async def test_the_probabilities_are_those_of_the_embedded_walk(
 
 @pytest.mark.anyio
 @pytest.mark.server
+@pytest.mark.parametrize("name", ["embedded graph", "memgraph"])
+@pytest.mark.parametrize(("links", "is_passed"), [(199, True), (200, False)])
+async def test_a_hub_is_reached_but_not_passed_through_unless_it_is_a_seed(
+    name: str, links: int, is_passed: bool, tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    """The limit is 200 edges: those of its links, and that of the document that links to it."""
+    targets = [str(number) for number in range(links)]
+    hub = vector_record("hub", "one", entities=(), links=tuple(Link(target, "cites") for target in targets))
+    first = vector_record("a", "two", entities=(), links=(Link("hub", "cites"),))
+    others = [vector_record(target, "three", entities=()) for target in targets]
+    async with source_under_test(name, tmp_path, server_url) as subject:
+        await subject.write([hub, first, *others])
+        from_first = await subject.source.search(SEEDED)
+        assert {"a", "hub"} <= set(from_first.ids)
+        assert (len(from_first) > 2) is is_passed
+        from_hub = await subject.source.search(
+            msgspec.structs.replace(SEEDED, seeds=Documents.of_ids(("hub",)), depth=100)
+        )
+        assert len(from_hub) > 2
+
+
+@pytest.mark.anyio
+@pytest.mark.server
 async def test_maintenance_updates_the_strengths(tmp_path: Path, server_url: Callable[[str], str]) -> None:
     """A write updates the strengths of its own documents only: those of all that mention its names may be many."""
     async with source_under_test("memgraph", tmp_path, server_url) as subject:
