@@ -82,8 +82,11 @@ def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: 
     if rows is not None:
         position = position[rows]
     order = np.lexsort((position, -values))
-    ordered, positions = values[order], position[order]
-    same = (ordered[1:] == ordered[:-1]) & (positions[1:] == positions[:-1])
+    ordered = values.take(order)
+    same = ordered[1:] == ordered[:-1]
+    if same.any():
+        positions = position.take(order)
+        same &= positions[1:] == positions[:-1]
     if same.any():
         tied = np.zeros(len(order), np.bool_)
         tied[1:] |= same

@@ -76,7 +76,7 @@ class _PlanSearch:
         breakers = self._retrieval._breakers
         allowed, outcomes = breakers.split([call.source for call in calls])
         timeout_s = deadline.remaining_s()
-        query = replace(self._query, seeds=seeds)
+        query = self._query if seeds is None else replace(self._query, seeds=seeds)
         searches = {}
         for call in calls:
             if call.source in allowed:

@@ -117,9 +117,8 @@ async def _search_collections(
     call: SourceCall, query: SourceQuery, filters: tuple[Filter, ...], mode: CacheMode
 ) -> Ranking:
     """The same search with each filter, at the same time if it waits."""
-    searches: list[Coroutine[Any, Any, Ranking]] = [
-        call.retriever.search(replace(query, filter=each), mode) for each in filters
-    ]
+    queries = [query if each is query.filter else replace(query, filter=each) for each in filters]
+    searches: list[Coroutine[Any, Any, Ranking]] = [call.retriever.search(each, mode) for each in queries]
     if len(searches) == 1 or not call.waits:
         return merge_collections([await search for search in searches])
     try:
