@@ -1,6 +1,7 @@
 // A random walk with restart from seed names and seed documents; one row with the best documents as columns.
 // A ring is the mass on documents after 0, 1, 2 or 3 steps, as pairs of a document and its mass. Mass goes from a
-// document over its links in one step, and over the names that it mentions in two.
+// document over its links in one step, and over the names that it mentions in two. A document with too many edges is
+// reached but not passed through; a seed may have more.
 CALL {
   UNWIND $documents AS seed
   MATCH (d:Document {key: seed[0]})
@@ -17,7 +18,7 @@ CALL {
 CALL {
   WITH ring0
   UNWIND ring0 AS pair
-  {over_links}
+  {over_links:seed_fanout}
 }
 CALL {
   WITH mentioning, linked
@@ -29,18 +30,18 @@ CALL {
 CALL {
   WITH ring0
   UNWIND ring0 AS pair
-  {over_names}
+  {over_names:seed_fanout}
 }
 CALL {
   WITH ring0
   UNWIND ring0 AS pair
-  {over_single_names}
+  {over_single_names:seed_fanout}
 }
 WITH ring0, ring1, related + returned AS reached
 CALL {
   WITH ring1
   UNWIND ring1 AS pair
-  {over_links}
+  {over_links:fanout}
 }
 CALL {
   WITH reached, linked
@@ -52,18 +53,18 @@ CALL {
 CALL {
   WITH ring1
   UNWIND ring1 AS pair
-  {over_names}
+  {over_names:fanout}
 }
 CALL {
   WITH ring1
   UNWIND ring1 AS pair
-  {over_single_names}
+  {over_single_names:fanout}
 }
 WITH ring0, ring1, ring2, related + returned AS reached
 CALL {
   WITH ring2
   UNWIND ring2 AS pair
-  {over_links}
+  {over_links:fanout}
 }
 CALL {
   WITH reached, linked

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from threadpoolctl import threadpool_info
 
 from adapters import SourceQuery, Unavailable, VersionMismatch
 from fusion import Ranking
@@ -41,6 +42,20 @@ async def test_a_memo_expires_with_the_cache(opened: OpenService, server: FakeSe
         for _ in range(2):
             await search(service, "alpha", mode="keyword")
         assert len(server.queries) == 2
+
+
+async def test_blas_uses_one_thread_while_a_service_is_open(chosen: Settings) -> None:
+    """Its idle threads spin after each call: queries are parallel already."""
+    before = blas_threads()
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA, BETA])
+        await search(service, "alpha", mode="hybrid")
+        assert blas_threads() == [1] * len(before)
+    assert blas_threads() == before
+
+
+def blas_threads() -> list[int]:
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
 
 async def test_centralities_are_memoized(chosen: Settings) -> None:

@@ -2,7 +2,7 @@
 // not over names that too many mention; a seed name may have more. The best names only: the others bring next to
 // nothing.
   WITH pair[0] AS s, pair[1] AS mass
-  WHERE s.strength > 0
+  WHERE s.strength > 0 AND s.degree <= ${argument}
   MATCH (s)-[:MENTIONS]->(n:Name)
   WHERE n.degree > 1 AND (n.degree <= $fanout OR n.degree <= $seed_fanout AND n.key IN $seed_names)
   WITH n, sum(mass / (s.strength * sqrt(n.degree))) / n.degree AS share

@@ -1,0 +1,49 @@
+"""Reading over Bolt, on a real Neo4j."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from adapters.errors import TimedOut
+from adapters.graph.bolt import Bolt
+from adapters.server import GRAPH_SCHEMES, Address, Limits
+
+pytestmark = [pytest.mark.anyio, pytest.mark.server]
+
+MANY_ROWS = "UNWIND range(1, 2000000) AS number RETURN number, toString(number) AS text"
+
+
+@pytest.fixture
+async def bolt(server_url: Callable[[str], str]) -> AsyncIterator[Bolt]:
+    address = Address.parse(server_url("bolt"), GRAPH_SCHEMES)
+    bolt = Bolt(address, Limits(read_timeout_s=0.3, write_timeout_s=30.0, max_connections=1))
+    yield bolt
+    await bolt.close()
+
+
+async def answers(bolt: Bolt) -> bool:
+    rows = await bolt.read("RETURN $number AS number", {"number": 7}, maintenance=True)
+    return rows == [{"number": 7}]
+
+
+async def test_a_read_that_is_cancelled_in_the_middle_leaves_no_rows_to_the_next(bolt: Bolt) -> None:
+    """There is one connection: the next read gets a new one, not the rest of the rows."""
+    assert await answers(bolt)
+    for _ in range(5):
+        reading = asyncio.create_task(bolt.read(MANY_ROWS, {}, maintenance=True))
+        await asyncio.sleep(0.1)
+        assert not reading.done()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert await answers(bolt)
+
+
+async def test_a_read_that_takes_too_long_is_an_error_and_the_next_one_succeeds(bolt: Bolt) -> None:
+    for _ in range(3):
+        with pytest.raises(TimedOut):
+            await bolt.read(MANY_ROWS, {})
+        assert await answers(bolt)
