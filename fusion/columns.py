@@ -39,7 +39,7 @@ class IdTable:
 
     def ids(self, docs: Ints) -> list[DocId]:
         """See :class:`DocumentTable`."""
-        return [self.names[doc] for doc in docs.tolist()]
+        return list(map(self.names.__getitem__, docs.tolist()))
 
     def fields(self, docs: Ints) -> RankFields | None:
         """See :class:`DocumentTable`."""
@@ -137,7 +137,7 @@ class Ranking:
             source,
             np.arange(len(ids)),
             np.array(scores, np.float64),
-            np.array(ranks or range(1, len(ids) + 1), np.int64),
+            np.array(ranks, np.int64) if ranks else np.arange(1, len(ids) + 1),
             IdTable(tuple(ids), values),
             entity_coverage,
         )
@@ -243,7 +243,8 @@ def _join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], Document
     Of several sources that report fields of a document the last one by name counts.
     """
     ids = [ranking.ids for ranking in rankings]
-    numbers = {id_: number for number, id_ in enumerate(dict.fromkeys(chain.from_iterable(ids)))}
+    names = tuple(dict.fromkeys(chain.from_iterable(ids)))
+    numbers = dict(zip(names, range(len(names)), strict=True))
     rows = [np.fromiter(map(numbers.__getitem__, each), np.int64, len(each)) for each in ids]
     values = join_fields(len(numbers), [(at, ranking.fields) for at, ranking in zip(rows, rankings, strict=True)])
-    return np.arange(len(numbers)), rows, IdTable(tuple(numbers), values), values
+    return np.arange(len(numbers)), rows, IdTable(names, values), values

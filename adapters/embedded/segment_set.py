@@ -59,8 +59,7 @@ class SegmentSet:
 
     def ids(self, docs: Ints) -> list[DocId]:
         """See :class:`fusion.DocumentTable`."""
-        ids = self._ids
-        return [ids[position] for position in docs.tolist()]
+        return list(map(self._ids.__getitem__, docs.tolist()))
 
     def fields(self, docs: Ints) -> RankFields | None:
         """See :class:`fusion.DocumentTable`."""
