@@ -117,7 +117,7 @@ class WordPieces:
         self._ids_of_word = lru_cache(maxsize=_MAX_CACHED_WORDS)(self._split)
 
     def ids(self, text: str) -> list[int]:
-        """The token ids of the first 1,024 characters of a query, without [CLS] and [SEP]."""
+        """The token ids of as many characters of a query as encoders read, without [CLS] and [SEP]."""
         return [id_ for word in text[:MAX_QUERY_CHARS].split() for id_ in self._ids_of_word(word)]
 
     def _split(self, word: str) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ from fusion.rank_fields import DocId
 _BATCH_DOCUMENTS = 500
 _SEARCH_PARAMETERS = {
     "request_cache": "false",
+    # With the best score, which is null without hits: a response then has ``hits`` in any case.
     "filter_path": "timed_out,hits.max_score,hits.hits._score,hits.hits.fields",
 }
 _MAX_COUNTED_VALUES = 10_000

@@ -1,4 +1,4 @@
-"""Connections are spread evenly over the worker processes, whoever opens them."""
+"""Each worker process gets the same number of connections."""
 
 from __future__ import annotations
 
