@@ -22,17 +22,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from adapters import SourceQuery
-from adapters.filter import access, normal
 from adapters.sources import GRAPH, KEYWORD, VECTOR
 from fusion import Documents
+from orchestrator.auth.visibility import access_filter
 from orchestrator.bootstrap import open_service
 from orchestrator.http.workers import LOOP, Workers
 from orchestrator.schema.search import EncoderName
 from orchestrator.service.service import Service
 from orchestrator.settings import load
 
-_FOLDER, _ENCODER = "BENCHMARK_FOLDER", "TRIVIUM_QUERY_ENCODER"
-_SEEDS, _LIMIT, _DEPTH = 50, 10, 100
+_FOLDER = "BENCHMARK_FOLDER"
+_SEEDS, _LIMIT = 50, 10
 
 
 def main() -> None:
@@ -79,12 +79,13 @@ class _Engines:
         self._retrievers = {source.name: retriever for source, retriever, *_ in service.health.embedded.bindings()}
         self._encoders = service.search.retrieval.preparation.encoders
         self._encoder: EncoderName = service.settings.encoding.query_encoder
+        self._depth = service.settings.sources.candidates
         self._scope = service.anonymous.scope
-        self._access = normal(access(self._scope, service.anonymous.clearance))
+        self._access = access_filter(self._scope, service.anonymous.clearance)
         self._snapshot = service.search.snapshots.pin(self._scope)
 
     async def search(self, text: str) -> bytes:
-        query = SourceQuery(text, _DEPTH, self._scope, self._access, self._access, snapshot=self._snapshot)
+        query = SourceQuery(text, self._depth, self._scope, self._access, self._access, snapshot=self._snapshot)
         encoded = self._encoders.encode_now(text, self._encoder) or await self._encoders.encode(text)
         vectors = await self._retrievers[VECTOR.name].search(replace(query, vector=encoded.vector))
         keywords = await self._retrievers[KEYWORD.name].search(query)

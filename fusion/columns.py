@@ -212,11 +212,11 @@ class Candidates:
         """The ids of some rows, in order."""
         return self.table.ids(self.docs[rows])
 
-    def positions(self, source: str, rows: Ints) -> Ints:
-        """For each of some rows, the position in a source's ranking, from 0; -1 if the source did not return it."""
-        position = np.full(len(self.docs), -1)
+    def positions(self, source: str, absent: int = -1) -> Ints:
+        """By row, the position in a source's ranking, from 0; ``absent`` where the source lacks the document."""
+        position = np.full(len(self.docs), absent)
         position[self.rows[source]] = np.arange(len(self.rows[source]))
-        return position[rows]
+        return position
 
 
 def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:

@@ -58,7 +58,7 @@ def fused_hits(candidates: Candidates, fused: Fused, rows: Ints | None = None) -
 
 def _contributions(candidates: Candidates, fused: Fused, source: str, rows: Ints) -> list[Contribution | None]:
     """What a source contributed to each of some rows; ``None`` where it did not return the document."""
-    positions = candidates.positions(source, rows)
+    positions = candidates.positions(source)[rows]
     if not len(candidates.rows[source]):
         return [None] * len(positions)
     weight = fused.weights.get(source, 1.0)

@@ -101,11 +101,9 @@ def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: 
 
 def _tie_positions(candidates: Candidates, sources: Sources) -> Ints:
     """By row, the position in the ranking that decides ties; the number of candidates where it has none."""
-    position = np.full(len(candidates), len(candidates), np.int64)
     priorities = {
         name: priority for name in candidates.sources if (priority := described(name, sources).tie_priority) is not None
     }
-    if priorities:
-        at = candidates.rows[min(priorities, key=priorities.__getitem__)]
-        position[at] = np.arange(len(at))
-    return position
+    if not priorities:
+        return np.full(len(candidates), len(candidates))
+    return candidates.positions(min(priorities, key=priorities.__getitem__), absent=len(candidates))

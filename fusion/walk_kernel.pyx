@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """The walk as loops over arrays: :class:`fusion.walk.Walk` without the cost of numpy's operations.
 
-The numpy version in :mod:`fusion.walk` does the same operations on the same numbers in the same order, so the results
-are equal to the last bit, compiled or not; a test compares them. docs/decisions/0020-compiled-walk.md has the
+:mod:`fusion.walk_numpy` does the same operations on the same numbers in the same order, so the results are equal to the
+last bit, compiled or not; a test compares them. docs/decisions/0020-compiled-walk.md has the
 measurements.
 """
 
@@ -97,14 +97,10 @@ cdef _ring(
 
     In ``index`` they are marked with ``-2 - place in the ring``.
     """
-    cdef Py_ssize_t row, found = 0, capacity = 0
-    cdef int64_t edge, degree, target
+    cdef Py_ssize_t row, found = 0, capacity = _edge_count(offsets, nodes, 0, limit, limit)
+    cdef int64_t edge, target
     cdef int32_t mark
     cdef double flow
-    for row in range(len(nodes)):
-        degree = offsets[nodes[row] + 1] - offsets[nodes[row]]
-        if degree <= limit:
-            capacity += degree
     ring_array, mass_array = np.empty(capacity, np.int64), np.empty(capacity)
     cdef int64_t[::1] ring = ring_array
     cdef double[::1] ring_mass = mass_array
@@ -138,20 +134,15 @@ cdef _inner_edges(
     int64_t seed_fanout,
 ):
     """The edges among ``nodes``, with both ends as indices into it, and their weights."""
-    cdef Py_ssize_t row, found = 0, capacity = 0
-    cdef int64_t edge, degree
+    cdef Py_ssize_t row, found = 0, capacity = _edge_count(offsets, nodes, seeds, seed_fanout, fanout)
+    cdef int64_t edge
     cdef int32_t place
-    for row in range(len(nodes)):
-        degree = offsets[nodes[row] + 1] - offsets[nodes[row]]
-        if degree <= (seed_fanout if row < seeds else fanout):
-            capacity += degree
     row_array, column_array = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     weight_array = np.empty(capacity, np.float32)
     cdef int32_t[::1] rows = row_array, columns = column_array
     cdef float[::1] inner = weight_array
     for row in range(len(nodes)):
-        degree = offsets[nodes[row] + 1] - offsets[nodes[row]]
-        if degree > (seed_fanout if row < seeds else fanout):
+        if offsets[nodes[row] + 1] - offsets[nodes[row]] > (seed_fanout if row < seeds else fanout):
             continue
         for edge in range(offsets[nodes[row]], offsets[nodes[row] + 1]):
             place = index[targets[edge]]
@@ -161,6 +152,19 @@ cdef _inner_edges(
                 inner[found] = weights[edge]
                 found += 1
     return row_array[:found], column_array[:found], weight_array[:found]
+
+
+cdef Py_ssize_t _edge_count(
+    const int64_t[::1] offsets, const int64_t[::1] nodes, Py_ssize_t seeds, int64_t seed_fanout, int64_t fanout
+) noexcept:
+    """Number of edges out of nodes that have no more than their limit. The first ``seeds`` of the nodes are seeds."""
+    cdef Py_ssize_t row, count = 0
+    cdef int64_t degree
+    for row in range(nodes.shape[0]):
+        degree = offsets[nodes[row] + 1] - offsets[nodes[row]]
+        if degree <= (seed_fanout if row < seeds else fanout):
+            count += degree
+    return count
 
 
 cdef void _mark(int32_t[::1] index, const int64_t[::1] nodes, int32_t first, int32_t step) noexcept:

@@ -110,7 +110,7 @@ class EmbeddedVector:
 def _search(
     segment: Segment, graph: faiss.IndexHNSWSQ | None, base: int, vector: Vector, depth: int, mask: Mask
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """A segment's best positions with their cosines, in no order that means anything."""
+    """Positions of a segment with their cosines, the best ``depth`` among them, in no order."""
     flags = None if mask.everything else mask.flags[base : base + len(segment)]
     allowed = len(segment) if flags is None else int(flags.sum())
     rows: npt.NDArray[np.int64] | None = None
@@ -125,11 +125,7 @@ def _search(
     elif flags is not None:
         rows = np.flatnonzero(flags)
     scores = (segment.vectors if rows is None else segment.vectors.take(rows, axis=0)) @ vector
-    positions = base + (np.arange(len(scores)) if rows is None else rows)
-    if len(scores) <= depth:
-        return positions, scores
-    best = top(scores, positions, depth)
-    return positions.take(best), scores.take(best)
+    return base + (np.arange(len(scores)) if rows is None else rows), scores
 
 
 @lru_cache(maxsize=64)

@@ -7,12 +7,12 @@ a request may not.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from orchestrator.schema.search import EncoderName
+from orchestrator.schema.search import EncoderUsed
 
 _FORMAT = 1
 HASH_BYTES = 8
@@ -26,7 +26,7 @@ class PageToken(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     :param execution_hash: of how the ranking was computed: which sources answered, and how they were fused.
     :param depth: number of documents that each source was searched for.
     :param day: that ages were counted from, in days since the epoch.
-    :param encoder: that encoded the query; ``none`` if it was not encoded.
+    :param encoder: that encoded the query.
     """
 
     format: int
@@ -36,7 +36,7 @@ class PageToken(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     offset: Annotated[int, Meta(ge=0, le=1_000_000)]
     depth: Annotated[int, Meta(ge=1, le=1_000_000)]
     day: Annotated[int, Meta(ge=0, le=1_000_000)]
-    encoder: EncoderName | Literal["none"]
+    encoder: EncoderUsed
 
     @classmethod
     def decode(cls, text: str, ranking_hash: bytes, max_depth: int) -> PageToken:
@@ -64,7 +64,7 @@ class PageToken(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
         generation: int,
         depth: int,
         day: int,
-        encoder: EncoderName | Literal["none"],
+        encoder: EncoderUsed,
     ) -> PageToken:
         """A token of the current format."""
         return cls(_FORMAT, ranking_hash, execution_hash, generation, offset, depth, day, encoder)

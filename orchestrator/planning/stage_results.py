@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from fusion import Candidates, Factors, Floats, Fused, Ints, Ranking
-from orchestrator.schema.search import Degraded, EncoderName
+from orchestrator.schema.search import Degraded, EncoderUsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ class Retrieved:
 
     :param rankings: of the sources that answered, in the order of the plan.
     :param searched: names of the sources that were searched, whether they answered or not.
-    :param encoder: that encoded the query; ``none`` if it was not encoded.
+    :param encoder: that encoded the query.
     :param degraded: sources that failed, and failures in preparing their queries.
     """
 
     rankings: tuple[Ranking, ...]
     searched: tuple[str, ...]
-    encoder: EncoderName | Literal["none"]
+    encoder: EncoderUsed
     expansions: tuple[str, ...]
     degraded: tuple[Degraded, ...]
 

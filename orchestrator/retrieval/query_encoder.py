@@ -57,19 +57,16 @@ class QueryEncoders:
         return None if vector is None else EncodedQuery(vector, used, (perf_counter() - start) * 1_000)
 
     def encode(self, text: str) -> Coroutine[None, None, EncodedQuery]:
-        """The vector of a text by the model.
+        """The vector of a text by the model, for which :meth:`encode_now` returned ``None``.
 
         One run for all requests with the same text. It starts with the call itself, not when its result is awaited, so
         that a later request uses it. It is cancelled when its last waiter leaves.
         """
         start = perf_counter()
-        running = None if text in self._vectors else self._running.attach(text, lambda: self._run_model(text))
+        running = self._running.attach(text, lambda: self._run_model(text))
 
         async def result() -> EncodedQuery:
-            vector = self._vectors.get(text) if running is None else await running
-            if vector is None:  # evicted in between
-                vector = await self._run_model(text)
-            return EncodedQuery(vector, "model", (perf_counter() - start) * 1_000)
+            return EncodedQuery(await running, "model", (perf_counter() - start) * 1_000)
 
         return result()
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from adapters import Expander, SourceQuery
 from adapters.filter import Filter
+from adapters.ports.encoders import Vector
 from adapters.ports.graph import EntityLookup
 from cache import CacheMode
 from fusion import Ranking, Source, merge_collections
@@ -79,13 +80,14 @@ def prepare_search(
             return await _search_collections(call, query, call_plan.filters, mode)
 
     if "query_vector" in call.source.needs:
+        vector: Vector | None = None
         if plan.vector is not None:
             vector = np.array(plan.vector, np.float32)
-            return Search(lambda: search(replace(query, vector=vector)), call.waits), report
-        known = preparation.encoders.encode_now(plan.text, plan.encoder)
-        if known is not None:
+        elif known := preparation.encoders.encode_now(plan.text, plan.encoder):
             _report_encoding(known, report, context)
-            return Search(lambda: search(replace(query, vector=known.vector)), call.waits), report
+            vector = known.vector
+        if vector is not None:
+            return Search(lambda: search(replace(query, vector=vector)), call.waits), report
         encoding = preparation.encoders.encode(plan.text)
 
         async def encode_and_search() -> Ranking:

@@ -18,6 +18,8 @@ AUTO, HYBRID = "auto", "hybrid"
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
 EncoderName: TypeAlias = Literal["model", "static"]
+EncoderUsed: TypeAlias = EncoderName | Literal["none"]
+"""``none``: the query was not encoded."""
 Weight = Annotated[float, Meta(ge=0, le=1_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
