@@ -54,7 +54,7 @@ _decode_candidates = msgspec.json.Decoder(list[Candidate]).decode
 
 
 class _Json(JSONSerializer):
-    """The client's bodies and responses by msgspec, which takes a fifth of the time."""
+    """The client's bodies and responses by msgspec, which takes a third of the time."""
 
     def dumps(self, data: Any) -> Any:
         return data if isinstance(data, str) else msgspec.json.encode(data).decode()

@@ -3,8 +3,7 @@
 Each source is a stand-in that answers after 5 ms with 100 documents, so that only orchestration is measured: 32
 clients, reciprocal rank fusion, the best ten. The service plans each query, searches within deadlines behind circuit
 breakers, checks access, reads the ten documents and reports where each comes from; the peers return what they fused.
-Peers are
-installed in an environment of their own, of which the release of each is printed. Exit code 1 if a goal is missed.
+Peers are installed in an environment of their own, and their releases are printed. Exit code 1 if a goal is missed.
 """
 
 from __future__ import annotations

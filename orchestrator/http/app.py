@@ -36,8 +36,8 @@ from orchestrator.telemetry.logging import configure_logging
 
 _MAX_DRAIN_S = 1.0
 _GC_THRESHOLDS = (10_000, 20, 100)
-"""Of :mod:`gc`. With Python's own (700, 10, 10) a full collection, which visits everything that is cached, runs several
-times a minute: the slowest of a thousand responses took three times as long."""
+"""Of :mod:`gc`. With Python's own (700, 10, 10) full collections, which visit everything that is cached, are frequent:
+the slowest of a thousand responses took two to three times as long as without any."""
 _SWITCH_INTERVAL_S = 0.0005
 """How long the thread of the encoder waits for the interpreter. With Python's own 5 ms a query waited longer for its
 vector than computing it takes: under load the p95 was a quarter higher."""

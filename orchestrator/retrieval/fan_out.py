@@ -1,7 +1,7 @@
 """The only concurrency of a request: all searches of a stage at once, each under the same deadline.
 
-A search that waits for nothing, as those of the embedded engine, runs while the others wait, without a task of its own:
-tasks took a tenth of the CPU time of an embedded query.
+A search that waits for nothing, as those of the embedded engine, runs while the others wait, without a task of its own,
+from which it would gain nothing.
 """
 
 from __future__ import annotations
