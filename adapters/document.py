@@ -36,6 +36,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """One JSON object of the document contract. Unknown keys are rejected.
 
     :param chunk_index: from 0, within the document ``parent_id``.
+    :param parent_start: where the text begins in the document ``parent_id``: characters from 0.
     :param created_at: in JSON a text as in RFC 3339.
     :param importance: from 0 to 10.
     :param entities: names of entities that the document mentions; ``None`` to extract them from the text.
@@ -46,6 +47,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     collection: Name = "documents"
     parent_id: Name | None = None
     chunk_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    parent_start: Annotated[int, Meta(ge=0, le=2**53 - 1)] | None = None
     title: str = ""
     url: str | None = None
     created_at: datetime | None = None

@@ -1,6 +1,6 @@
 """``python -m docs.response_schema`` writes the JSON schema of a search response, and a test compares the two.
 
-An added field leaves the version as it is; a field that is removed, or changes its meaning, needs the next version.
+Its version is that of :data:`orchestrator.schema.search.SCHEMA_VERSION`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 import msgspec
 
 from adapters.sources import SOURCES
-from orchestrator.schema.search import AUTO, HYBRID, SearchResponse
+from orchestrator.schema.search import AUTO, HYBRID, SCHEMA_VERSION, SearchResponse
 
-VERSION = 1
-PATH = Path(__file__).parent / "schemas" / f"search-response.v{VERSION}.json"
+PATH = Path(__file__).parent / "schemas" / f"search-response.v{SCHEMA_VERSION}.json"
 
 
 def schema() -> dict[str, Any]:
@@ -25,7 +24,7 @@ def schema() -> dict[str, Any]:
     described["$defs"]["SearchResponse"]["properties"]["mode"] = {"enum": modes}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:trivium:search-response:v{VERSION}",
+        "$id": f"urn:trivium:search-response:v{SCHEMA_VERSION}",
         **described,
     }
 

@@ -24,15 +24,15 @@ text."""
 
 
 class QueryEncoder(Protocol):
-    """Encodes queries into the space of the documents."""
+    """Encodes queries into the space of the documents, in a few milliseconds, on the event loop."""
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
         ...
 
-    async def encode(self, text: str) -> Vector:
-        """A unit vector."""
+    def encode(self, text: str) -> Vector:
+        """A unit vector. Reads :data:`MAX_QUERY_TOKENS` tokens at most."""
         ...
 
 

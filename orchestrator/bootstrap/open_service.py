@@ -194,6 +194,7 @@ class _Assembly:
         preparation = QueryPreparation(encoders, expander(settings.encoding.query_expansion))
         centralities = backends.centralities or NoCentralities()
         return SearchService(
+            embedding_model=self._model.identity,
             settings=settings,
             sources=[binding.source for binding in backends.bindings.values()],
             retrieval=Retrieval(self._calls, preparation, breakers),

@@ -19,6 +19,7 @@ from orchestrator.cli.terminal import err, out, print_error, reported_errors, wi
 from orchestrator.indexing.beir import is_beir_folder, parse_beir
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, parse_ndjson
 from orchestrator.service.documents import IndexReport
+from orchestrator.service.health import Finding
 from orchestrator.service.service import Service
 from orchestrator.settings.load import load
 
@@ -33,21 +34,22 @@ def index(
     invalid = _InvalidLines()
     with reported_errors(), _lines(path) as (lines, total):
 
-        async def run(service: Service) -> tuple[IndexReport, int | None]:
+        async def run(service: Service) -> tuple[IndexReport, int | None, Finding]:
             with progress_bar(err, "encoding", "documents", total) as advance:
                 report = await service.documents.index(lines, service.anonymous, invalid.add, advance)
+            documents: int | None = None
             try:
                 await optimize(service)
-                return report, await service.count()
+                documents = await service.count()
             except AdapterError as error:  # the documents are durable all the same
                 print_error(str(error))
-                return report, None
+            return report, documents, service.health.examine_static_encoder()
 
-        report, documents = with_service(with_cli_timeout(load()), run)
+        report, documents, static_encoder = with_service(with_cli_timeout(load()), run)
     if as_json:
-        _print_json(report, invalid, documents)
+        _print_json(report, invalid, documents, static_encoder)
     else:
-        _print(report, invalid, documents)
+        _print(report, invalid, documents, static_encoder)
     is_complete = documents is not None and not (invalid.count or report.pending or report.rejected)
     raise typer.Exit(0 if is_complete else 1)
 
@@ -65,12 +67,13 @@ class _InvalidLines:
             self.first.append(line)
 
 
-def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | None) -> None:
+def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | None, static_encoder: Finding) -> None:
     outcome: dict[str, object] = {
         "indexed": report.indexed,
         "rejected": invalid.count,
         "documents": documents,
         "errors": invalid.first,
+        "static_encoder": static_encoder.observation,
     }
     if report.pending or report.rejected:
         refused = {key[-1]: reasons for key, reasons in report.rejected.items()}
@@ -78,7 +81,7 @@ def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | No
     sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
 
 
-def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None) -> None:
+def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None, static_encoder: Finding) -> None:
     for line in invalid.first:
         err.print(f"[red]line {line.line}: {escape(line.error)}[/red]", soft_wrap=True)
     if invalid.count > len(invalid.first):
@@ -89,6 +92,7 @@ def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None) -
         err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
     holds = "" if documents is None else f"; the index holds {documents} documents"
     out.print(f"{report.indexed} indexed, {invalid.count} rejected{holds}")
+    out.print(f"static encoder: {static_encoder.observation}", highlight=False)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import anyio
 import msgspec
 
 from adapters import files
-from orchestrator.evaluation.runs import RUNS, make_request, run_fields
+from orchestrator.evaluation.runs import RUN_SETTINGS, RUNS, make_request, run_fields
 from orchestrator.evaluation.workspace import OpenService, QueryResult, RankedHit, ResultStore, Workspace
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchResponse
@@ -133,8 +133,11 @@ def _run_in_process(
 
 async def _run_query(service: Service, run: str, id_: str, text: str) -> QueryResult:
     fields = run_fields(run, [source.name for source in service.search.sources])
+    settings = service.search.settings.changed(**RUN_SETTINGS.get(run, {}))
     try:
-        response = await service.search.search(make_request(text, fields), service.anonymous, f"{run}:{id_}")
+        response = await service.search.with_settings(settings).search(
+            make_request(text, fields), service.anonymous, f"{run}:{id_}"
+        )
     except BadRequest as error:
         raise IncompleteRun(f"{run}, query {id_!r}: {error}") from error
     require_complete(response, f"{run}, query {id_!r}")

@@ -46,14 +46,22 @@ RUNS: Mapping[str, Mapping[str, object]] = {
     "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
     "hybrid/relationship": {"mode": "hybrid", "boosts": {"relationship": True}},
     "hybrid/ten": {"mode": "hybrid", "limit": 10},
+    "hybrid/model": {"mode": "hybrid"},
+    "hybrid/static": {"mode": "hybrid"},
     "auto": {"mode": "auto"},
 }
 """By name, the fields of each request besides the query.
 
 The boosts of the graph are off unless a request turns them on, so each has a run; those by date and importance change
 nothing where no document has either. A request for 100 hits searches deeper than one for ten, which
-``hybrid/ten`` measures.
+``hybrid/ten`` measures. ``hybrid/model`` and ``hybrid/static`` differ in :data:`RUN_SETTINGS`.
 """
+
+RUN_SETTINGS: Mapping[str, Mapping[str, object]] = {
+    "hybrid/model": {"query_encoder": "model"},
+    "hybrid/static": {"query_encoder": "static"},
+}
+"""By name, settings that a run changes: those that a request cannot choose."""
 
 
 def run_fields(run: str, sources: Iterable[str]) -> Mapping[str, object]:

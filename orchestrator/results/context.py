@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from adapters import DocumentReader, Record, Snapshot
+from adapters import Document, DocumentReader, Record, Snapshot
 from adapters.filter import And, Eq, Filter, In, Or, normal
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.budget import CONTEXT
@@ -52,12 +52,12 @@ async def _with_neighbors(
     if not positions:
         return tuple(hits)
     records = await documents.find(_at_positions(positions, access), _MAX_DOCUMENTS_PER_POSITION * len(positions))
-    texts: dict[_ChunkPosition, str] = {}
+    chunks: dict[_ChunkPosition, Document] = {}
     is_visible = visibility_check(access)
     for record in sorted(filter(is_visible, records), key=lambda record: record.document.id, reverse=True):
         if (position := _record_position(record)) in positions:
-            texts[position] = record.document.text
-    return tuple(_extended(hit, count, texts) for hit in hits)
+            chunks[position] = record.document
+    return tuple(_extended(hit, count, chunks) for hit in hits)
 
 
 def _at_positions(positions: Iterable[_ChunkPosition], access: Filter) -> Filter:
@@ -73,16 +73,19 @@ def _at_positions(positions: Iterable[_ChunkPosition], access: Filter) -> Filter
     return normal(And((access, chunks)))
 
 
-def _extended(hit: SearchHit, count: int, texts: Mapping[_ChunkPosition, str]) -> SearchHit:
+def _extended(hit: SearchHit, count: int, chunks: Mapping[_ChunkPosition, Document]) -> SearchHit:
     position = _position(hit)
     if position is None:
         return hit
-    around = [each for each in _around(position, count) if each in texts]
-    before = [texts[each] for each in around if each[2] < position[2]]
-    after = [texts[each] for each in around if each[2] > position[2]]
-    start = sum(len(text) + len(BOUNDARY) for text in before)
+    around = [each for each in _around(position, count) if each in chunks]
+    before = [chunks[each] for each in around if each[2] < position[2]]
+    after = [chunks[each] for each in around if each[2] > position[2]]
+    start = sum(len(chunk.text) + len(BOUNDARY) for chunk in before)
     return msgspec.structs.replace(
-        hit, text=BOUNDARY.join([*before, hit.text, *after]), span=(start, start + len(hit.text))
+        hit,
+        text=BOUNDARY.join([*(chunk.text for chunk in before), hit.text, *(chunk.text for chunk in after)]),
+        span=(start, start + len(hit.text)),
+        neighbor_ids=tuple(chunk.id for chunk in (*before, *after)),
     )
 
 

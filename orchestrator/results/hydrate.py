@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters import AdapterError, Record, Sensitivity, Snapshot
-from adapters.document import rank_fields
+from adapters.document import Metadatum, rank_fields
 from fusion import DocId, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.stage_results import AllSourcesFailed, Failed, Ranked, describe_error
-from orchestrator.schema.search import SearchHit
+from orchestrator.schema.search import HYBRID, SearchHit
 
 _log = logging.getLogger(__name__)
 
@@ -47,9 +47,10 @@ class Page:
     withheld: int = 0
 
 
-async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: SearchContext) -> Page:
+async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: SearchContext, embedding_model: str) -> Page:
     """The page of a plan.
 
+    :param embedding_model: that encoded the documents.
     :raises AllSourcesFailed: if the documents cannot be read: without them there is neither text nor access check.
     """
     check = visibility_check(plan.ranking.filter)
@@ -72,7 +73,7 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
             elif not check(record):
                 withheld += 1
             else:
-                hits.append(_search_hit(hit, row, ranked, record, plan.ranking.window_radius))
+                hits.append(_search_hit(hit, row, plan, ranked, record, embedding_model))
                 sensitivities.append(record.document.sensitivity)
     if withheld:
         _log.error("a source returned %d documents that the request's filter excludes", withheld)
@@ -88,8 +89,11 @@ async def _fetch(snapshot: Snapshot, ids: list[DocId], context: SearchContext) -
         raise AllSourcesFailed((failed,)) from error
 
 
-def _search_hit(hit: FusedHit, row: int, ranked: Ranked, record: Record, radius: int) -> SearchHit:
+def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Record, embedding_model: str) -> SearchHit:
     document = record.document
+    found_by = [source for source, contribution in hit.sources.items() if contribution]
+    heading_path, chunker_version = document.metadata.get("heading_path"), document.metadata.get("chunker_version")
+    start = document.parent_start
     return SearchHit(
         id=document.id,
         parent_id=document.parent_id,
@@ -100,9 +104,21 @@ def _search_hit(hit: FusedHit, row: int, ranked: Ranked, record: Record, radius:
         metadata=document.metadata,
         score=float(ranked.score[row]),
         fusion_score=hit.fusion_score,
-        sources=hit.sources,
+        method=found_by[0] if len(found_by) == 1 else HYBRID,
+        sources={source: hit.sources.get(source) for source in plan.ranking.weights},
         boosts={name: 1.0 if column is None else float(column[row]) for name, column in ranked.factors.items()},
+        embedding_model=embedding_model,
+        chunker_version=chunker_version if isinstance(chunker_version, str) else None,
         chunk_index=document.chunk_index,
-        window_id=window(rank_fields(document), radius) if document.parent_id else None,
+        heading_path=_headings(heading_path),
+        window_id=window(rank_fields(document), plan.ranking.window_radius) if document.parent_id else None,
         span=(0, len(document.text)),
+        source_span=None if start is None else (start, start + len(document.text)),
+        neighbor_ids=(),
     )
+
+
+def _headings(value: Metadatum) -> tuple[str, ...]:
+    """The headings above a chunk, as its metadata has them: one text, or several from the outermost on."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(each for each in values if isinstance(each, str))

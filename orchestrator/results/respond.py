@@ -31,6 +31,7 @@ def respond(
         hits=page.hits,
         mode=plan.mode,
         route=_route(plan, retrieved),
+        encoder=retrieved.encoder,
         degraded=tuple(degraded),
         index_version=build_id,
         generation=snapshot.generation,

@@ -72,7 +72,7 @@ class TrustMeasurement:
         scope, own_id = Scope(record.tenant, record.environment), record.document.id
         size = min(_MAX_NEAREST, count // _SEED_FRACTION)
         everything = _all_of(scope)
-        vector = await self.encoder.encode(passage(record.document)[:_MAX_CHARS])
+        vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS])
         ranking = await self.vectors.search(SourceQuery("", size + 1, scope, everything, everything, vector))
         nearest = [id_ for id_ in ranking.ids if id_ != own_id][:size]
         seeds = nearest[: max(size // _SEED_FRACTION, 1)]

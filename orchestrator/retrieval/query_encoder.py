@@ -1,8 +1,11 @@
-"""Encoding of queries: by the model or by the static encoder, as the plan says. Load never decides it."""
+"""Encoding of queries: by the model or by the static encoder, as the plan says. Load never decides it.
+
+On the event loop, as the searches of the embedded engine are (docs/decisions/0003-inline-on-the-event-loop.md): a
+thread of its own cost more than it gained, and queries waited for one another in front of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
@@ -11,7 +14,6 @@ from cachetools import LRUCache
 
 from adapters import QueryEncoder
 from adapters.ports.encoders import Vector
-from cache import SingleFlight
 from orchestrator.schema.search import EncoderName
 
 MAX_VECTORS = 10_000
@@ -43,34 +45,13 @@ class QueryEncoders:
         self._model = model
         self._static = static
         self._vectors: LRUCache[str, Vector] = LRUCache(max_vectors)
-        self._running: SingleFlight[Vector] = SingleFlight()
 
-    def encode_now(self, text: str, encoder: EncoderName) -> EncodedQuery | None:
-        """The vector of a text if no run of the model is needed: by the static encoder, or one that is cached.
-
-        A text whose words the static encoder does not know is for the model.
-        """
+    def encode(self, text: str, encoder: EncoderName) -> EncodedQuery:
+        """The vector of a text. A text whose words the static encoder does not know is for the model."""
         start = perf_counter()
         used, vector = encoder, self._static.encode(text) if encoder == "static" else None
         if vector is None:
             used, vector = "model", self._vectors.get(text)
-        return None if vector is None else EncodedQuery(vector, used, (perf_counter() - start) * 1_000)
-
-    def encode(self, text: str) -> Coroutine[None, None, EncodedQuery]:
-        """The vector of a text by the model, for which :meth:`encode_now` returned ``None``.
-
-        One run for all requests with the same text. It starts with the call itself, not when its result is awaited, so
-        that a later request uses it. It is cancelled when its last waiter leaves.
-        """
-        start = perf_counter()
-        running = self._running.attach(text, lambda: self._run_model(text))
-
-        async def result() -> EncodedQuery:
-            return EncodedQuery(await running, "model", (perf_counter() - start) * 1_000)
-
-        return result()
-
-    async def _run_model(self, text: str) -> Vector:
-        vector = await self._model.encode(text)
-        self._vectors[text] = vector
-        return vector
+            if vector is None:
+                vector = self._vectors[text] = self._model.encode(text)
+        return EncodedQuery(vector, used, (perf_counter() - start) * 1_000)

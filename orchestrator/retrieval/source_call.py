@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from adapters import Expander, SourceQuery
 from adapters.filter import Filter
-from adapters.ports.encoders import Vector
 from adapters.ports.graph import EntityLookup
 from cache import CacheMode
 from fusion import Ranking, Source, merge_collections
@@ -21,7 +20,7 @@ from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import CallPlan, RankingPlan
 from orchestrator.retrieval.fan_out import Search
 from orchestrator.retrieval.memo import MemoizedRetriever
-from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
+from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.schema.search import Degraded, EncoderName
 
 
@@ -68,8 +67,6 @@ def prepare_search(
 ) -> tuple[Search, CallReport]:
     """The search of one source, and a report that is filled while it runs.
 
-    The run of the model begins here and not when the search runs: see :meth:`QueryEncoders.encode`.
-
     :param query: with everything that all sources of the stage share.
     :param timeout_s: of the stage.
     """
@@ -80,22 +77,16 @@ def prepare_search(
             return await _search_collections(call, query, call_plan.filters, mode)
 
     if "query_vector" in call.source.needs:
-        vector: Vector | None = None
-        if plan.vector is not None:
-            vector = np.array(plan.vector, np.float32)
-        elif known := preparation.encoders.encode_now(plan.text, plan.encoder):
-            _report_encoding(known, report, context)
-            vector = known.vector
-        if vector is not None:
-            return Search(lambda: search(replace(query, vector=vector)), call.waits), report
-        encoding = preparation.encoders.encode(plan.text)
 
         async def encode_and_search() -> Ranking:
-            encoded = await encoding
-            _report_encoding(encoded, report, context)
+            if plan.vector is not None:
+                return await search(replace(query, vector=np.array(plan.vector, np.float32)))
+            encoded = preparation.encoders.encode(plan.text, plan.encoder)
+            report.encoder = encoded.encoder_used
+            context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)
             return await search(replace(query, vector=encoded.vector))
 
-        return Search(encode_and_search), report
+        return Search(encode_and_search, call.waits), report
     expander = preparation.expander
     if "expansions" in call.source.needs and expander is not None:
 
@@ -108,11 +99,6 @@ def prepare_search(
 
         return Search(expand_and_search), report
     return Search(search, call.waits), report
-
-
-def _report_encoding(encoded: EncodedQuery, report: CallReport, context: SearchContext) -> None:
-    report.encoder = encoded.encoder_used
-    context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)
 
 
 async def _search_collections(

@@ -94,11 +94,13 @@ class RerankedHit(Struct, frozen=True):
 
 
 class SearchHit(Struct, frozen=True):
-    """One document. ``sources`` has every source that answered, null where it did not return the document.
+    """One document. ``sources`` has every source: null if it was not searched, failed, or did not return the document.
 
-    For citations: ``url``, ``parent_id``, ``chunk_index``, and ``span``, the first character of ``text`` that belongs
-    to the hit itself and the first that no longer does; the rest was added for ``neighbors``. ``window_id`` names the
-    window of chunks that ``collapse: window`` forms.
+    ``method`` is the name of the source that returned it, or ``hybrid`` if several did. For citations: ``url``,
+    ``parent_id``, ``chunk_index``, ``heading_path`` and ``chunker_version`` from the metadata of these names;
+    ``source_span``, the first character of the parent document that belongs to the hit and the first that no longer
+    does, null if the document has no ``parent_start``; and ``span``, the same within ``text``, to which ``neighbors``
+    adds the chunks ``neighbor_ids``. ``window_id`` names the window of chunks that ``collapse: window`` forms.
     """
 
     id: str
@@ -110,11 +112,17 @@ class SearchHit(Struct, frozen=True):
     metadata: dict[str, Metadatum]
     score: float
     fusion_score: float
+    method: str
     sources: Mapping[str, Contribution | None]
     boosts: Mapping[str, float]
+    embedding_model: str
+    chunker_version: str | None
     chunk_index: int | None
+    heading_path: tuple[str, ...]
     window_id: str | None
     span: tuple[int, int]
+    source_span: tuple[int, int] | None
+    neighbor_ids: tuple[str, ...]
     rerank: RerankedHit | UnsetType = UNSET
 
 
@@ -133,12 +141,18 @@ class Degraded(Struct, frozen=True):
     after_ms: float
 
 
+SCHEMA_VERSION = 1
+"""Of responses. An added field leaves it as it is; a field that is removed or changes its meaning increases it."""
+
+
 class ResponseBody(Struct, frozen=True, kw_only=True):
     """The part of a response that is the same for every request with the same plan: this is what is cached."""
 
+    schema_version: int = SCHEMA_VERSION
     hits: tuple[SearchHit, ...]
     mode: str
     route: Route
+    encoder: EncoderUsed
     degraded: tuple[Degraded, ...]
     index_version: str
     generation: int

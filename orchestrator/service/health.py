@@ -129,7 +129,7 @@ class HealthService:
             advice = "" if state == OK else "follow the message"
             findings.append(Finding(source, not advice, "answers a search" if state == OK else state, advice))
         findings += await self._examine_replication()
-        findings.append(self._examine_static_encoder())
+        findings.append(self.examine_static_encoder())
         findings.append(self._examine_trust())
         return [*findings, await self._examine_cache()]
 
@@ -187,7 +187,8 @@ class HealthService:
         shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
         return [*findings, Finding("documents", has_equal_counts, shown, "" if has_equal_counts else _REINDEX_ADVICE)]
 
-    def _examine_static_encoder(self) -> Finding:
+    def examine_static_encoder(self) -> Finding:
+        """Whether there is a static encoder, and what it costs on this corpus."""
         agreement = self.static_encoder.agreement()
         if self.maintenance.static_encoder_outdated():
             advice = "run `trivium tidy`: until then a burst of queries waits for the model"

@@ -63,6 +63,7 @@ class SearchService:
     :param mismatches: by source or store, how it was built, if not as the settings require.
     :param content_ids: see :func:`orchestrator.planning.cache_key.cache_key`.
     :param build_id: identity of the encoder and analysers that built the index.
+    :param embedding_model: that encodes the documents.
     :param now: seconds since the epoch.
     :param clock: of deadlines.
     """
@@ -77,6 +78,7 @@ class SearchService:
     cache: ResponseCache
     admission: Admission
     build_id: Callable[[], str]
+    embedding_model: str
     content_ids: Sequence[str] = ()
     trust: Callable[[Scope], float] = lambda _: 1.0
     mismatches: Callable[[], Mapping[str, str]] = dict
@@ -205,7 +207,7 @@ class SearchService:
         with timings.stage("collapse"):
             ranked = apply_collapse(ranking, fused, boosted, factors)
         with timings.stage("hydrate"):
-            page = await hydrate(plan, ranked, snapshot, context)
+            page = await hydrate(plan, ranked, snapshot, context, self.embedding_model)
         if plan.page.rerank:
             with timings.stage("rerank"):
                 page, failures = await self.rerank.run(plan, page, context)

@@ -48,7 +48,7 @@ class FixedEncoder:
 
     dimension = 16
 
-    async def encode(self, text: str) -> Vector:
+    def encode(self, text: str) -> Vector:
         return unit(1)
 
 
@@ -193,6 +193,7 @@ def search_service(
 
     levels = TieredCache(MemoryLevel(1_000_000), None, policy, clock, lambda: 0.0)
     return SearchService(
+        embedding_model="test-model",
         settings=settings,
         sources=SOURCES,
         retrieval=Retrieval(

@@ -24,7 +24,7 @@ async def test_similar_texts_have_similar_vectors_of_unit_length(model: MiniLM) 
 
 
 async def test_a_query_and_a_document_of_the_same_text_have_the_same_vector(model: MiniLM) -> None:
-    assert (await model.encode(TEXTS[0])) @ model.encode_documents(TEXTS[:1])[0] > 0.999
+    assert model.encode(TEXTS[0]) @ model.encode_documents(TEXTS[:1])[0] > 0.999
 
 
 async def test_a_batch_gives_the_vectors_of_its_single_texts(model: MiniLM) -> None:

@@ -45,6 +45,7 @@ async def test_a_hit_contains_its_neighbours_in_order(index: EmbeddedIndex) -> N
     assert (hit.id, hit.chunk_index, hit.parent_id, hit.window_id) == ("c3", 3, "artifact", "artifact:2-4")
     assert hit.text == "Nails are bought.\n[CHUNK BOUNDARY]\nThe xylophone is tuned.\n[CHUNK BOUNDARY]\nPaint dries."
     assert hit.text[slice(*hit.span)] == "The xylophone is tuned."
+    assert hit.neighbor_ids == ("c2", "c4")
     assert hit.url == "https://example.org/a"
 
 

@@ -63,7 +63,8 @@ async def hydrated(
 ) -> Page:
     context = SearchContext(deadline or Deadline.after(5.0), StageTimings())
     snapshot = Snapshot(SCOPE, 1, ("v",), documents)  # type: ignore[arg-type]
-    return await hydrate(plan_of(principal=principal, **fields), ranked, snapshot, context)  # type: ignore[arg-type]
+    plan = plan_of(principal=principal, **fields)  # type: ignore[arg-type]
+    return await hydrate(plan, ranked, snapshot, context, "model-1")
 
 
 async def test_hits_have_their_document_and_their_provenance() -> None:
@@ -72,9 +73,24 @@ async def test_hits_have_their_document_and_their_provenance() -> None:
     (hit,) = page.hits
     assert (hit.id, hit.text, hit.score, hit.fusion_score) == ("a", "text a", 0.5 * 1.1, 0.5)
     assert hit.boosts == {"centrality": 1.1, "recency": 1.0}
-    assert hit.sources == {"keyword": Contribution(1, 2.5, 1.0, 1 / 61), "vector": None}
+    assert hit.sources == {"keyword": Contribution(1, 2.5, 1.0, 1 / 61), "vector": None, "graph": None}
+    assert hit.method == "keyword"
     assert (hit.url, hit.parent_id, hit.chunk_index, hit.window_id, hit.span) == ("u", "p", 3, "p:1-5", (0, 6))
     assert (page.sensitivities, page.deleted, page.withheld) == (("normal",), 0, 0)
+
+
+async def test_a_hit_can_be_cited() -> None:
+    metadata = {"heading_path": ["Cells", 3, "Nucleus"], "chunker_version": "2.1"}
+    documents = GivenDocuments(record_of("a", parent_id="p", parent_start=100, metadata=metadata))
+    (hit,) = (await hydrated(ranked_of("a"), documents)).hits
+    assert (hit.heading_path, hit.chunker_version, hit.embedding_model) == (("Cells", "Nucleus"), "2.1", "model-1")
+    assert hit.source_span == (100, 106)
+
+
+async def test_what_a_document_does_not_say_is_null() -> None:
+    documents = GivenDocuments(record_of("a", metadata={"heading_path": None, "chunker_version": 2}))
+    (hit,) = (await hydrated(ranked_of("a"), documents)).hits
+    assert (hit.heading_path, hit.chunker_version, hit.source_span, hit.neighbor_ids) == ((), None, None, ())
 
 
 async def test_a_document_that_a_source_should_not_have_returned_is_withheld(caplog: pytest.LogCaptureFixture) -> None:

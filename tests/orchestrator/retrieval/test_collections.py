@@ -10,6 +10,7 @@ from adapters import SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
 from fusion import Ranking
 from orchestrator.retrieval.query_encoder import QueryEncoders
+from orchestrator.schema.search import EncoderName
 from tests.conftest import vector_record
 from tests.orchestrator.services import (
     SETTINGS,
@@ -79,9 +80,9 @@ async def test_the_query_is_encoded_once(index: EmbeddedIndex, monkeypatch: pyte
     encoded: list[str] = []
     encode = QueryEncoders.encode
 
-    def recorded(self: QueryEncoders, text: str) -> object:
+    def recorded(self: QueryEncoders, text: str, encoder: EncoderName) -> object:
         encoded.append(text)
-        return encode(self, text)
+        return encode(self, text, encoder)
 
     monkeypatch.setattr(QueryEncoders, "encode", recorded)
     await search(search_service(index), mode="vector", collections=FOUR)

@@ -29,7 +29,7 @@ class GroupEncoder:
 
     dimension = DIMENSION
 
-    async def encode(self, text: str) -> Vector:
+    def encode(self, text: str) -> Vector:
         return _vector(int(text.split()[1]), 0)
 
 
