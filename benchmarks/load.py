@@ -35,7 +35,7 @@ _MAX_P95_MS, _MAX_P99_MS, _MAX_LOW_P50_MS = 50.0, 30.0, 6.0
 _MAX_RATIO = 1.5
 """To the bare engines, in CPU time and in p99."""
 _MAX_UNEVEN = 0.2
-_FIRST, _FACTOR = 0.6, 1.12
+_FIRST, _FACTOR = 0.4, 1.12
 """The first rate as a fraction of the goal, and from each rate to the next."""
 _ATTEMPTS = 2
 """A rate at which the service falls behind is tried again: other machines share the processor."""

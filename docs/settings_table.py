@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import Literal, get_args, get_origin
 
 from annotated_types import Ge, Le
@@ -22,8 +23,7 @@ _SECTION = """## {title}
 {rows}"""
 
 _KINDS: Mapping[object, str] = {
-    Path: "a folder",
-    Path | None: "a file",
+    Path: "a folder or a file",
     tuple[str, ...]: "names, separated by commas",
     Mapping[str, float]: "`name=number`, separated by commas",
     str: "text",
@@ -45,15 +45,22 @@ def tables() -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    if choices := _choices(field.annotation):
+    annotation = _without_none(field.annotation)
+    if choices := _choices(annotation):
         return choices
-    if field.annotation is bool:
+    if annotation is bool:
         return "`true`, `false`"
     minimum = next((each.ge for each in field.metadata if isinstance(each, Ge)), None)
     maximum = next((each.le for each in field.metadata if isinstance(each, Le)), None)
     if minimum is not None:
         return f"{minimum} to {maximum}"
-    return _KINDS[field.annotation]
+    return _KINDS[annotation]
+
+
+def _without_none(annotation: object) -> object:
+    """A type without ``None``: a setting that is not set."""
+    kinds = [each for each in get_args(annotation) if each is not NoneType]
+    return kinds[0] if get_origin(annotation) is UnionType else annotation
 
 
 def _choices(annotation: object) -> str:

@@ -73,7 +73,7 @@ def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: 
     """Rows by value, the largest first.
 
     Equal values are ordered by the position in the ranking of the source with the smallest ``tie_priority`` (documents
-    that it did not return come last), then by id, ascending.
+    that it did not return come last), then by id, ascending. If there is one source only, its own order decides.
 
     :param values: parallel to ``rows``.
     :param rows: the rows to order; all by default.
@@ -104,6 +104,8 @@ def _tie_positions(candidates: Candidates, sources: Sources) -> Ints:
     priorities = {
         name: priority for name in candidates.sources if (priority := described(name, sources).tie_priority) is not None
     }
+    if len(candidates.sources) == 1:
+        return candidates.positions(candidates.sources[0])
     if not priorities:
         return np.full(len(candidates), len(candidates))
     return candidates.positions(min(priorities, key=priorities.__getitem__), absent=len(candidates))

@@ -38,7 +38,7 @@ from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.indexing.replication import Replication
 from orchestrator.indexing.snapshots import IndexSnapshots
-from orchestrator.planning.plan import MAX_QUERY_CHARS
+from orchestrator.planning.planner import MAX_QUERY_CHARS
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust

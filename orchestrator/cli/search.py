@@ -19,11 +19,16 @@ def search(
     query: str,
     *,
     mode: Annotated[str, typer.Option(help="auto, hybrid, or the name of a source")] = "auto",
-    limit: Annotated[int, typer.Option(help="1 to 50")] = 10,
+    limit: Annotated[int, typer.Option(help="1 to TRIVIUM_MAX_LIMIT")] = 10,
     collection: Annotated[list[str] | None, typer.Option(help="search this one; may be given several times")] = None,
-    collapse: Annotated[str, typer.Option(help="one hit for each parent or window: parent, window or none")] = "parent",
+    profile: Annotated[str | None, typer.Option(help="joint or rrf; TRIVIUM_PROFILE by default")] = None,
+    collapse: Annotated[
+        str | None, typer.Option(help="one hit for each parent or window: parent, window or none")
+    ] = None,
     neighbors: Annotated[int, typer.Option(help="chunks around each hit, 0 to 10")] = 0,
-    rerank: Annotated[bool, typer.Option("--rerank", help="let the reranker order the best hits")] = False,
+    rerank: Annotated[
+        bool | None, typer.Option("--rerank/--no-rerank", help="let the reranker order the best hits")
+    ] = None,
     cursor: Annotated[str | None, typer.Option(help="next_cursor of a response, to get its next page")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="show how each score came about")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the response of the API")] = False,
@@ -34,6 +39,7 @@ def search(
             "query": query,
             "mode": mode,
             "limit": limit,
+            "profile": profile,
             "collapse": collapse,
             "neighbors": neighbors,
             "rerank": rerank,

@@ -19,6 +19,7 @@ from orchestrator.evaluation.evaluate import descending_scores
 from orchestrator.evaluation.measures import MAIN_MEASURE, mean, measure_run
 from orchestrator.evaluation.runner import require_complete
 from orchestrator.evaluation.runs import make_request
+from orchestrator.planning.defaults import default_profile
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 
@@ -112,7 +113,7 @@ def _written(value: object) -> str:
 def _neighbors(settings: Settings) -> Iterator[Settings]:
     """Each setting moved to each other value of the space."""
     for name, values in SEARCH_SPACE.items():
-        if name == "centrality_weight" and "centrality" not in settings.ranking.boosts:
+        if name == "centrality_weight" and "centrality" not in default_profile(settings).boosts:
             continue
         for value in values:
             changed = {**settings.ranking.weights, **value} if isinstance(value, dict) else value

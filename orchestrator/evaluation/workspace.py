@@ -16,6 +16,7 @@ from adapters import Scope, files
 from adapters.fingerprint import fingerprint
 from adapters.sources import SOURCES
 from orchestrator.evaluation.dataset import BadDataset, Dataset
+from orchestrator.evaluation.runs import DEPTH
 from orchestrator.indexing.beir import parse_beir
 from orchestrator.indexing.ndjson import InvalidLine
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
@@ -83,6 +84,7 @@ class Workspace:
             data_dir=folder,
             index_name=f"{name[:80]}-eval-{key}",
             source_timeout_ms=60_000,
+            max_limit=max(settings.requests.max_limit, DEPTH),
             **_ACCESS,
         )
         return cls(folder, dataset, changed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -38,9 +37,6 @@ _MAX_DRAIN_S = 1.0
 _GC_THRESHOLDS = (10_000, 20, 100)
 """Of :mod:`gc`. With Python's own (700, 10, 10) full collections, which visit everything that is cached, are frequent:
 the slowest of a thousand responses took two to three times as long as without any."""
-_SWITCH_INTERVAL_S = 0.0005
-"""How long the thread of the encoder waits for the interpreter. With Python's own 5 ms a query waited longer for its
-vector than computing it takes: under load the p95 was a quarter higher."""
 _DRAIN_FRACTION = 0.1
 """Of the shutdown grace period: how long requests are accepted after SIGTERM."""
 
@@ -63,8 +59,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             gc.freeze()
             thresholds = gc.get_threshold()
             gc.set_threshold(*_GC_THRESHOLDS)
-            switch_interval_s = sys.getswitchinterval()
-            sys.setswitchinterval(_SWITCH_INTERVAL_S)
             app.state.service = service
             with drain_on_sigterm(start_draining, drain_s):
                 async with anyio.create_task_group() as group:
@@ -72,7 +66,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                         group.start_soon(task)
                     yield
                     group.cancel_scope.cancel()
-            sys.setswitchinterval(switch_interval_s)
             gc.set_threshold(*thresholds)
             gc.unfreeze()
 
@@ -135,4 +128,5 @@ def _document(app: FastAPI) -> dict[str, Any]:
     service: Service = app.state.service
     sources = [source.name for source in service.search.sources]
     dimension = service.search.retrieval.preparation.encoders.dimension
-    return openapi_document(app.title, app.version, dimension, sources, service.keyring is not None)
+    max_limit = service.settings.requests.max_limit
+    return openapi_document(app.title, app.version, dimension, sources, max_limit, service.keyring is not None)

@@ -17,12 +17,13 @@ _NO_PUNCTUATION = str.maketrans("", "", "/{}")
 
 
 def openapi_document(
-    title: str, version: str, dimension: int, sources: Iterable[str], has_keys: bool
+    title: str, version: str, dimension: int, sources: Iterable[str], max_limit: int, has_keys: bool
 ) -> dict[str, Any]:
     """OpenAPI 3.1.
 
     :param dimension: length of a vector.
     :param sources: names of the sources.
+    :param max_limit: the largest ``limit`` of a search.
     :param has_keys: whether there are keys; otherwise no operation needs one.
     """
     types = {kind for operation in OPERATIONS for kind in (operation.body, operation.response) if kind}
@@ -38,7 +39,7 @@ def openapi_document(
         "info": {"title": title, "version": version},
         "paths": paths,
         "components": {
-            "schemas": with_constraints(components, dimension, sources),
+            "schemas": with_constraints(components, dimension, sources, max_limit),
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }

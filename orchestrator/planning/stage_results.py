@@ -1,4 +1,4 @@
-"""The values that the stages of a search pass on: outcomes of sources, what was retrieved, what was ranked."""
+"""The values that the stages of a search pass on: outcomes of sources, what they found, what was ranked, the page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from adapters import Sensitivity
 from fusion import Candidates, Factors, Floats, Fused, Ints, Ranking
-from orchestrator.schema.search import Degraded, EncoderUsed
+from orchestrator.schema.search import Degraded, EncoderUsed, SearchHit
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +102,22 @@ class Ranked:
     fused: FusedCandidates
     factors: Factors
     collapsed_into: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The hits of a page.
+
+    :param sensitivities: parallel to ``hits``.
+    :param end: the offset in the ranking after the last row that was used.
+    :param total: number of rows in the ranking.
+    :param deleted: rows whose document no longer exists.
+    :param withheld: rows whose document failed the access check.
+    """
+
+    hits: tuple[SearchHit, ...]
+    sensitivities: tuple[Sensitivity, ...]
+    end: int
+    total: int
+    deleted: int = 0
+    withheld: int = 0

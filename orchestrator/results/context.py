@@ -14,7 +14,7 @@ from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.budget import CONTEXT
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
-from orchestrator.results.hydrate import Page
+from orchestrator.planning.stage_results import Page
 from orchestrator.schema.search import Degraded, SearchHit
 
 BOUNDARY = "\n[CHUNK BOUNDARY]\n"

@@ -10,8 +10,7 @@ from adapters import Snapshot
 from fusion import Ranking
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.stage_results import Ranked, Retrieved
-from orchestrator.results.hydrate import Page
+from orchestrator.planning.stage_results import Page, Ranked, Retrieved
 from orchestrator.schema.explain import ExplainedHit, Explanation, Removed
 
 
@@ -34,6 +33,7 @@ async def explain(
     rows = np.array(list(ranked.collapsed_into.items()), np.int64).reshape(-1, 2)
     collapsed = zip(candidates.ids(rows[:, 0]), candidates.ids(rows[:, 1]), strict=True)
     return Explanation(
+        profile=plan.profile,
         fusion=ranked.fused.strategy,
         weights=ranking.weights,
         boosts=tuple(boost.name for boost in ranking.boosts),

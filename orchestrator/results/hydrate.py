@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from adapters import AdapterError, Record, Sensitivity, Snapshot
 from adapters.document import Metadatum, rank_fields
@@ -18,7 +17,7 @@ from fusion import DocId, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.stage_results import AllSourcesFailed, Failed, Ranked, describe_error
+from orchestrator.planning.stage_results import AllSourcesFailed, Failed, Page, Ranked, describe_error
 from orchestrator.schema.search import HYBRID, SearchHit
 
 _log = logging.getLogger(__name__)
@@ -26,25 +25,6 @@ _log = logging.getLogger(__name__)
 _MAX_REFILLS = 4
 """Maximum number of times that a page is filled up. Without it, a source that returns only forbidden documents would
 cause an endless loop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The hits of a page.
-
-    :param sensitivities: parallel to ``hits``.
-    :param end: the offset in the ranking after the last row that was used.
-    :param total: number of rows in the ranking.
-    :param deleted: rows whose document no longer exists.
-    :param withheld: rows whose document failed the access check.
-    """
-
-    hits: tuple[SearchHit, ...]
-    sensitivities: tuple[Sensitivity, ...]
-    end: int
-    total: int
-    deleted: int = 0
-    withheld: int = 0
 
 
 async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: SearchContext, embedding_model: str) -> Page:

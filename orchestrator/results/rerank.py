@@ -11,7 +11,7 @@ from adapters import SENSITIVITIES, Reranker, RerankResult
 from orchestrator.planning.budget import RERANK
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan, RerankPlan
-from orchestrator.results.hydrate import Page
+from orchestrator.planning.stage_results import Page
 from orchestrator.schema.search import Degraded, RerankedHit, SearchHit
 
 

@@ -10,8 +10,7 @@ from adapters import Snapshot
 from cache import hash_key
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.stage_results import Ranked, Retrieved
-from orchestrator.results.hydrate import Page
+from orchestrator.planning.stage_results import Page, Ranked, Retrieved
 from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import Degraded, ResponseBody, Route
 

@@ -24,11 +24,14 @@ _DATE = {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number"}
 _BOUNDS = ("gt", "gte", "lt", "lte")
 
 
-def with_constraints(components: Mapping[str, Any], dimension: int, sources: Iterable[str]) -> dict[str, Any]:
+def with_constraints(
+    components: Mapping[str, Any], dimension: int, sources: Iterable[str], max_limit: int
+) -> dict[str, Any]:
     """The schemas that msgspec derives from the types, with additional constraints.
 
     :param dimension: length of a vector.
     :param sources: names of the sources.
+    :param max_limit: the largest ``limit`` of a request.
     """
     names = list(sources)
     mode = {"enum": [AUTO, HYBRID, *names]}
@@ -37,6 +40,7 @@ def with_constraints(components: Mapping[str, Any], dimension: int, sources: Ite
             "query": {"pattern": r"\S"},
             "vector": {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}},
             "mode": mode,
+            "limit": {"maximum": max_limit},
             "fusion": {"pattern": _FUSION},
             "weights": {"propertyNames": {"enum": names}},
             "boosts": {"propertyNames": {"enum": list(get_args(BoostName))}},

@@ -35,6 +35,7 @@ class Removed(Struct, frozen=True):
 class Explanation(Struct, frozen=True):
     """How a response came about. ``expansions``: the synonyms that were added to the query."""
 
+    profile: str
     fusion: str
     weights: Mapping[str, float]
     boosts: tuple[str, ...]

@@ -17,6 +17,9 @@ AUTO, HYBRID = "auto", "hybrid"
 """The modes besides the names of the sources."""
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
+ProfileName: TypeAlias = Literal["joint", "rrf"]
+MAX_LIMIT = 1_000
+"""The largest ``limit`` that a setting may allow."""
 EncoderName: TypeAlias = Literal["model", "static"]
 EncoderUsed: TypeAlias = EncoderName | Literal["none"]
 """``none``: the query was not encoded."""
@@ -42,7 +45,7 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         str,
         Meta(description="auto chooses the sources, hybrid searches all, the name of a source searches it alone"),
     ] = AUTO
-    limit: Annotated[int, Meta(ge=1, le=50, description="maximum number of hits")] = 10
+    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="maximum number of hits")] = 10
     cursor: (
         Annotated[
             str,
@@ -58,6 +61,13 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         | None
     ) = None
     filter: Filter | None = None
+    profile: Annotated[
+        ProfileName | None,
+        Meta(
+            description="a fusion strategy and boosts by name: joint searches the graph from the best texts, rrf all "
+            "sources at once with reciprocal rank fusion; the settings have the default"
+        ),
+    ] = None
     fusion: (
         Annotated[
             str,
@@ -67,20 +77,28 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ) = None
     weights: Annotated[dict[str, Weight], Meta(description="weights by source; the settings have the others")] = {}
     min_score: Annotated[float, Meta(ge=0, le=1, description="minimum fusion_score of a hit")] = 0.0
-    timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description="time limit of the whole request in ms")] = 150
+    timeout_ms: Annotated[
+        Annotated[int, Meta(ge=1, le=60_000)] | None,
+        Meta(description="time limit of the whole request in ms; the settings have the default"),
+    ] = None
     explain: bool = False
     cache: Annotated[
         CacheMode,
         Meta(description="use a cached response; compute a new one and cache it; or compute one without caching"),
     ] = "use"
     collapse: Annotated[
-        CollapseMode,
-        Meta(description="one hit for each parent document, for each window of neighbouring chunks, or for each chunk"),
-    ] = "parent"
+        CollapseMode | None,
+        Meta(
+            description="one hit for each parent document, for each window of neighbouring chunks, or for each chunk; "
+            "the settings have the default"
+        ),
+    ] = None
     neighbors: Annotated[
         int, Meta(ge=0, le=10, description="number of chunks before and after each hit to add to its text")
     ] = 0
-    rerank: Annotated[bool, Meta(description="whether the reranker orders the best hits")] = False
+    rerank: Annotated[
+        bool | None, Meta(description="whether the reranker orders the best hits; the settings have the default")
+    ] = None
     boosts: Annotated[
         dict[BoostName, bool], Meta(description="boosts to switch on or off; the settings have the others")
     ] = {}

@@ -20,8 +20,10 @@ from orchestrator.indexing.data_version import DataVersions
 from orchestrator.planning.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
 from orchestrator.planning.cache_key import cache_key, plan_hash
 from orchestrator.planning.context import SearchContext
+from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.plan import DAY_S, MAX_QUERY_CHARS, Plan, make_plan
+from orchestrator.planning.plan import DAY_S, Plan
+from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.planning.stage_results import Ranked, Retrieved
 from orchestrator.ranking.boost_columns import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
@@ -46,11 +48,14 @@ _MAX_PLANS = 4_096
 class EncodedResponse:
     """A response to send.
 
+    :param limit_ms: the time limit of the request.
     :param computed: the body, and the ms of each stage, if it was computed for this request.
     """
 
     content: bytes
     cache: Level
+    plan: Plan
+    limit_ms: int
     computed: ResponseBody | None
     timings_ms: Mapping[str, float]
 
@@ -102,6 +107,7 @@ class SearchService:
         """
         start = self.clock()
         plan, hash_of_plan = self.plan(request, principal)
+        limit_ms = timeout_ms(request, self.settings)
         plan_ms = (self.clock() - start) * 1_000
         is_shared = await self.data_versions.ensure_loaded(principal.scope)
         # Pinned once, so that the cached response is of the data version that its key names.
@@ -115,13 +121,13 @@ class SearchService:
             # A background refresh has no waiting client and gets the full time limit; a request has spent some of its.
             is_refresh = recompute and request.cache == "use"
             spent_s = 0 if is_refresh else self.clock() - start
-            deadline = Deadline.after(request.timeout_ms / 1_000 - spent_s, self.clock)
+            deadline = Deadline.after(limit_ms / 1_000 - spent_s, self.clock)
             async with self.admission.slot(principal.scope.tenant, deadline.remaining_s()):
                 timings = StageTimings()
                 timings.record("plan", plan_ms)
                 mode: CacheMode = "refresh" if is_refresh else request.cache
                 context = SearchContext(deadline, timings)
-                computed = await self._compute(plan, snapshot, self._sources_timeout_s(request), mode, context)
+                computed = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), mode, context)
             return computed
 
         body, level = await self.cache.get_or_compute(
@@ -129,14 +135,14 @@ class SearchService:
             request.cache,
             compute,
             is_shared=is_shared,
-            execution=b"%d" % request.timeout_ms,
-            would_reject=lambda: self.admission.would_reject(principal.scope.tenant, request.timeout_ms / 1_000),
+            execution=b"%d" % limit_ms,
+            would_reject=lambda: self.admission.would_reject(principal.scope.tenant, limit_ms / 1_000),
         )
         timings_ms = timings.stages_ms if computed and timings else {}
         meta = ResponseMeta(
             cache=level, took_ms=(self.clock() - start) * 1_000, timings_ms=timings_ms, request_id=request_id
         )
-        return EncodedResponse(with_meta(body, meta), level, computed, timings_ms)
+        return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, timings_ms)
 
     async def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchResponse:
         """The response as an object, without the response cache and without admission: for commands and evaluation.
@@ -145,11 +151,12 @@ class SearchService:
         :raises AllSourcesFailed: if no source answered in time.
         """
         timings = StageTimings()
-        context = SearchContext(Deadline.after(request.timeout_ms / 1_000, self.clock), timings)
+        limit_ms = timeout_ms(request, self.settings)
+        context = SearchContext(Deadline.after(limit_ms / 1_000, self.clock), timings)
         with timings.stage("plan"):
             plan, _ = self.plan(request, principal)
         snapshot = self.snapshots.pin(principal.scope)
-        body = await self._compute(plan, snapshot, self._sources_timeout_s(request), request.cache, context)
+        body = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), request.cache, context)
         return SearchResponse(
             **msgspec.structs.asdict(body),
             cache="miss",
@@ -179,9 +186,9 @@ class SearchService:
             planned = self._plans[key] = plan, plan_hash(plan)
         return planned
 
-    def _sources_timeout_s(self, request: SearchRequest) -> float:
+    def _sources_timeout_s(self, request_timeout_ms: int) -> float:
         """Not in the plan: time limits change no response that is complete."""
-        return sources_timeout_s(request.timeout_ms, self.settings.sources.timeout_ms)
+        return sources_timeout_s(request_timeout_ms, self.settings.sources.timeout_ms)
 
     async def _compute(
         self, plan: Plan, snapshot: Snapshot, timeout_s: float, mode: CacheMode, context: SearchContext

@@ -14,8 +14,8 @@ from pydantic.fields import FieldInfo
 
 from adapters import Sensitivity, rerank
 from adapters.ports.graph import Centrality
-from fusion import JointWalk, parse
-from orchestrator.schema.search import BoostName, EncoderName
+from fusion import RRF, CollapseMode, JointWalk, parse
+from orchestrator.schema.search import MAX_LIMIT, BoostName, EncoderName, ProfileName
 from orchestrator.settings.backends import CacheSettings, SourceSettings, StorageSettings, WriteSettings
 from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
 
@@ -48,26 +48,53 @@ class EncodingSettings(SettingsGroup):
         return "static" if value == "table" else value
 
 
+class RequestSettings(SettingsGroup):
+    """What a search request may leave out, and the most that it may ask for."""
+
+    profile: ProfileName = Field(
+        "joint",
+        description="how results are ranked: `joint` (the graph is searched from the best texts; fusion "
+        f"`{JointWalk()}`) or `rrf` (all sources at once; fusion `{RRF()}` and the boost `centrality` at weight 1)",
+    )
+    collapse: CollapseMode = Field(
+        "parent", description="`parent`: the best chunk of each parent document; `window`; or `none`"
+    )
+    rerank: bool = Field(False, description="whether the reranker orders the best hits")
+    timeout_ms: int = Field(
+        150,
+        ge=1,
+        le=60_000,
+        alias="request_timeout_ms",
+        description="time limit of a search in ms; the reranker has its own on top of it",
+    )
+    max_limit: int = Field(50, ge=1, le=MAX_LIMIT, description="the largest `limit` of a request")
+
+
 class RankingSettings(SettingsGroup):
     """Defaults of the ranking, where a request does not set them."""
 
-    fusion: str = Field(
-        str(JointWalk()),
-        description="fusion strategy: `joint_walk(base=4, slope=12, seeds=50)`, `rrf(k=60)`, "
-        "`relative_score()`, `dbsf()`, `weighted_sum()` or `concatenate()`",
+    fusion: str | None = Field(
+        None,
+        description="fusion strategy, instead of that of the profile: `joint_walk(base=4, slope=12, seeds=50)`, "
+        "`rrf(k=60)`, `relative_score()`, `dbsf()`, `weighted_sum()` or `concatenate()`",
     )
     weights: Mapping[str, float] = Field(
         {},
         description="weights of sources, such as `vector=1, graph=0.5`, 0 to 1000; 1 for a source that is not named. "
         "The weight of the graph is multiplied by its measured trust",
     )
-    boosts: tuple[BoostName, ...] = Field(
-        ("importance", "recency"),
-        description="boosts that are on: of `importance`, `recency`, `centrality`, `relationship`; or none",
+    boosts: tuple[BoostName, ...] | None = Field(
+        None,
+        description="boosts that are on, instead of those of the profile: of `importance`, `recency`, `centrality`, "
+        "`relationship`; or none",
     )
     centrality: Centrality = Field("pagerank", description="centrality measure, computed by networkx after bulk writes")
-    centrality_weight: float = Field(
-        0.1, ge=0, le=0.5, description="fraction by which the boost raises the score of the most central document"
+    centrality_weight: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="fraction by which the boost raises the score of the most central document, instead of that of "
+        "the profile",
     )
     window_radius: int = Field(
         1, ge=0, le=100, description="chunks to each side in a window of `collapse: window`, unless `neighbors` is set"
@@ -75,8 +102,8 @@ class RankingSettings(SettingsGroup):
 
     @field_validator("fusion")
     @classmethod
-    def _known_strategy(cls, value: str) -> str:
-        return str(parse(value))
+    def _known_strategy(cls, value: str | None) -> str | None:
+        return None if value is None else str(parse(value))
 
     @field_validator("weights", mode="before")
     @classmethod
@@ -205,6 +232,7 @@ class Settings(BaseModel):
     storage: StorageSettings = Field(default_factory=StorageSettings)  # relative to the working folder of the moment
     sources: SourceSettings = SourceSettings()
     encoding: EncodingSettings = EncodingSettings()
+    requests: RequestSettings = RequestSettings()
     ranking: RankingSettings = RankingSettings()
     rerank: RerankSettings = RerankSettings()
     writes: WriteSettings = WriteSettings()

@@ -198,17 +198,18 @@ def test_each_document_has_one_row_and_its_rank_and_score_of_every_source(rankin
 
 
 @given(rankings(), st.data())
-def test_equal_sums_are_ordered_by_keyword_position_and_then_by_id(
+def test_equal_sums_are_ordered_by_keyword_position_or_that_of_the_only_source_and_then_by_id(
     rankings: list[Ranking], data: st.DataObject
 ) -> None:
     candidates = Candidates.of(rankings)
     count = len(candidates)
     values = np.array(data.draw(st.lists(st.sampled_from((0.0, 0.5, 1.0)), min_size=count, max_size=count)), np.float64)
-    keyword = next((list(ranking.ids) for ranking in rankings if ranking.source == "keyword"), [])
+    decides = rankings[0].source if len(rankings) == 1 else "keyword"
+    position = next((list(ranking.ids) for ranking in rankings if ranking.source == decides), [])
 
     def rule(row: int) -> tuple[float, int, str]:
         (id_,) = candidates.ids(np.array([row]))
-        return -values[row], keyword.index(id_) if id_ in keyword else count, id_
+        return -values[row], position.index(id_) if id_ in position else count, id_
 
     assert rank_by_sum(values, candidates, SOURCES).tolist() == sorted(range(count), key=rule)
     rows = data.draw(st.permutations(range(count)))[: data.draw(st.integers(0, count))]

@@ -102,9 +102,10 @@ def add_up(ordered: Sequence[Plain], contributions: Mapping[str, list[float]]) -
 
 
 def ordered_by_sum(sums: Mapping[str, float], rankings: Sequence[Plain]) -> list[str]:
-    """The largest sum first; ties by keyword position, then by id."""
-    keyword = next((ranking.ids for ranking in rankings if ranking.source == "keyword"), ())
-    ranked = [id_ for id_ in keyword if id_ in sums]
+    """The largest sum first; ties by keyword position (or that of the only source), then by id."""
+    decides = rankings[0].source if len(rankings) == 1 else "keyword"
+    position = next((ranking.ids for ranking in rankings if ranking.source == decides), ())
+    ranked = [id_ for id_ in position if id_ in sums]
     ids = [*ranked, *sorted(sums.keys() - set(ranked))]
     ids.sort(key=sums.__getitem__, reverse=True)
     return ids

@@ -22,7 +22,8 @@ from fusion import Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots
-from orchestrator.planning.plan import DAY_S, Plan, make_plan
+from orchestrator.planning.plan import DAY_S, Plan
+from orchestrator.planning.planner import make_plan
 from orchestrator.results.rerank import RerankStage
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever

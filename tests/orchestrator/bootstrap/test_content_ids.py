@@ -11,12 +11,12 @@ from adapters.sources import SOURCES
 from orchestrator.auth.principal import Principal
 from orchestrator.bootstrap.caches import content_ids
 from orchestrator.planning.cache_key import cache_key, plan_hash
-from orchestrator.planning.plan import make_plan
+from orchestrator.planning.planner import make_plan
 from orchestrator.schema.search import SearchRequest
 from orchestrator.settings.groups import Settings, setting_fields
 
 PRINCIPAL = Principal("test", Scope("t", "e"), "normal")
-REQUEST = SearchRequest(query="alpha centauri", limit=50, rerank=True, mode="hybrid", boosts={"centrality": True})
+REQUEST = SearchRequest(query="alpha centauri", limit=50, mode="hybrid", boosts={"centrality": True})
 
 DECIDES: dict[str, object] = {
     "vector": "qdrant+grpc://host:6334",
@@ -36,12 +36,16 @@ DECIDES: dict[str, object] = {
     "reranker_model": "other",
     "rerank_top": 7,
     "default_collections": ("notes",),
+    "profile": "rrf",
+    "collapse": "none",
+    "rerank": False,
 }
 """Settings that decide responses, each with another value than :func:`settings_with` has."""
 
 DECIDES_NOTHING: dict[str, object] = {
     "data_dir": "/other", "model_dir": "/other", "index_name": "other", "strict_index": True, "qdrant_api_key": "other",
-    "source_timeout_ms": 7, "circuit_reset_ms": 7, "retry_budget_ratio": 0.7, "embedder": "minilm://",
+    "source_timeout_ms": 7, "request_timeout_ms": 7,
+    "max_limit": 70, "circuit_reset_ms": 7, "retry_budget_ratio": 0.7, "embedder": "minilm://",
     "entity_extractor": "python://package.module:function", "reranker_api_key": "other", "rerank_timeout_ms": 7,
     "write_log_max_bytes": 2_000_000, "replication_retry_ms": 700, "refresh_interval_ms": 70,
     "cache": "redis://host:6379/0", "cache_bytes": 70_000, "cache_ttl_s": 7.0, "cache_stale_while_revalidate_s": 7.0,
@@ -54,7 +58,7 @@ and the files of this machine are in it, too, by what they are and not by what t
 
 
 def settings_with(**values: object) -> Settings:
-    return Settings.of(**{"reranker": "chat+http://127.0.0.1/v1", "centrality_weight": 0.1, **values})
+    return Settings.of(**{"reranker": "chat+http://127.0.0.1/v1", "centrality_weight": 0.1, "rerank": True, **values})
 
 
 def key(settings: Settings) -> bytes:

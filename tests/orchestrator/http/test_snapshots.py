@@ -1,21 +1,25 @@
 """The whole response of each mode, compared with a snapshot: ``pytest --snapshot-update`` writes the present one.
 
-Real model, real engines, embedded. Values that differ between runs (times, ids) are left out; floats have three digits,
-because the last ones depend on the processor.
+Real model, real engines, embedded; the reranker is a function of this file, and the day is fixed. Values that differ
+between runs (times, ids) are left out; floats have three digits, because the last ones depend on the processor.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import jsonschema
 import pytest
+from fastapi import FastAPI
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
 from docs.response_schema import PATH, schema
+from orchestrator.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -26,9 +30,18 @@ TEXTS = [
 ]
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "nolan", "title": "Christopher Nolan", "text": TEXTS[0], "importance": 8, "tags": ["person"]},
-    {"id": "prestige", "title": "The Prestige", "text": TEXTS[1], "links": [{"target": "nolan", "type": "by"}]},
+    {
+        "id": "prestige",
+        "title": "The Prestige",
+        "text": TEXTS[1],
+        "created_at": "2025-12-02T00:00:00Z",
+        "links": [{"target": "nolan", "type": "by"}],
+    },
     {"id": "films", "title": "Films", "text": " ".join(TEXTS), "url": "https://example.org/films"},
-    *({"id": f"films-{n}", "text": text, "parent_id": "films", "chunk_index": n} for n, text in enumerate(TEXTS)),
+    *(
+        {"id": f"films-{n}", "text": text, "parent_id": "films", "chunk_index": n, "created_at": "2025-12-20T00:00:00Z"}
+        for n, text in enumerate(TEXTS)
+    ),
     {"id": "pasta", "title": "Pasta", "text": "Boil water, add salt.", "metadata": {"minutes": 9}},
     {"id": "secret", "text": "Christopher Nolan's secret", "sensitivity": "restricted"},
 ]
@@ -50,14 +63,38 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "explain": True,
         "rerank": True,
     },
+    "rrf": {"mode": "hybrid", "profile": "rrf", "limit": 4},
 }
+TODAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def shortest_first(query: str, texts: Sequence[str]) -> list[float]:
+    """The reranker: shorter texts are better."""
+    return [-len(text) for text in texts]
 
 
 @pytest.fixture
-async def filled(client: httpx.AsyncClient) -> httpx.AsyncClient:
+def chosen(chosen: Settings) -> Settings:
+    return chosen.changed(reranker=f"python://{__name__}:{shortest_first.__name__}")
+
+
+@pytest.fixture
+async def filled(app: FastAPI, client: httpx.AsyncClient) -> httpx.AsyncClient:
     body = "\n".join(json.dumps(document) for document in DOCUMENTS)
     assert (await client.post("/v1/documents", content=body)).json()["indexed"] == len(DOCUMENTS)
+    service = app.state.service
+    await service.maintenance.optimize(lambda _: None)  # it computes centralities
+    service.search.now = TODAY.timestamp
     return client
+
+
+async def test_every_boost_has_a_factor_other_than_1_and_a_hit_is_reranked(filled: httpx.AsyncClient) -> None:
+    """Otherwise the snapshots would not notice a boost that is lost."""
+    body = {"query": "films by Christopher Nolan", "timeout_ms": 20_000, **REQUESTS["everything"]}
+    hits = (await filled.post("/v1/search", json=body)).json()["hits"]
+    for boost in ("centrality", "importance", "recency", "relationship"):
+        assert any(hit["boosts"][boost] != 1 for hit in hits), boost
+    assert [hit["rerank"]["rank"] for hit in hits] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("name", REQUESTS)

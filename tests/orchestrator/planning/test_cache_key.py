@@ -20,7 +20,8 @@ from adapters.sources import SOURCES
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.cache_key import cache_key, plan_hash
 from orchestrator.planning.page_token import PageToken
-from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, make_plan
+from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan
+from orchestrator.planning.planner import make_plan
 from orchestrator.schema.search import SearchRequest
 from orchestrator.settings import Settings
 
@@ -235,6 +236,7 @@ CHANGED: dict[str, tuple[object, ...]] = {
     "collections": (("a",), ("a", "c"), None),
     "filter": (Eq("language", "de"), None),
     "fusion": ("rrf(k=11)", None),
+    "profile": ("rrf",),
     "weights": ({"graph": 2.0}, {"graph": 2.0, "vector": 0.25}, {}),
     "min_score": (0.5,),
     "explain": (False,),

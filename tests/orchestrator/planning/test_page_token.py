@@ -18,7 +18,7 @@ from adapters.filter import Eq, normal
 from cache import hash_key
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.page_token import PageToken
-from orchestrator.planning.plan import ranking_identity
+from orchestrator.planning.planner import ranking_identity
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.search import SearchService
 from orchestrator.settings.groups import Settings
@@ -67,8 +67,10 @@ def test_text_that_is_no_token_of_this_request_is_refused(text: str, reason: str
 def test_the_ranking_hash_covers_everything_that_decides_a_ranking() -> None:
     plain, condition = SearchRequest(query="q"), normal(Eq("collection", "a"))
 
-    def hashed(request: SearchRequest, condition: object = condition, principal: object = PRINCIPAL) -> bytes:
-        return hash_key(*ranking_identity(request, condition, principal))  # type: ignore[arg-type]
+    def hashed(
+        request: SearchRequest, condition: object = condition, collapse: str = "parent", principal: object = PRINCIPAL
+    ) -> bytes:
+        return hash_key(*ranking_identity(request, condition, collapse, principal))  # type: ignore[arg-type]
 
     same = {
         hashed(plain),
@@ -78,14 +80,15 @@ def test_the_ranking_hash_covers_everything_that_decides_a_ranking() -> None:
     }
     assert len(same) == 2
     changes = [
-        {"query": "r"}, {"mode": "vector"}, {"fusion": "rrf(k=1)"}, {"min_score": 0.1}, {"collapse": "none"},
+        {"query": "r"}, {"mode": "vector"}, {"fusion": "rrf(k=1)"}, {"min_score": 0.1}, {"profile": "rrf"},
         {"neighbors": 1}, {"boosts": {"recency": False}}, {"vector": (1.0,)},
     ]  # fmt: skip
     others = {hashed(SearchRequest(**{"query": "q", **changed})) for changed in changes}  # type: ignore[arg-type]
+    others.add(hashed(plain, collapse="none"))
     others.add(hashed(plain, normal(Eq("collection", "b"))))
     others.add(hashed(plain, principal=replace(PRINCIPAL, scope=Scope("other"))))
     others.add(hashed(plain, principal=replace(PRINCIPAL, clearance="restricted")))
-    assert len(others) == len(changes) + 3
+    assert len(others) == len(changes) + 4
     assert not others & same
 
 

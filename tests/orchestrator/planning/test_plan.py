@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ import pytest
 from adapters import Scope
 from adapters.filter import Eq, Filter, In, Not, access, matches
 from adapters.sources import SOURCES
+from fusion import JointWalk
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.budget import sources_timeout_s
+from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.plan import DAY_S, Plan, RankingPlan, make_plan, parse_strategy
+from orchestrator.planning.plan import DAY_S, Plan, RankingPlan, parse_strategy
+from orchestrator.planning.planner import make_plan
 from orchestrator.schema.search import SearchRequest
 from orchestrator.settings import Settings
 
@@ -44,6 +48,79 @@ def test_hybrid_searches_all_sources_with_equal_weights() -> None:
     plan = ranking(mode="hybrid")
     assert plan.sources == ("vector", "graph", "keyword")
     assert plan.weights == {"vector": 1.0, "graph": 1.0, "keyword": 1.0}
+
+
+@pytest.mark.parametrize("mode", ["vector", "graph", "keyword"])
+def test_one_source_alone_has_its_own_order_unless_the_request_changes_it(mode: str) -> None:
+    settings = Settings.of(profile="rrf", collapse="window")
+    plan = ranking(settings, mode=mode)
+    assert (plan.boosts, plan.collapse) == ((), "none")
+    changed = ranking(settings, mode=mode, boosts={"recency": True}, collapse="parent")
+    assert ([boost.name for boost in changed.boosts], changed.collapse) == (["recency"], "parent")
+
+
+def test_the_profile_rrf_is_reciprocal_rank_fusion_of_all_sources_at_once_with_full_centrality() -> None:
+    plan = planned(profile="rrf", mode="hybrid")
+    assert (plan.profile, plan.ranking.strategy) == ("rrf", "rrf(k=60)")
+    assert [(boost.name, boost.weight) for boost in plan.ranking.boosts] == [
+        ("centrality", 1.0),
+        ("importance", 1.0),
+        ("recency", 1.0),
+    ]
+    assert {call.stage for call in plan.ranking.calls} == {1}
+
+
+def test_the_profile_joint_searches_the_graph_after_the_texts_without_centrality() -> None:
+    plan = planned(profile="joint", mode="hybrid")
+    assert (plan.profile, plan.ranking.strategy) == ("joint", str(JointWalk()))
+    assert [boost.name for boost in plan.ranking.boosts] == ["importance", "recency"]
+    assert [(call.source, call.stage) for call in plan.ranking.calls] == [("vector", 1), ("graph", 2), ("keyword", 1)]
+    assert planned(mode="hybrid").ranking == plan.ranking
+
+
+def test_settings_change_a_profile_and_a_request_that_names_one_gets_it_as_it_is() -> None:
+    settings = Settings.of(profile="rrf", fusion="rrf(k=10)", boosts=("recency",), centrality_weight=0.5)
+    assert ranking(settings).strategy == "rrf(k=10)"
+    assert [boost.name for boost in ranking(settings).boosts] == ["recency"]
+    assert ranking(settings, boosts={"centrality": True}).boosts[0].weight == 0.5
+    assert ranking(settings, profile="rrf") == ranking(profile="rrf")
+    assert ranking(settings, profile="joint", fusion="dbsf").strategy == "dbsf()"
+
+
+def test_the_settings_have_the_defaults_of_requests() -> None:
+    settings = Settings.of(collapse="window", rerank=True, reranker="rerank+http://127.0.0.1/v1/rerank")
+    plan = planned(settings)
+    assert plan.ranking.collapse == "window"
+    assert plan.page.rerank
+    assert planned(settings, rerank=False).page.rerank is None
+    assert planned(settings, collapse="none").ranking.collapse == "none"
+    assert planned().page.rerank is None
+
+
+def test_the_settings_have_the_largest_limit() -> None:
+    with pytest.raises(BadRequest, match=r"^limit: 51, allowed are 1 to 50$"):
+        planned(limit=51)
+    settings = Settings.of(max_limit=200)
+    assert planned(settings, limit=200).page.limit == 200
+    with pytest.raises(BadRequest, match=r"^limit: 201, allowed are 1 to 200$"):
+        planned(settings, limit=201)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected_ms"),
+    [
+        ({}, 300),
+        ({"timeout_ms": 20}, 20),
+        ({"rerank": True}, 2_300),
+        ({"rerank": True, "timeout_ms": 20}, 20),
+    ],
+)
+def test_by_default_the_reranker_has_its_own_time_limit_on_top(fields: dict[str, Any], expected_ms: int) -> None:
+    settings = Settings.of(request_timeout_ms=300, rerank_timeout_ms=2_000)
+    assert timeout_ms(SearchRequest(query="words", **fields), settings) == expected_ms
+    always = Settings.of(request_timeout_ms=300, rerank_timeout_ms=2_000, rerank=True)
+    assert timeout_ms(SearchRequest(query="words"), always) == 2_300
+    assert timeout_ms(SearchRequest(query="words", rerank=False), always) == 300
 
 
 @pytest.mark.parametrize("query", ['"exact words"', ' "one"  "two words" '])

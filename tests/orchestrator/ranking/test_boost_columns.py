@@ -15,6 +15,8 @@ from tests.orchestrator.services import NOW, SETTINGS, empty_index, search, sear
 pytestmark = pytest.mark.anyio
 TODAY = datetime.fromtimestamp(NOW, UTC).replace(hour=0)
 
+ONLY_VECTOR = {"graph": 0.0, "keyword": 0.0}
+
 
 @pytest.fixture
 async def index(tmp_path: Path) -> EmbeddedIndex:
@@ -33,28 +35,28 @@ async def index(tmp_path: Path) -> EmbeddedIndex:
 
 
 async def test_importance_and_recency_are_on_unless_a_request_switches_them_off(index: EmbeddedIndex) -> None:
-    """All four have equal scores in the sources; the factors are 1 + 6/20, and 0.7 + 0.3 * exp(-0.023 * 30)."""
+    """All four have equal vectors and no graph; the factors are 1 + 6/20, and 0.7 + 0.3 * exp(-0.023 * 30)."""
     service = search_service(index)
-    response = await search(service, mode="vector")
+    response = await search(service, mode="hybrid", weights=ONLY_VECTOR)
     by_id = {hit.id: hit for hit in response.hits}
     assert by_id["rated"].boosts == {"importance": 1 + 6 / 20, "recency": 1.0}
     assert by_id["old"].boosts == {"importance": 1.0, "recency": 0.7 + 0.3 * exp(-0.023 * 30)}
     assert by_id["new"].boosts == {"importance": 1.0, "recency": 1.0}
     for hit in response.hits:
         assert hit.score == pytest.approx(hit.fusion_score * hit.boosts["importance"] * hit.boosts["recency"])
-    assert [hit.id for hit in response.hits] == ["rated", "new", "plain", "old"]
-    off = await search(service, mode="vector", boosts={"importance": False, "recency": False})
+    assert [hit.id for hit in response.hits] == ["rated", "plain", "new", "old"]
+    off = await search(service, mode="hybrid", weights=ONLY_VECTOR, boosts={"importance": False, "recency": False})
     assert [hit.boosts for hit in off.hits] == [{}] * 4
     assert [hit.score for hit in off.hits] == [hit.fusion_score for hit in off.hits]
 
 
 async def test_an_age_is_the_same_all_day(index: EmbeddedIndex) -> None:
     service = search_service(index)
-    noon = (await search(service, mode="vector")).hits
+    noon = (await search(service, mode="hybrid", weights=ONLY_VECTOR)).hits
     service.now = lambda: TODAY.timestamp() + 86_399
-    assert (await search(service, mode="vector")).hits == noon
+    assert (await search(service, mode="hybrid", weights=ONLY_VECTOR)).hits == noon
     service.now = lambda: TODAY.timestamp() + 86_400
-    old = next(hit for hit in (await search(service, mode="vector")).hits if hit.id == "old")
+    old = next(hit for hit in (await search(service, mode="hybrid", weights=ONLY_VECTOR)).hits if hit.id == "old")
     assert old.boosts["recency"] == 0.7 + 0.3 * exp(-0.023 * 31)
 
 
@@ -73,7 +75,9 @@ async def test_a_relationship_is_the_score_of_the_walk_divided_by_its_best(index
 
 
 async def test_the_settings_name_the_boosts_that_are_on(index: EmbeddedIndex) -> None:
-    response = await search(search_service(index, settings=SETTINGS.changed(boosts="")), mode="vector")
+    response = await search(
+        search_service(index, settings=SETTINGS.changed(boosts="")), mode="hybrid", weights=ONLY_VECTOR
+    )
     assert [hit.boosts for hit in response.hits] == [{}] * 4
     other = search_service(index, settings=SETTINGS.changed(boosts="recency"))
-    assert set((await search(other, mode="vector")).hits[0].boosts) == {"recency"}
+    assert set((await search(other, mode="hybrid", weights=ONLY_VECTOR)).hits[0].boosts) == {"recency"}

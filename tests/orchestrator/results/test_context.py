@@ -53,7 +53,7 @@ async def test_a_parent_is_one_hit_and_is_represented_by_its_best_chunk(index: E
     service = search_service(index)
     plain = [hit.id for hit in (await search(service, "xylophone", mode="keyword", collapse="none")).hits]
     assert plain[0] == "artifact"
-    response = await search(service, "xylophone", mode="keyword", explain=True)
+    response = await search(service, "xylophone", mode="keyword", collapse="parent", explain=True)
     assert sorted(hit.id for hit in response.hits) == ["c3", "other"]
     assert response.explain
     assert response.explain.removed.collapsed == {"artifact": "c3"}

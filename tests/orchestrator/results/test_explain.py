@@ -64,7 +64,7 @@ async def explained(service: SearchService, principal: Principal = PRINCIPAL, **
 async def test_a_document_outside_the_filter_is_mentioned_nowhere(index: EmbeddedIndex) -> None:
     """The source returns everything that exists, in all scopes."""
     keyword = ChunkSource(*SECRETS, "a", "chunk", "parent", "b")
-    explanation = await explained(search_service(index, keyword=keyword), mode="keyword")
+    explanation = await explained(search_service(index, keyword=keyword), mode="keyword", collapse="parent")
     assert [hit.id for hit in explanation.rankings["keyword"]] == ["a", "chunk", "parent", "b"]
     assert explanation.removed.collapsed == {"parent": "chunk"}
     # The documents of other scopes are not withheld: by the scope of the principal they do not exist.
@@ -76,8 +76,8 @@ async def test_a_collapsed_document_is_not_named_if_either_of_the_two_is_hidden(
     hidden_parent = vector_record("parent", "Alpha", seed=4, language="en", sensitivity="restricted")
     await index.write([hidden_parent], ())
     service = search_service(index, keyword=ChunkSource("chunk", "parent", "a"))
-    assert (await explained(service, mode="keyword")).removed.collapsed == {}
-    cleared = await explained(service, Principal("test", SCOPE, "restricted"), mode="keyword")
+    assert (await explained(service, mode="keyword", collapse="parent")).removed.collapsed == {}
+    cleared = await explained(service, Principal("test", SCOPE, "restricted"), mode="keyword", collapse="parent")
     assert cleared.removed.collapsed == {"parent": "chunk"}
 
 

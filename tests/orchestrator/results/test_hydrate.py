@@ -14,8 +14,8 @@ from fusion import Candidates, Contribution, Fused, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.budget import Deadline
 from orchestrator.planning.context import SearchContext
-from orchestrator.planning.stage_results import AllSourcesFailed, FusedCandidates, Ranked
-from orchestrator.results.hydrate import Page, hydrate
+from orchestrator.planning.stage_results import AllSourcesFailed, FusedCandidates, Page, Ranked
+from orchestrator.results.hydrate import hydrate
 from orchestrator.telemetry.spans import StageTimings
 from tests import virtual_clock
 from tests.orchestrator.services import plan_of

@@ -12,9 +12,8 @@ from adapters.sources import SOURCES
 from fusion import Candidates, Ranking
 from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.stage_results import Ranked, Retrieved
+from orchestrator.planning.stage_results import Page, Ranked, Retrieved
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
-from orchestrator.results.hydrate import Page
 from orchestrator.results.respond import execution_hash, page_warning, respond
 from orchestrator.schema.search import Degraded, ResponseBody
 from tests.conftest import SCOPE

@@ -10,7 +10,7 @@ from adapters.sources import SOURCES
 from fusion import STRATEGIES, parse
 from orchestrator.http.openapi import openapi_document
 
-_DOCUMENT = openapi_document("t", "1", 3, [source.name for source in SOURCES], has_keys=True)
+_DOCUMENT = openapi_document("t", "1", 3, [source.name for source in SOURCES], max_limit=50, has_keys=True)
 _REQUEST = {**_DOCUMENT["components"]["schemas"]["SearchRequest"], "components": _DOCUMENT["components"]}
 VALID = Draft202012Validator(_REQUEST)
 

@@ -14,7 +14,7 @@ from orchestrator.bootstrap import open_service
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.indexing.snapshots import IndexSnapshots
-from orchestrator.planning import filters, plan
+from orchestrator.planning import filters, planner
 from orchestrator.retrieval.graph_trust import GraphTrust
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service import search as search_module
@@ -54,7 +54,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     count(search_module, "make_plan")
     count(search_module, "plan_hash")
     count(search_module, "cache_key")
-    count(plan, "request_filters")
+    count(planner, "request_filters")
     count(filters, "check")
     count(GraphTrust, "weight_factor")
     count(DataVersions, "ensure_loaded")

@@ -1,0 +1,178 @@
+"""From a request to a plan: pure, so that every decision can be shown and tested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adapters import Sensitivity
+from adapters.filter import Filter
+from cache import hash_key
+from fusion import CollapseMode, Source
+from orchestrator.auth.principal import Principal
+from orchestrator.planning.defaults import is_reranked, profile_of
+from orchestrator.planning.errors import BadRequest
+from orchestrator.planning.filters import RequestFilters, request_filters
+from orchestrator.planning.page_token import HASH_BYTES, PageToken
+from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
+from orchestrator.planning.query_vector import unit_vector
+from orchestrator.planning.routing import Routing, choose_sources
+from orchestrator.schema.search import AUTO, HYBRID, BoostName, SearchRequest
+from orchestrator.settings.groups import Settings
+
+MAX_QUERY_CHARS = 4_096
+_RELATIONSHIP_WEIGHT = 0.1
+"""Fraction by which the boost ``relationship`` raises the score of the document that the walk scores best."""
+_RERANK_CHARS, _RERANK_TOTAL_CHARS = 1_000, 16_000
+"""Characters of each hit that the reranker gets, and of all hits together, shared evenly."""
+_RERANK_CLEARANCE: Sensitivity = "normal"
+"""Texts above this sensitivity are not sent to a reranker: it may belong to a third party."""
+
+
+def make_plan(
+    request: SearchRequest,
+    principal: Principal,
+    settings: Settings,
+    sources: Sequence[Source],
+    trust: float,
+    today: int,
+    dimension: int,
+    max_query_chars: int = MAX_QUERY_CHARS,
+) -> Plan:
+    """Plan a request.
+
+    :param sources: descriptions of all sources.
+    :param trust: in [0, 1], the measured trust of the scope.
+    :param today: in days since the epoch.
+    :param dimension: length of the documents' vectors.
+    :raises BadRequest: if a value is not allowed.
+    """
+    _check_text(request.query, max_query_chars)
+    if request.limit > settings.requests.max_limit:
+        raise BadRequest(f"limit: {request.limit}, allowed are 1 to {settings.requests.max_limit}")
+    routing = choose_sources(request, sources, settings.ranking.weights, trust)
+    profile = profile_of(request, settings)
+    strategy = profile.fusion if request.fusion is None else request.fusion
+    try:
+        parsed, seeded = parse_strategy(strategy)
+    except ValueError as error:
+        raise BadRequest(f"fusion: {error}") from error
+    filters = request_filters(request, principal, settings.access.default_collections)
+    # One source alone is asked for its own order.
+    is_single = request.mode not in (AUTO, HYBRID)
+    collapse = request.collapse or ("none" if is_single else settings.requests.collapse)
+    ranking_hash = hash_key(*ranking_identity(request, filters.filter, collapse, principal))[:HASH_BYTES]
+    rerank = _rerank(settings) if is_reranked(request, settings) else None
+    token = _page_token(request, rerank, ranking_hash, settings)
+    depth = max(request.limit * settings.sources.overfetch, settings.sources.candidates)
+    return Plan(
+        mode=request.mode,
+        profile=request.profile or settings.requests.profile,
+        reason=routing.reason,
+        ranking=RankingPlan(
+            scope=principal.scope,
+            clearance=principal.clearance,
+            text=request.query,
+            vector=None if request.vector is None else unit_vector(request.vector, dimension),
+            calls=_calls(routing, filters, seeded is not None),
+            depth=token.depth if token else depth,
+            weights=routing.weights,
+            access=filters.access,
+            filter=filters.filter,
+            strategy=str(parsed),
+            boosts=_boosts(request, () if is_single else profile.boosts, profile.centrality_weight),
+            collapse=collapse,
+            window_radius=request.neighbors or settings.ranking.window_radius,
+            min_score=request.min_score,
+            may_skip_stage_2=request.mode == AUTO,
+            encoder=token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder,
+            day=token.day if token else today,
+        ),
+        page=PagePlan(
+            offset=token.offset if token else 0,
+            limit=request.limit,
+            neighbors=request.neighbors,
+            rerank=rerank,
+            explain=request.explain,
+            ranking_hash=ranking_hash,
+            token=token,
+        ),
+    )
+
+
+def ranking_identity(
+    request: SearchRequest, condition: Filter, collapse: CollapseMode, principal: Principal
+) -> tuple[object, ...]:
+    """Everything in a request that decides its ranking, in canonical form: it has to be the same on every page.
+
+    :param condition: the request's filter in normal form, within what the principal may see.
+    """
+    return (
+        request.query,
+        request.vector,
+        request.mode,
+        condition,
+        request.profile,
+        request.fusion,
+        sorted(request.weights.items()),
+        sorted(request.boosts.items()),
+        collapse,
+        request.neighbors,
+        request.min_score,
+        principal.scope,
+        principal.clearance,
+    )
+
+
+def _check_text(query: str, max_query_chars: int) -> None:
+    if len(query) > max_query_chars:
+        raise BadRequest(f"query: {len(query)} characters, allowed are 1 to {max_query_chars}")
+    if not query.strip():
+        raise BadRequest("query: only white space, allowed is text of 1 character and more")
+    try:
+        query.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
+
+
+def _page_token(
+    request: SearchRequest, rerank: RerankPlan | None, ranking_hash: bytes, settings: Settings
+) -> PageToken | None:
+    if request.cursor is None:
+        return None
+    if rerank:
+        raise BadRequest("cursor: a reranker may order the same hits differently each time, so its result has no pages")
+    try:
+        max_depth = max(settings.requests.max_limit * settings.sources.overfetch, settings.sources.candidates)
+        return PageToken.decode(request.cursor, ranking_hash, max_depth)
+    except ValueError as error:
+        raise BadRequest(f"cursor: {error}") from error
+
+
+def _calls(routing: Routing, filters: RequestFilters, is_seeded: bool) -> tuple[CallPlan, ...]:
+    """A second stage needs a strategy with seeds, a source that takes them, and another source that provides them."""
+    two_stages = is_seeded and len({source.stage for source in routing.sources}) > 1
+    return tuple(
+        CallPlan(
+            source.name,
+            source.stage if two_stages else 1,
+            filters.by_collection if source.per_collection else (filters.filter,),
+        )
+        for source in routing.sources
+    )
+
+
+def _boosts(request: SearchRequest, default: Sequence[BoostName], centrality_weight: float) -> tuple[BoostPlan, ...]:
+    switches: dict[BoostName, bool] = dict.fromkeys(default, True) | request.boosts
+    weights = {"centrality": centrality_weight, "relationship": _RELATIONSHIP_WEIGHT}
+    return tuple(BoostPlan(name, weights.get(name, 1.0)) for name, on in sorted(switches.items()) if on)
+
+
+def _rerank(settings: Settings) -> RerankPlan:
+    return RerankPlan(
+        settings.rerank.url,
+        settings.rerank.model,
+        settings.rerank.max_hits,
+        _RERANK_CHARS,
+        _RERANK_TOTAL_CHARS,
+        _RERANK_CLEARANCE,
+    )
