@@ -14,12 +14,9 @@ from orchestrator.planning.stage_results import Page, Ranked, Retrieved
 from orchestrator.schema.explain import ExplainedHit, Explanation, Removed
 
 
-async def explain(
-    plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot, sources_timeout_s: float
-) -> Explanation:
-    """The explanation of a page.
+async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> Explanation:
+    """The explanation of a page. Nothing in it belongs to one request: it is cached with the hits.
 
-    :param sources_timeout_s: the time limit of the sources.
     :raises AdapterError: if the documents cannot be read.
     """
     documents, ranking = snapshot.documents, plan.ranking
@@ -39,7 +36,6 @@ async def explain(
         boosts=tuple(boost.name for boost in ranking.boosts),
         collapse=ranking.collapse,
         depth=ranking.depth,
-        timeout_ms=sources_timeout_s * 1_000,
         encoder=retrieved.encoder,
         expansions=retrieved.expansions,
         rankings={each.source: _explained(each, shown) for each in retrieved.rankings},

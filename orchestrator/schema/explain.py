@@ -41,7 +41,6 @@ class Explanation(Struct, frozen=True):
     boosts: tuple[str, ...]
     collapse: CollapseMode
     depth: int
-    timeout_ms: float
     encoder: str
     expansions: tuple[str, ...]
     rankings: Mapping[str, tuple[ExplainedHit, ...]]

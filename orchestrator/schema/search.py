@@ -181,11 +181,13 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
 class ResponseMeta(Struct, frozen=True, kw_only=True):
     """The part of a response that belongs to one request.
 
+    ``timeout_ms`` is its time limit. ``timings_ms`` is empty if the body was computed for another request.
     ``cache``: ``miss`` was computed for this request; ``l1`` and ``l2`` were cached, in this process and in Redis;
     ``stale`` was cached and has expired, and is being computed again in the background.
     """
 
     cache: Level
+    timeout_ms: int
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str
@@ -195,6 +197,7 @@ class SearchResponse(ResponseBody, frozen=True, kw_only=True):
     """The response to ``POST /v1/search``: a :class:`ResponseBody` and its :class:`ResponseMeta`."""
 
     cache: Level
+    timeout_ms: int
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str

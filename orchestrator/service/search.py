@@ -140,7 +140,11 @@ class SearchService:
         )
         timings_ms = timings.stages_ms if computed and timings else {}
         meta = ResponseMeta(
-            cache=level, took_ms=(self.clock() - start) * 1_000, timings_ms=timings_ms, request_id=request_id
+            cache=level,
+            timeout_ms=limit_ms,
+            took_ms=(self.clock() - start) * 1_000,
+            timings_ms=timings_ms,
+            request_id=request_id,
         )
         return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, timings_ms)
 
@@ -160,6 +164,7 @@ class SearchService:
         return SearchResponse(
             **msgspec.structs.asdict(body),
             cache="miss",
+            timeout_ms=limit_ms,
             took_ms=timings.total_ms(),
             timings_ms=timings.stages_ms,
             request_id=request_id,
@@ -226,7 +231,7 @@ class SearchService:
         explanation: Explanation | UnsetType = UNSET
         if plan.page.explain:
             async with context.best_effort("explain", EXPLAIN) as attempt:
-                explanation = await explain(plan, retrieved, ranked, page, snapshot, timeout_s)
+                explanation = await explain(plan, retrieved, ranked, page, snapshot)
             degraded += attempt.failures
         degraded += self._state_warnings(plan, retrieved, ranked, snapshot, context)
         return respond(plan, retrieved, ranked, page, degraded, snapshot, self.build_id(), explanation)

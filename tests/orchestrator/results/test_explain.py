@@ -122,5 +122,4 @@ async def test_the_explanation_says_what_was_planned_and_used(index: EmbeddedInd
     assert (explanation.fusion, explanation.collapse, explanation.depth) == ("rrf(k=10)", "none", 150)
     assert explanation.boosts == ("importance", "relationship")
     assert (explanation.encoder, explanation.expansions) == ("model", ())
-    assert explanation.timeout_ms == 800.0
     assert explanation.removed.collapsed == {}

@@ -75,6 +75,20 @@ async def test_a_cached_response_has_the_same_hits_and_its_own_request_id(index:
     assert 0 <= second.took_ms < first.took_ms + 5
 
 
+async def test_a_cached_explanation_has_nothing_of_the_request_that_it_was_computed_for(
+    index: EmbeddedIndex, clock: Clock
+) -> None:
+    service = search_service(index, clock=clock)
+    first = await respond(service, explain=True, timeout_ms=5_000)
+    cached = await respond(service, explain=True, timeout_ms=700)
+    assert cached.cache == "l1"
+    assert (first.timeout_ms, cached.timeout_ms) == (5_000, 700)
+    assert first.timings_ms
+    assert not cached.timings_ms
+    assert cached.explain == first.explain
+    assert b"ms" not in msgspec.json.encode(first.explain)
+
+
 async def test_a_write_is_found_by_the_next_request(index: EmbeddedIndex, clock: Clock) -> None:
     service = search_service(index, clock=clock)
     for number in range(20):
