@@ -33,8 +33,19 @@ from orchestrator.settings import load
 
 _console = Console(width=180)
 _SINGLE = tuple(source.name for source in SOURCES)
-_MEASURES = (MAIN_MEASURE, "R@5", "R@10", "R@100")
-_OTHERS = ("vector+keyword", "hybrid/rrf", "hybrid/centrality", "hybrid/relationship", "hybrid/ten", "auto")
+_RECALLS = ("R@10", "R@20", "R@100")
+_MEASURES = (MAIN_MEASURE, "R@5", *_RECALLS)
+_PROFILES = {"joint": REFERENCE_RUN, "rrf": "profile/rrf"}
+_OTHERS = (
+    "vector+keyword",
+    "hybrid/rrf",
+    "profile/rrf",
+    "hybrid/centrality",
+    "hybrid/relationship",
+    "hybrid/ten",
+    "hybrid/static",
+    "auto",
+)
 _MAX_LOSS = -0.01
 """How far the reference run may be below the best single source, relatively."""
 
@@ -47,9 +58,11 @@ def main() -> None:
     arguments = parser.parse_args()
     reference = Table(title=f"{REFERENCE_RUN}, default settings", title_justify="left")
     others = Table(title=f"{MAIN_MEASURE} of the other runs", title_justify="left")
+    recalls = Table(title="recall minus that of the best single source", title_justify="left")
     for table, columns in (
         (reference, ("set", *_MEASURES, "best single", "gain", "p", "best text", "gain", "p", "graph trust")),
         (others, ("set", *_SINGLE, *_OTHERS)),
+        (recalls, ("set", *(f"{profile} {measure}" for profile in _PROFILES for measure in _RECALLS))),
     ):
         for column in columns:
             table.add_column(column, justify="left" if column == "set" else "right", no_wrap=True)
@@ -70,11 +83,13 @@ def main() -> None:
             )
             runs = (*_SINGLE, *_OTHERS)
             others.add_row(name, *(f"{measures.mean(by_run[run][MAIN_MEASURE]):.4f}" for run in runs))
+            recalls.add_row(name, *_recall_differences(by_run))
             worst = min(worst, over_single.relative or 0.0)
             if (folder / "edges.jsonl").exists():
                 gains.append(over_text.relative or 0.0)
     _console.print(reference)
     _console.print(others)
+    _console.print(recalls)
     if gains:
         _console.print(f"mean gain over the best text source, {len(gains)} sets with a graph: {mean(gains):+.1%}")
     _console.print(f"largest loss against the best single source: {worst:+.1%} (allowed: {_MAX_LOSS:+.0%})")
@@ -92,6 +107,13 @@ def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
         runner.run_all(open_service, workspace, store, 1, lambda count: progress.advance(task, count))
     runs = figures.as_runs(runner.collect(workspace, store), dataset)
     return figures.measure_runs(runs, dataset), workspace.graph_trust()
+
+
+def _recall_differences(by_run: ByRun) -> Iterator[str]:
+    for run in _PROFILES.values():
+        for measure in _RECALLS:
+            best = max(measures.mean(by_run[single][measure]) for single in _SINGLE)
+            yield f"{measures.mean(by_run[run][measure]) - best:+.4f}"
 
 
 def _compare(by_run: ByRun, other: str) -> Difference:

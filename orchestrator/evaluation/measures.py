@@ -14,7 +14,7 @@ from orchestrator.evaluation.trec import Run
 MEASURES: Mapping[str, ir_measures.Measure] = {
     "nDCG@10": ir_measures.nDCG @ 10,
     "MRR@10": ir_measures.RR @ 10,
-    **{f"R@{depth}": ir_measures.R @ depth for depth in (2, 5, 10, 100)},
+    **{f"R@{depth}": ir_measures.R @ depth for depth in (2, 5, 10, 20, 100)},
 }
 """By the name that is printed."""
 

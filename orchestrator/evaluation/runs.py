@@ -43,6 +43,7 @@ RUNS: Mapping[str, Mapping[str, object]] = {
     **{run: _only(pair, _NAMES) for run, pair in _PAIRS.items()},
     "hybrid": {"mode": "hybrid"},
     "hybrid/rrf": {"mode": "hybrid", "fusion": "rrf(k=60)"},
+    "profile/rrf": {"mode": "hybrid", "profile": "rrf"},
     "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
     "hybrid/relationship": {"mode": "hybrid", "boosts": {"relationship": True}},
     "hybrid/ten": {"mode": "hybrid", "limit": 10},

@@ -12,7 +12,8 @@ from orchestrator.auth.visibility import access_filter
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchRequest
 
-NAMED_ONLY = ("memory", "history")
+MEMORY = "memory"
+NAMED_ONLY = (MEMORY, "history")
 """Collections that a search covers only if the request names them."""
 
 
@@ -42,10 +43,13 @@ def request_filters(
             raise BadRequest(str(error)) from error
         own = normal(request.filter)
     collections = request.collections or default_collections
+    if request.include_memory and collections:
+        collections = (*collections, MEMORY)
+    excluded = tuple(name for name in NAMED_ONLY if not (request.include_memory and name == MEMORY))
     scope, clearance = principal.scope, principal.clearance
 
     def narrowed(names: tuple[str, ...]) -> Filter:
-        within = _in_collections(scope, clearance, names)
+        within = _in_collections(scope, clearance, names, excluded)
         return within if own is None else conjunction(within, own)
 
     all_collections = narrowed(collections)
@@ -55,7 +59,9 @@ def request_filters(
 
 
 @lru_cache(maxsize=4_096)
-def _in_collections(scope: Scope, clearance: Sensitivity, collections: tuple[str, ...]) -> Filter:
-    """What a request without a filter of its own may return."""
-    searched = In("collection", collections) if collections else Not(In("collection", NAMED_ONLY))
+def _in_collections(
+    scope: Scope, clearance: Sensitivity, collections: tuple[str, ...], excluded: tuple[str, ...]
+) -> Filter:
+    """What a request without a filter of its own may return: all but ``excluded`` if no collection is named."""
+    searched = In("collection", collections) if collections else Not(In("collection", excluded))
     return normal(And((access_filter(scope, clearance), searched)))

@@ -71,7 +71,8 @@ async def _fetch(snapshot: Snapshot, ids: list[DocId], context: SearchContext) -
 
 def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Record, embedding_model: str) -> SearchHit:
     document = record.document
-    found_by = [source for source, contribution in hit.sources.items() if contribution]
+    sources = {source: hit.sources.get(source) for source in plan.ranking.weights}
+    found_by = [source for source, contribution in sources.items() if contribution]
     heading_path, chunker_version = document.metadata.get("heading_path"), document.metadata.get("chunker_version")
     start = document.parent_start
     return SearchHit(
@@ -85,7 +86,8 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
         score=float(ranked.score[row]),
         fusion_score=hit.fusion_score,
         method=found_by[0] if len(found_by) == 1 else HYBRID,
-        sources={source: hit.sources.get(source) for source in plan.ranking.weights},
+        found_in=tuple(f"{source}/{document.collection}" for source in found_by),
+        sources=sources,
         boosts={name: 1.0 if column is None else float(column[row]) for name, column in ranked.factors.items()},
         embedding_model=embedding_model,
         chunker_version=chunker_version if isinstance(chunker_version, str) else None,

@@ -60,6 +60,9 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         ]
         | None
     ) = None
+    include_memory: Annotated[bool, Meta(description="whether the collection memory is searched beside the others")] = (
+        False
+    )
     filter: Filter | None = None
     profile: Annotated[
         ProfileName | None,
@@ -114,7 +117,8 @@ class RerankedHit(Struct, frozen=True):
 class SearchHit(Struct, frozen=True):
     """One document. ``sources`` has every source: null if it was not searched, failed, or did not return the document.
 
-    ``method`` is the name of the source that returned it, or ``hybrid`` if several did. For citations: ``url``,
+    ``method`` is the name of the source that returned it, or ``hybrid`` if several did; ``found_in`` names every list
+    that it was found in, as ``source/collection``. For citations: ``url``,
     ``parent_id``, ``chunk_index``, ``heading_path`` and ``chunker_version`` from the metadata of these names;
     ``source_span``, the first character of the parent document that belongs to the hit and the first that no longer
     does, null if the document has no ``parent_start``; and ``span``, the same within ``text``, to which ``neighbors``
@@ -131,6 +135,7 @@ class SearchHit(Struct, frozen=True):
     score: float
     fusion_score: float
     method: str
+    found_in: tuple[str, ...]
     sources: Mapping[str, Contribution | None]
     boosts: Mapping[str, float]
     embedding_model: str

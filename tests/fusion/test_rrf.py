@@ -42,6 +42,14 @@ def test_the_sum_is_that_of_the_paper() -> None:
     assert fused[2].raw == 1 / (60 + 2)
 
 
+def test_ranks_2_and_5_counted_from_0_are_added() -> None:
+    """The formula with ranks from 0 and k = 60 is the one with ranks from 1 and k = 59."""
+    lists = [ranking("keyword", *"pqdrst"), ranking("vector", *"uvwxyd")]
+    (found,) = (hit for hit in hits_of(RRF(59), lists) if hit.id == "d")
+    assert found.raw == 1 / (60 + 2) + 1 / (60 + 5)
+    assert round(found.raw, 4) == 0.0315
+
+
 def test_a_weight_multiplies_the_contributions_of_its_source() -> None:
     fused = hits_of(RRF(60), [ranking("keyword", "a"), ranking("vector", "b", "a")], {"vector": 3.0})
 

@@ -234,6 +234,7 @@ CHANGED: dict[str, tuple[object, ...]] = {
         PageToken.at(21, planned().page.ranking_hash, b"12345678", 3, 150, TODAY, "model").encode(),
     ),
     "collections": (("a",), ("a", "c"), None),
+    "include_memory": (True,),
     "filter": (Eq("language", "de"), None),
     "fusion": ("rrf(k=11)", None),
     "profile": ("rrf",),

@@ -74,7 +74,7 @@ async def test_hits_have_their_document_and_their_provenance() -> None:
     assert (hit.id, hit.text, hit.score, hit.fusion_score) == ("a", "text a", 0.5 * 1.1, 0.5)
     assert hit.boosts == {"centrality": 1.1, "recency": 1.0}
     assert hit.sources == {"keyword": Contribution(1, 2.5, 1.0, 1 / 61), "vector": None, "graph": None}
-    assert hit.method == "keyword"
+    assert (hit.method, hit.found_in) == ("keyword", ("keyword/documents",))
     assert (hit.url, hit.parent_id, hit.chunk_index, hit.window_id, hit.span) == ("u", "p", 3, "p:1-5", (0, 6))
     assert (page.sensitivities, page.deleted, page.withheld) == (("normal",), 0, 0)
 

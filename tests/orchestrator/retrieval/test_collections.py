@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,39 @@ async def test_a_source_that_fails_for_one_collection_has_failed(index: Embedded
     response = await search(service, mode="hybrid", collections=FOUR)
     assert [(each.source, each.reason) for each in response.degraded] == [("keyword", "half of it is gone")]
     assert response.hits
+
+
+async def test_memory_is_searched_beside_the_others_if_the_request_includes_it(index: EmbeddedIndex) -> None:
+    service = search_service(index)
+    without = {hit.collection for hit in (await search(service, mode="hybrid", limit=50)).hits}
+    assert without
+    assert not without & {"memory", "history"}
+    included = {hit.collection for hit in (await search(service, limit=50, mode="hybrid", include_memory=True)).hits}
+    assert included == without | {"memory"}
+    named = await search(service, limit=50, mode="hybrid", collections=("artifacts",), include_memory=True)
+    assert {hit.collection for hit in named.hits} == {"artifacts", "memory"}
+
+
+async def test_a_hit_names_every_list_that_it_was_found_in(index: EmbeddedIndex) -> None:
+    response = await search(search_service(index), mode="hybrid", collections=FOUR, limit=50)
+    for hit in response.hits:
+        assert hit.found_in == tuple(f"{name}/{hit.collection}" for name, found in hit.sources.items() if found)
+    assert any(len(hit.found_in) > 1 for hit in response.hits)
+
+
+async def test_in_profile_rrf_all_sources_are_asked_at_the_same_time(index: EmbeddedIndex) -> None:
+    """Each search waits until the two others have begun; one after the other would never end."""
+    begun = asyncio.Barrier(3)
+
+    class MeetingSource:
+        def __init__(self, name: str) -> None:
+            self._ranking = Ranking.of_ids(name, ["a-artifacts"], [1.0])
+
+        async def search(self, query: SourceQuery) -> Ranking:
+            await begun.wait()
+            return self._ranking
+
+    sources = {name: MeetingSource(name) for name in ("vector", "graph", "keyword")}
+    response = await search(search_service(index, **sources), mode="hybrid", profile="rrf", timeout_ms=10_000)
+    assert not response.degraded
+    assert response.route.sources == ("vector", "graph", "keyword")
