@@ -11,6 +11,8 @@ VECTOR = Source(
     needs=frozenset({"query_vector"}),
     exponent=1.5,
     comparable_scores=True,
+    evidence=1.0,
+    usual_evidence=0.35,
     fallback_priority=2,
 )
 GRAPH = Source(
@@ -19,6 +21,7 @@ GRAPH = Source(
     stage=2,
     per_collection=False,
     exponent=0.5,
+    evidence=0.3,
     fallback_priority=3,
     scaled_by_trust=True,
 )
@@ -26,6 +29,8 @@ KEYWORD = Source(
     "keyword",
     needs=frozenset({"expansions"}),
     exponent=2.0,
+    evidence=0.06,
+    usual_evidence=0.06,
     tie_priority=1,
     # First: of the three, a reader can best understand its failures.
     fallback_priority=1,

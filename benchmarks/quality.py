@@ -21,6 +21,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from adapters.sources import SOURCES
+from benchmarks.confidence import MIN_CONFIDENCE, measure_confidence
 from orchestrator.bootstrap import open_service
 from orchestrator.evaluation import evaluate as figures
 from orchestrator.evaluation import measures, runner
@@ -58,10 +59,13 @@ def main() -> None:
     arguments = parser.parse_args()
     reference = Table(title=f"{REFERENCE_RUN}, default settings", title_justify="left")
     others = Table(title=f"{MAIN_MEASURE} of the other runs", title_justify="left")
+    confidence = Table(title=f"with min_confidence {MIN_CONFIDENCE:g}", title_justify="left")
+    datasets = {folder.name: read_dataset(folder) for folder in arguments.folders}
     recalls = Table(title="recall minus that of the best single source", title_justify="left")
     for table, columns in (
         (reference, ("set", *_MEASURES, "best single", "gain", "p", "best text", "gain", "p", "graph trust")),
         (others, ("set", *_SINGLE, *_OTHERS)),
+        (confidence, ("set", "unanswerable queries without hits", f"loss of {MAIN_MEASURE}")),
         (recalls, ("set", *(f"{profile} {measure}" for profile in _PROFILES for measure in _RECALLS))),
     ):
         for column in columns:
@@ -71,6 +75,11 @@ def main() -> None:
         for name, variant in _variants(folder):
             with variant as path:
                 by_run, trust = _evaluate(path, arguments.work)
+                if len(datasets) > 1:
+                    others_only = {other: each for other, each in datasets.items() if other != folder.name}
+                    workspace = Workspace.of(load(data_dir=arguments.work), read_dataset(path))
+                    sure = anyio.run(measure_confidence, workspace, others_only)
+                    confidence.add_row(name, f"{sure.rejected:.1%}", f"{sure.loss:.2%}")
             single = max(_SINGLE, key=lambda run: measures.mean(by_run[run][MAIN_MEASURE]))
             over_single = _compare(by_run, single)
             over_text = _compare(by_run, figures.best_text_source(by_run))
@@ -90,6 +99,7 @@ def main() -> None:
     _console.print(reference)
     _console.print(others)
     _console.print(recalls)
+    _console.print(confidence)
     if gains:
         _console.print(f"mean gain over the best text source, {len(gains)} sets with a graph: {mean(gains):+.1%}")
     _console.print(f"largest loss against the best single source: {worst:+.1%} (allowed: {_MAX_LOSS:+.0%})")

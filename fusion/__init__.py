@@ -8,6 +8,15 @@ from fusion.boost import Boosted, Factors, boost, centrality, importance, recenc
 from fusion.collapse import Collapsed, CollapseMode, collapse, window
 from fusion.columns import Candidates, Documents, DocumentTable, IdTable, RankedDocument, Ranking
 from fusion.concatenate import Concatenate
+from fusion.confidence import (
+    UNKNOWN,
+    Calibration,
+    Calibrations,
+    Confidences,
+    calibration_name,
+    evidence,
+    evidence_sources,
+)
 from fusion.joint_walk import JointWalk
 from fusion.merge_collections import merge_collections
 from fusion.provenance import Contribution, FusedHit, fused_hits
@@ -22,12 +31,16 @@ from fusion.walk import Adjacency, Walk, WalkScratch
 __all__ = [
     "RRF",
     "STRATEGIES",
+    "UNKNOWN",
     "Adjacency",
     "Boosted",
+    "Calibration",
+    "Calibrations",
     "Candidates",
     "CollapseMode",
     "Collapsed",
     "Concatenate",
+    "Confidences",
     "Contribution",
     "DocId",
     "DocumentFields",
@@ -51,9 +64,12 @@ __all__ = [
     "Walk",
     "WalkScratch",
     "boost",
+    "calibration_name",
     "centrality",
     "collapse",
     "dbsf",
+    "evidence",
+    "evidence_sources",
     "fused_hits",
     "importance",
     "merge_collections",

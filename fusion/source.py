@@ -23,6 +23,9 @@ class Source:
     :param exponent: of a score divided by the best score of the ranking, in ``joint_walk``; a multiple of 0.5. Above 1
         makes the head of the ranking sharper, below 1 flatter.
     :param comparable_scores: whether raw scores mean the same for every query (cosines do, BM25 does not).
+    :param evidence: weight of a raw score in the evidence that a document answers a query; for a graph, of the entity
+        coverage. 0 if the source gives none.
+    :param usual_evidence: the evidence that nine in ten queries without an answer do not reach, over many corpora.
     :param tie_priority: equal sums are ordered by the rank in the source with the smallest priority; ``None`` takes no
         part in that.
     :param fallback_priority: position in ``concatenate()``; the smallest comes first.
@@ -39,6 +42,8 @@ class Source:
     per_collection: bool = True
     exponent: float = 1.0
     comparable_scores: bool = False
+    evidence: float = 0.0
+    usual_evidence: float = 0.0
     tie_priority: int | None = None
     fallback_priority: int = 100
     exact_phrases: bool = False

@@ -10,6 +10,7 @@ import anyio.to_thread
 from threadpoolctl import threadpool_limits
 
 from adapters import AdapterError, DocumentReader, DocumentWriter, Scope, VersionMismatch
+from adapters.embed.fit import pseudo_queries
 from adapters.embed.minilm import MiniLM
 from adapters.graph.extract import extractor
 from adapters.keyword.expand import expander
@@ -40,6 +41,7 @@ from orchestrator.indexing.replication import Replication
 from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.planning.planner import MAX_QUERY_CHARS
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
+from orchestrator.retrieval.calibration import CALIBRATION_FILE, CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.retrieval.measure_trust import TrustMeasurement
@@ -156,8 +158,9 @@ class _Assembly:
         """The connected parts."""
         settings, caches = self._settings, self._caches
         trust = GraphTrust(settings.storage.data_dir / TRUST_FILE)
-        search = self._search(trust)
-        maintenance = self._maintenance(trust)
+        calibrations = ConfidenceCalibrations(settings.storage.data_dir / CALIBRATION_FILE)
+        search = self._search(trust, calibrations)
+        maintenance = self._maintenance(trust, calibrations, search.retrieval.preparation.encoders)
         keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
         scope = Scope(settings.access.tenant, settings.access.environment)
         health = HealthService(
@@ -185,7 +188,7 @@ class _Assembly:
             count=self._count,
         )
 
-    def _search(self, trust: GraphTrust) -> SearchService:
+    def _search(self, trust: GraphTrust, calibrations: ConfidenceCalibrations) -> SearchService:
         settings, caches, backends = self._settings, self._caches, self._backends
         encoders = QueryEncoders(self._model, self._static_encoder)
         breakers = CircuitBreakers(
@@ -207,6 +210,7 @@ class _Assembly:
             build_id=self._current_build_id,
             content_ids=content_ids(settings),
             trust=trust.weight_factor,
+            calibrations=calibrations.calibrations,
             mismatches=self._mismatches,
             max_query_chars=self._max_query_chars,
         )
@@ -235,11 +239,13 @@ class _Assembly:
             write_timeout_s=WRITE_TIMEOUT_S,
         )
 
-    def _maintenance(self, trust: GraphTrust) -> MaintenanceService:
+    def _maintenance(
+        self, trust: GraphTrust, calibrations: ConfidenceCalibrations, encoders: QueryEncoders
+    ) -> MaintenanceService:
         engine, bindings = self._backends.embedded, self._backends.bindings
         vectors = next(each for each in bindings.values() if "query_vector" in each.source.needs)
         graph = next(each for each in bindings.values() if each.source.is_graph)
-        followed: list[Callable[[], object]] = [self._static_encoder.refresh, trust.refresh]
+        followed: list[Callable[[], object]] = [self._static_encoder.refresh, trust.refresh, calibrations.refresh]
         if engine:
             followed += [engine.index.refresh, engine.centrality_file.refresh]
         if self._replication:
@@ -250,6 +256,10 @@ class _Assembly:
             data_versions=self._caches.data_versions,
             trust=trust,
             trust_measurement=TrustMeasurement(self._reader(), self._model, vectors.retriever, graph.retriever),
+            calibrations=calibrations,
+            calibration_measurement=CalibrationMeasurement(
+                self._reader(), pseudo_queries, encoders, [(each.source, each.retriever) for each in bindings.values()]
+            ),
             centrality=self._settings.ranking.centrality,
             embedded=engine,
             replication=self._replication,

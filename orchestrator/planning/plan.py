@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from adapters import Scope, Sensitivity
 from adapters.filter import Filter
-from fusion import CollapseMode, SeededStrategy, Strategy, parse
+from fusion import Calibrations, CollapseMode, SeededStrategy, Strategy, parse
 from orchestrator.planning.page_token import PageToken
 from orchestrator.schema.search import BoostName, EncoderName, ProfileName
 
@@ -42,6 +42,8 @@ class RankingPlan(Struct, frozen=True):
     :param calls: in the order in which responses name the sources.
     :param depth: documents to request from each source, in each collection.
     :param weights: of every source.
+    :param min_confidence: of a response, or it has no hits.
+    :param calibrations: of confidence, by the sources that give the evidence.
     :param may_skip_stage_2: whether stage 2 is left out if the text sources agree and the query mentions no entity.
     :param encoder: that encodes the query.
     :param day: ages are counted from its beginning; in days since the epoch.
@@ -61,6 +63,8 @@ class RankingPlan(Struct, frozen=True):
     collapse: CollapseMode
     window_radius: int
     min_score: float
+    min_confidence: float
+    calibrations: Calibrations
     may_skip_stage_2: bool
     encoder: EncoderName
     day: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from adapters import Sensitivity
 from adapters.filter import Filter
 from cache import hash_key
-from fusion import CollapseMode, Source
+from fusion import Calibrations, CollapseMode, Source
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.defaults import is_reranked, profile_of
 from orchestrator.planning.errors import BadRequest
@@ -16,7 +16,7 @@ from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
 from orchestrator.planning.query_vector import unit_vector
 from orchestrator.planning.routing import Routing, choose_sources
-from orchestrator.schema.search import AUTO, HYBRID, BoostName, SearchRequest
+from orchestrator.schema.search import AUTO, HYBRID, BoostName, EncoderName, SearchRequest
 from orchestrator.settings.groups import Settings
 
 MAX_QUERY_CHARS = 4_096
@@ -35,8 +35,10 @@ def make_plan(
     sources: Sequence[Source],
     trust: float,
     today: int,
+    *,
     dimension: int,
     max_query_chars: int = MAX_QUERY_CHARS,
+    calibrations: Callable[[EncoderName], Calibrations] = lambda _: (),
 ) -> Plan:
     """Plan a request.
 
@@ -44,6 +46,7 @@ def make_plan(
     :param trust: in [0, 1], the measured trust of the scope.
     :param today: in days since the epoch.
     :param dimension: length of the documents' vectors.
+    :param calibrations: of the scope's confidence, by encoder of the query.
     :raises BadRequest: if a value is not allowed.
     """
     _check_text(request.query, max_query_chars)
@@ -63,6 +66,7 @@ def make_plan(
     ranking_hash = hash_key(*ranking_identity(request, filters.filter, collapse, principal))[:HASH_BYTES]
     rerank = _rerank(settings) if is_reranked(request, settings) else None
     token = _page_token(request, rerank, ranking_hash, settings)
+    encoder = token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder
     depth = max(request.limit * settings.sources.overfetch, settings.sources.candidates)
     return Plan(
         mode=request.mode,
@@ -83,8 +87,12 @@ def make_plan(
             collapse=collapse,
             window_radius=request.neighbors or settings.ranking.window_radius,
             min_score=request.min_score,
+            min_confidence=(
+                settings.requests.min_confidence if request.min_confidence is None else request.min_confidence
+            ),
+            calibrations=calibrations(encoder),
             may_skip_stage_2=request.mode == AUTO,
-            encoder=token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder,
+            encoder=encoder,
             day=token.day if token else today,
         ),
         page=PagePlan(
@@ -118,6 +126,7 @@ def ranking_identity(
         collapse,
         request.neighbors,
         request.min_score,
+        request.min_confidence,
         principal.scope,
         principal.clearance,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from adapters import Sensitivity
-from fusion import Candidates, Factors, Floats, Fused, Ints, Ranking
+from fusion import UNKNOWN, Candidates, Confidences, Factors, Floats, Fused, Ints, Ranking
 from orchestrator.schema.search import Degraded, EncoderUsed, SearchHit
 
 
@@ -93,6 +93,7 @@ class Ranked:
     """Rows of the candidates in their final order.
 
     :param score: by row of the candidates.
+    :param unsure: number of rows that were dropped because the confidence is too low.
     :param factors: of each boost, by row of the candidates.
     :param collapsed_into: rows that were dropped, and the row that replaces each.
     """
@@ -102,6 +103,8 @@ class Ranked:
     fused: FusedCandidates
     factors: Factors
     collapsed_into: Mapping[int, int]
+    confidences: Confidences = UNKNOWN
+    unsure: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fusion import (
     Boosted,
     Candidates,
     Concatenate,
+    Confidences,
     Factors,
     Sources,
     boost,
@@ -47,3 +49,11 @@ def apply_collapse(plan: RankingPlan, fused: FusedCandidates, boosted: Boosted, 
     score = np.zeros(len(fused.candidates))
     score[boosted.rows] = boosted.score
     return Ranked(collapsed.rows, score, fused, factors, collapsed.collapsed_into)
+
+
+def apply_confidence(plan: RankingPlan, ranked: Ranked, sources: Sources) -> Ranked:
+    """Know how sure the response is, and drop everything if that is not enough."""
+    confidences = Confidences.of(ranked.fused.candidates, sources, plan.text, plan.calibrations)
+    if confidences.answer is None or confidences.answer >= plan.min_confidence:
+        return replace(ranked, confidences=confidences)
+    return replace(ranked, rows=ranked.rows[:0], unsure=len(ranked.rows), confidences=confidences)

@@ -42,6 +42,7 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
         removed=Removed(
             filter=sum(visible.values()) - sum(passing.values()),
             min_score=len(shown.intersection(candidates.ids(ranked.fused.below))),
+            min_confidence=ranked.unsure,
             collapsed={id_: into for id_, into in collapsed if id_ in shown and into in shown},
             deleted=page.deleted,
             withheld=page.withheld,

@@ -85,6 +85,7 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
         metadata=document.metadata,
         score=float(ranked.score[row]),
         fusion_score=hit.fusion_score,
+        confidence=ranked.confidences.of_row(row),
         method=found_by[0] if len(found_by) == 1 else HYBRID,
         found_in=tuple(f"{source}/{document.collection}" for source in found_by),
         sources=sources,

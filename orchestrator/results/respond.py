@@ -31,6 +31,7 @@ def respond(
         mode=plan.mode,
         route=_route(plan, retrieved),
         encoder=retrieved.encoder,
+        confidence=ranked.confidences.answer,
         degraded=tuple(degraded),
         index_version=build_id,
         generation=snapshot.generation,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import Scope, Unavailable, files
-from adapters.followed_file import FollowedFile
+from adapters import Scope
+from orchestrator.retrieval.scope_file import Measurements, ScopeFile
 
 TRUST_FILE = "graph-trust.json"
 """Its name in the data folder."""
@@ -31,61 +31,16 @@ class ScopeTrust(msgspec.Struct, frozen=True):
         return min(max(self.lift - 2.0, 0.0), 1.0)
 
 
-class TrustMeasurements(msgspec.Struct, frozen=True):
-    """All scopes, and the generation of the index that was measured; -1 if none was."""
-
-    generation: int
-    scopes: list[ScopeTrust]
+TrustMeasurements = Measurements[ScopeTrust]
 
 
-_NONE = TrustMeasurements(-1, [])
-
-
-class GraphTrust:
-    """The measurements at ``path``, read again when they change.
-
-    They are separate for each scope: the documents of one tenant must not change the results of another.
-    """
+class GraphTrust(ScopeFile[ScopeTrust]):
+    """The measurements at ``path``."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._by_scope: dict[Scope, ScopeTrust] = {}
-        self._file = FollowedFile(path, _read, _NONE)
-        self.refresh()
-
-    @property
-    def generation(self) -> int:
-        """Of the index that was measured; -1 if none was."""
-        return self._file.value.generation
-
-    def of_scope(self, scope: Scope) -> ScopeTrust | None:
-        """The measurement of a scope, if there is one."""
-        return self._by_scope.get(scope)
+        super().__init__(path, ScopeTrust)
 
     def weight_factor(self, scope: Scope) -> float:
         """The factor on the default weight of the graph; 1 for a scope that was not measured."""
         trust = self.of_scope(scope)
         return 1.0 if trust is None else trust.graph_weight_factor
-
-    def refresh(self) -> None:
-        """Read the file if it has changed.
-
-        :raises Unavailable: if it is damaged.
-        """
-        if self._file.refresh():
-            self._by_scope = {Scope(each.tenant, each.environment): each for each in self._file.value.scopes}
-
-    def save(self, measurements: TrustMeasurements) -> None:
-        """Store new measurements."""
-        files.replace(self._path, msgspec.json.encode(measurements))
-        self.refresh()
-
-
-def _read(path: Path) -> TrustMeasurements:
-    """The file's content; one that an older release wrote in another format counts as no measurement."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=TrustMeasurements)
-    except msgspec.ValidationError:
-        return _NONE
-    except msgspec.DecodeError as error:
-        raise Unavailable(f"{path} is damaged, remove it: {error}") from error

@@ -7,19 +7,16 @@ A graph of real relationships finds them several times as often as chance would;
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from adapters import SENSITIVITIES, DocumentReader, QueryEncoder, Record, Retriever, Scope, SourceQuery
+from adapters import DocumentReader, QueryEncoder, Record, Retriever, Scope, SourceQuery
 from adapters.document import passage
-from adapters.filter import Filter, access, normal
 from fusion import Documents
 from orchestrator.retrieval.graph_trust import ScopeTrust, TrustMeasurements
+from orchestrator.retrieval.scope_sample import all_of, sample_by_scope
 
-_SAMPLE = 1_000
-"""Documents drawn from all scopes together."""
 _PASSAGES = 200
 """Documents of one scope that stand in for queries."""
 _MAX_NEAREST = 100
@@ -29,8 +26,6 @@ _SEED_FRACTION = 10
 _WALK_DEPTH = 1_000
 _MAX_CHARS = 400
 """Of a passage, as a query: queries are short, and the model's time grows with the length."""
-_MIN_DOCUMENTS = 50
-"""With fewer documents in a scope, similar and dissimilar ones cannot be distinguished."""
 _MIN_WALKS = 20
 """With fewer walks that reached anything, nothing is known about the graph."""
 
@@ -50,15 +45,9 @@ class TrustMeasurement:
         :param generation: of the index.
         :raises AdapterError: if a source does not answer.
         """
-        by_scope: dict[Scope, list[Record]] = defaultdict(list)
-        for record in await self.documents.sample(_SAMPLE):
-            by_scope[Scope(record.tenant, record.environment)].append(record)
         scopes = []
-        for scope, records in by_scope.items():
-            count = sum((await self.documents.counts("collection", _all_of(scope))).values())
-            if count < _MIN_DOCUMENTS:
-                continue
-            lifts = [await self._lift(record, count) for record in _evenly_chosen(records)]
+        for scope, sample in (await sample_by_scope(self.documents)).items():
+            lifts = [await self._lift(record, sample.count) for record in _evenly_chosen(sample.records)]
             known = [lift for lift in lifts if lift is not None]
             if len(known) >= _MIN_WALKS:
                 scopes.append(ScopeTrust(scope.tenant, scope.environment, round(median(known), 6), len(known)))
@@ -71,7 +60,7 @@ class TrustMeasurement:
         """
         scope, own_id = Scope(record.tenant, record.environment), record.document.id
         size = min(_MAX_NEAREST, count // _SEED_FRACTION)
-        everything = _all_of(scope)
+        everything = all_of(scope)
         vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS])
         ranking = await self.vectors.search(SourceQuery("", size + 1, scope, everything, everything, vector))
         nearest = [id_ for id_ in ranking.ids if id_ != own_id][:size]
@@ -92,7 +81,3 @@ def _fraction_on(ids: Sequence[str], scores: Sequence[float], known: set[str], e
     new = {id_: score for id_, score in zip(ids, scores, strict=True) if id_ not in known}
     mass = sum(new.values())
     return sum(score for id_, score in new.items() if id_ in expected) / mass if mass else None
-
-
-def _all_of(scope: Scope) -> Filter:
-    return normal(access(scope, SENSITIVITIES[-1]))

@@ -27,6 +27,7 @@ class Removed(Struct, frozen=True):
 
     filter: int
     min_score: int
+    min_confidence: int
     collapsed: Mapping[str, str]
     deleted: int
     withheld: int

@@ -79,7 +79,17 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         | None
     ) = None
     weights: Annotated[dict[str, Weight], Meta(description="weights by source; the settings have the others")] = {}
-    min_score: Annotated[float, Meta(ge=0, le=1, description="minimum fusion_score of a hit")] = 0.0
+    min_score: Annotated[
+        float,
+        Meta(ge=0, le=1, description="minimum fusion_score of a hit, which compares it with the best possible hit"),
+    ] = 0.0
+    min_confidence: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(
+            description="return no hits if the confidence of the response is lower: then the documents do not answer "
+            "the query; the settings have the default"
+        ),
+    ] = None
     timeout_ms: Annotated[
         Annotated[int, Meta(ge=1, le=60_000)] | None,
         Meta(description="time limit of the whole request in ms; the settings have the default"),
@@ -117,12 +127,14 @@ class RerankedHit(Struct, frozen=True):
 class SearchHit(Struct, frozen=True):
     """One document. ``sources`` has every source: null if it was not searched, failed, or did not return the document.
 
-    ``method`` is the name of the source that returned it, or ``hybrid`` if several did; ``found_in`` names every list
-    that it was found in, as ``source/collection``. For citations: ``url``,
-    ``parent_id``, ``chunk_index``, ``heading_path`` and ``chunker_version`` from the metadata of these names;
-    ``source_span``, the first character of the parent document that belongs to the hit and the first that no longer
-    does, null if the document has no ``parent_start``; and ``span``, the same within ``text``, to which ``neighbors``
-    adds the chunks ``neighbor_ids``. ``window_id`` names the window of chunks that ``collapse: window`` forms.
+    ``confidence`` is how sure it is, in [0, 1], that the document answers the query, compared with queries that the
+    documents do not answer; null if that was not measured. ``method`` is the name of the source that returned it, or
+    ``hybrid`` if several did; ``found_in`` names every list that it was found in, as ``source/collection``.
+
+    For citations: ``url``, ``parent_id``, ``chunk_index``; ``heading_path`` and ``chunker_version`` of the metadata;
+    ``source_span``, the first character of the parent document that belongs to the hit and the first that
+    no longer does, null if the document has no ``parent_start``; and ``span``, the same within ``text``, to which
+    ``neighbors`` adds the chunks ``neighbor_ids``. ``window_id`` names the window of chunks of ``collapse: window``.
     """
 
     id: str
@@ -134,6 +146,7 @@ class SearchHit(Struct, frozen=True):
     metadata: dict[str, Metadatum]
     score: float
     fusion_score: float
+    confidence: float | None
     method: str
     found_in: tuple[str, ...]
     sources: Mapping[str, Contribution | None]
@@ -176,6 +189,7 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     mode: str
     route: Route
     encoder: EncoderUsed
+    confidence: float | None
     degraded: tuple[Degraded, ...]
     index_version: str
     generation: int

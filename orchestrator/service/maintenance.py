@@ -11,6 +11,7 @@ import anyio.to_thread
 from adapters.ports.graph import Centrality, GraphMaintenance
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.replication import Replication
+from orchestrator.retrieval.calibration import CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.retrieval.graph_trust import GraphTrust
 from orchestrator.retrieval.measure_trust import TrustMeasurement
 
@@ -45,6 +46,8 @@ class MaintenanceService:
     data_versions: DataVersions
     trust: GraphTrust
     trust_measurement: TrustMeasurement
+    calibrations: ConfidenceCalibrations
+    calibration_measurement: CalibrationMeasurement
     centrality: Centrality
     embedded: EmbeddedMaintenance | None
     replication: Replication | None
@@ -91,3 +94,6 @@ class MaintenanceService:
         if self.trust_outdated():
             progress("graph trust")
             self.trust.save(await self.trust_measurement.run(self.generation()))
+        if self.calibrations.generation < self.generation():
+            progress("confidence")
+            self.calibrations.save(await self.calibration_measurement.run(self.generation()))

@@ -14,7 +14,7 @@ from adapters import Scope, Snapshot
 from adapters.ports.graph import CentralityReader
 from adapters.ports.snapshot import Snapshots
 from cache import CacheMode, Level
-from fusion import Candidates, Source
+from fusion import Calibrations, Candidates, Source
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.planning.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
@@ -26,7 +26,7 @@ from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.planning.stage_results import Ranked, Retrieved
 from orchestrator.ranking.boost_columns import boost_columns
-from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
+from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
 from orchestrator.results.context import add_context
 from orchestrator.results.explain import explain
 from orchestrator.results.hydrate import hydrate
@@ -34,7 +34,7 @@ from orchestrator.results.rerank import RerankStage
 from orchestrator.results.respond import page_warning, respond
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.explain import Explanation
-from orchestrator.schema.search import Degraded, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
+from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.response_cache import ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
@@ -65,6 +65,7 @@ class SearchService:
     """The search. Nothing of a request outlives it, except in caches.
 
     :param trust: of a scope, in [0, 1]: the factor on the default weight of the graph.
+    :param calibrations: of a scope's confidence, by encoder of the query; empty if it was not measured.
     :param mismatches: by source or store, how it was built, if not as the settings require.
     :param content_ids: see :func:`orchestrator.planning.cache_key.cache_key`.
     :param build_id: identity of the encoder and analysers that built the index.
@@ -86,6 +87,7 @@ class SearchService:
     embedding_model: str
     content_ids: Sequence[str] = ()
     trust: Callable[[Scope], float] = lambda _: 1.0
+    calibrations: Callable[[Scope, EncoderName], Calibrations] = lambda *_: ()
     mismatches: Callable[[], Mapping[str, str]] = dict
     max_query_chars: int = MAX_QUERY_CHARS
     now: Callable[[], float] = time
@@ -175,18 +177,27 @@ class SearchService:
 
         :raises BadRequest: if a value is not allowed.
         """
-        trust, today = self.trust(principal.scope), int(self.now() // DAY_S)
+        scope = principal.scope
+        trust, today = self.trust(scope), int(self.now() // DAY_S)
+        calibrations = self.calibrations(scope, self.settings.encoding.query_encoder)
         try:
             encoded = msgspec.msgpack.encode(request)  # the dictionaries of a request cannot be hashed
         except UnicodeEncodeError as error:
             raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
-        scope = principal.scope
-        key = (encoded, scope.tenant, scope.environment, principal.clearance, trust, today)
+        key = (encoded, scope.tenant, scope.environment, principal.clearance, trust, today, calibrations)
         planned = self._plans.get(key)
         if planned is None:
             dimension = self.retrieval.preparation.encoders.dimension
             plan = make_plan(
-                request, principal, self.settings, self.sources, trust, today, dimension, self.max_query_chars
+                request,
+                principal,
+                self.settings,
+                self.sources,
+                trust,
+                today,
+                dimension=dimension,
+                max_query_chars=self.max_query_chars,
+                calibrations=lambda encoder: self.calibrations(scope, encoder),
             )
             planned = self._plans[key] = plan, plan_hash(plan)
         return planned
@@ -217,7 +228,9 @@ class SearchService:
             degraded += failures
             boosted = apply_boosts(fused, factors, sources)
         with timings.stage("collapse"):
-            ranked = apply_collapse(ranking, fused, boosted, factors)
+            ranked = apply_confidence(ranking, apply_collapse(ranking, fused, boosted, factors), sources)
+            if ranking.min_confidence and ranked.confidences.answer is None:
+                degraded.append(context.degraded("confidence", "not measured yet: `trivium tidy` does it"))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model)
         if plan.page.rerank:

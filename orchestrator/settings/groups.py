@@ -60,6 +60,13 @@ class RequestSettings(SettingsGroup):
         "parent", description="`parent`: the best chunk of each parent document; `window`; or `none`"
     )
     rerank: bool = Field(False, description="whether the reranker orders the best hits")
+    min_confidence: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="responses with a lower confidence have no hits; 0.5 rejects nine in ten questions "
+        "that the documents do not answer",
+    )
     timeout_ms: int = Field(
         150,
         ge=1,

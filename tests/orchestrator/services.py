@@ -223,7 +223,9 @@ def plan_of(
 ) -> Plan:
     """The plan of a request on the day of :data:`NOW`."""
     today = int(NOW // DAY_S)
-    return make_plan(request_of(query, **fields), principal, SETTINGS, SOURCES, trust, today, FixedEncoder.dimension)
+    return make_plan(
+        request_of(query, **fields), principal, SETTINGS, SOURCES, trust, today, dimension=FixedEncoder.dimension
+    )
 
 
 async def search(

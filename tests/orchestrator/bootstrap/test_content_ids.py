@@ -38,6 +38,7 @@ DECIDES: dict[str, object] = {
     "default_collections": ("notes",),
     "profile": "rrf",
     "collapse": "none",
+    "min_confidence": 0.5,
     "rerank": False,
 }
 """Settings that decide responses, each with another value than :func:`settings_with` has."""

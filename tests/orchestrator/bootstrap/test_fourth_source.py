@@ -255,7 +255,7 @@ async def test_it_is_evaluated(chosen: Settings, titles: TitleSource, beir: Path
     for run in RUNS:
         for id_ in DOCUMENTS:
             result = results[run][f"q-{id_}"]
-            searches_all = run.startswith(("hybrid", "auto"))
+            searches_all = run.startswith(("hybrid", "profile", "auto"))
             assert (NAME in result.sources) is searches_all, run
             ranks = {hit.id: hit.ranks.get(NAME) for hit in result.hits}
             assert ranks.get(id_) == (1 if searches_all else None), run

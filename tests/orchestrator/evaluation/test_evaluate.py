@@ -79,7 +79,7 @@ def test_every_run_is_measured_and_compared(folder: Path) -> None:
     assert (outcome["dataset"], outcome["documents"], outcome["queries"]) == ("small", 40, 30)
     assert set(outcome["runs"]) == set(RUNS)
     assert all(0 <= value <= 1 for run in outcome["runs"].values() for value in run.values())
-    assert set(outcome["runs"]["hybrid"]) == {"nDCG@10", "MRR@10", "R@2", "R@5", "R@10", "R@100"}
+    assert set(outcome["runs"]["hybrid"]) == {"nDCG@10", "MRR@10", "R@2", "R@5", "R@10", "R@20", "R@100"}
     assert outcome["runs"]["hybrid"]["nDCG@10"] > 0.5
     low, high = outcome["intervals"]["hybrid"]["nDCG@10"]
     assert low <= outcome["runs"]["hybrid"]["nDCG@10"] <= high

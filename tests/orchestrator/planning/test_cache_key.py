@@ -17,6 +17,7 @@ import pytest
 from adapters import Scope
 from adapters.filter import And, Eq, In, Not, Range
 from adapters.sources import SOURCES
+from fusion import Calibration
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.cache_key import cache_key, plan_hash
 from orchestrator.planning.page_token import PageToken
@@ -62,7 +63,10 @@ def complete_plan() -> Plan:
     plan = planned(msgspec.structs.replace(REQUEST, cursor=token))
     reranked = planned(msgspec.structs.replace(REQUEST, rerank=True))
     page = msgspec.structs.replace(plan.page, rerank=reranked.page.rerank)
-    return msgspec.structs.replace(plan, page=page)
+    calibrations = (("keyword+vector", Calibration(0.4, 0.05)), ("vector", Calibration(0.3, 0.05)))
+    return msgspec.structs.replace(
+        plan, page=page, ranking=msgspec.structs.replace(plan.ranking, calibrations=calibrations)
+    )
 
 
 PLAN = complete_plan()
@@ -240,6 +244,7 @@ CHANGED: dict[str, tuple[object, ...]] = {
     "profile": ("rrf",),
     "weights": ({"graph": 2.0}, {"graph": 2.0, "vector": 0.25}, {}),
     "min_score": (0.5,),
+    "min_confidence": (0.5,),
     "explain": (False,),
     "collapse": ("parent", "none"),
     "neighbors": (1, 0),

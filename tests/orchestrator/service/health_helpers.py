@@ -12,6 +12,7 @@ from adapters.ports.replica import Key
 from fusion import Ranking
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.replication import Replication
+from orchestrator.retrieval.calibration import CALIBRATION_FILE, ConfidenceCalibrations
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, HealthService
@@ -108,6 +109,8 @@ def service(
         data_versions=DataVersions([], "", None),
         trust=GraphTrust(folder / TRUST_FILE),
         trust_measurement=None,  # type: ignore[arg-type]  # nothing is measured here
+        calibrations=ConfidenceCalibrations(folder / CALIBRATION_FILE),
+        calibration_measurement=None,  # type: ignore[arg-type]  # nothing is measured here
         centrality="pagerank",
         embedded=engine,
         replication=replication,
