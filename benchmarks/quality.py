@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
 import anyio
 from rich.console import Console
@@ -28,8 +28,9 @@ from orchestrator.evaluation import measures, runner
 from orchestrator.evaluation.compare import Difference, compare
 from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByRun
-from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS
+from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, make_request
 from orchestrator.evaluation.workspace import Workspace
+from orchestrator.schema.search import ProfileName
 from orchestrator.settings import load
 
 _console = Console(width=180)
@@ -47,6 +48,7 @@ _OTHERS = (
     "hybrid/static",
     "auto",
 )
+_STAGES = ("plan", "gather", "fuse", "boost", "collapse", "hydrate")
 _MAX_LOSS = -0.01
 """How far the reference run may be below the best single source, relatively."""
 
@@ -59,12 +61,14 @@ def main() -> None:
     arguments = parser.parse_args()
     reference = Table(title=f"{REFERENCE_RUN}, default settings", title_justify="left")
     others = Table(title=f"{MAIN_MEASURE} of the other runs", title_justify="left")
+    latency = Table(title="median time of a search without encoding the query, profiles in turn", title_justify="left")
     confidence = Table(title=f"with min_confidence {MIN_CONFIDENCE:g}", title_justify="left")
     datasets = {folder.name: read_dataset(folder) for folder in arguments.folders}
     recalls = Table(title="recall minus that of the best single source", title_justify="left")
     for table, columns in (
         (reference, ("set", *_MEASURES, "best single", "gain", "p", "best text", "gain", "p", "graph trust")),
         (others, ("set", *_SINGLE, *_OTHERS)),
+        (latency, ("set", *(f"{profile}, ms" for profile in _PROFILES))),
         (confidence, ("set", "unanswerable queries without hits", f"loss of {MAIN_MEASURE}")),
         (recalls, ("set", *(f"{profile} {measure}" for profile in _PROFILES for measure in _RECALLS))),
     ):
@@ -75,9 +79,10 @@ def main() -> None:
         for name, variant in _variants(folder):
             with variant as path:
                 by_run, trust = _evaluate(path, arguments.work)
+                workspace = Workspace.of(load(data_dir=arguments.work), read_dataset(path))
+                latency.add_row(name, *(f"{ms:.1f}" for ms in anyio.run(_latencies, workspace)))
                 if len(datasets) > 1:
                     others_only = {other: each for other, each in datasets.items() if other != folder.name}
-                    workspace = Workspace.of(load(data_dir=arguments.work), read_dataset(path))
                     sure = anyio.run(measure_confidence, workspace, others_only)
                     confidence.add_row(name, f"{sure.rejected:.1%}", f"{sure.loss:.2%}")
             single = max(_SINGLE, key=lambda run: measures.mean(by_run[run][MAIN_MEASURE]))
@@ -100,6 +105,7 @@ def main() -> None:
     _console.print(others)
     _console.print(recalls)
     _console.print(confidence)
+    _console.print(latency)
     if gains:
         _console.print(f"mean gain over the best text source, {len(gains)} sets with a graph: {mean(gains):+.1%}")
     _console.print(f"largest loss against the best single source: {worst:+.1%} (allowed: {_MAX_LOSS:+.0%})")
@@ -117,6 +123,19 @@ def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
         runner.run_all(open_service, workspace, store, 1, lambda count: progress.advance(task, count))
     runs = figures.as_runs(runner.collect(workspace, store), dataset)
     return figures.measure_runs(runs, dataset), workspace.graph_trust()
+
+
+async def _latencies(workspace: Workspace) -> list[float]:
+    """By profile, the median ms of a search without any cache but that of the query's vector."""
+    times: dict[ProfileName, list[float]] = {"joint": [], "rrf": []}
+    async with open_service(workspace.settings) as service:
+        for text in workspace.dataset.queries.values():
+            service.search.retrieval.preparation.encoders.encode(text, "model")
+            for profile, taken in times.items():
+                request = make_request(text, {"mode": "hybrid", "limit": 10, "profile": profile, "cache": "bypass"})
+                response = await service.search.search(request, service.anonymous, "latency")
+                taken.append(sum(response.timings_ms[stage] for stage in _STAGES))
+    return [median(taken) for taken in times.values()]
 
 
 def _recall_differences(by_run: ByRun) -> Iterator[str]:

@@ -46,14 +46,19 @@ def print_explanation(console: Console, response: SearchResponse) -> None:
         return
     explanation = response.explain
     console.print(
-        f"[dim]{explanation.fusion}; {explanation.depth} documents requested from each source; "
-        f"query encoded by: {explanation.encoder}[/dim]"
+        f"[dim]profile {explanation.profile}, {explanation.fusion}; {explanation.depth} documents requested from each "
+        f"source; query encoded by: {explanation.encoder}[/dim]"
     )
     if explanation.expansions:
         synonyms = escape(_printable(", ".join(explanation.expansions)))
         console.print(f"[dim]synonyms added to the keyword query: {synonyms}[/dim]")
-    if explanation.removed.collapsed:
-        console.print(f"[dim]{len(explanation.removed.collapsed)} documents replaced by a better chunk[/dim]")
+    removed = explanation.removed
+    console.print(
+        f"[dim]removed: {removed.filter} documents by filter and collections, {removed.min_score} by min_score, "
+        f"{removed.min_confidence} by min_confidence, {len(removed.collapsed)} replaced by a better chunk, "
+        f"{removed.deleted} deleted meanwhile, {removed.withheld} withheld by the access check[/dim]",
+        soft_wrap=True,
+    )
     for position, hit in enumerate(response.hits, start=1):
         contributions = [
             f"{source} {each.contribution:.4f} (rank {each.rank}, score {each.score:.4f}, weight {each.weight:g})"

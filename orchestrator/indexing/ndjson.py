@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,6 +20,9 @@ MAX_DOCUMENT_BYTES = 1_048_576
 """Maximum size of one line."""
 MAX_ITEMS = 10_000
 """Maximum number of tags, entities, links or metadata keys of one document."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+"""Not tab, line feed, carriage return and next line (U+0085)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +69,52 @@ def size_error(line: bytes, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
 def checked(document: Document) -> Document:
     """Checks that the types cannot express: bytes of the id, trimmed and distinct lists, dates with a time zone.
 
+    Control characters are refused in names and removed from texts, line breaks and tabs excepted.
+
     :raises ValueError: naming the field and what is allowed.
     """
+    for name, named in _names(document):
+        if found := _CONTROL.search(named):
+            raise ValueError(f"{name}: contains the control character U+{ord(found[0]):04X} - at `$.{name}`")
     if len(document.id.encode()) > MAX_ID_BYTES:
         raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {MAX_ID_BYTES} - at `$.id`")
     for name in ("tags", "entities", "links", "metadata"):
         if len(getattr(document, name) or ()) > MAX_ITEMS:
             raise ValueError(f"{name}: more than {MAX_ITEMS} - at `$.{name}`")
-    if not (document.text.strip() or document.title.strip()):
+    title, text = (_CONTROL_IN_TEXT.sub("", each) for each in (document.title, document.text))
+    if not (text.strip() or title.strip()):
         raise ValueError("text: empty, and so is the title; one of them must not be empty - at `$.text`")
     if document.created_at and document.created_at.tzinfo is None:
         raise ValueError("created_at: without a time zone, write 2026-01-31T12:00:00Z - at `$.created_at`")
     for key, value in document.metadata.items():
-        if "\0" in key:
-            raise ValueError(f"metadata: the key {key[:40]!r} contains a NUL - at `$.metadata`")
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, int) and not -(2**63) <= each < 2**63:
                 raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
     return msgspec.structs.replace(
         document,
+        title=title,
+        text=text,
         tags=trimmed(document.tags),
         entities=None if document.entities is None else trimmed(document.entities),
         links=tuple(dict.fromkeys(document.links)),
         metadata={key: _distinct(value) for key, value in document.metadata.items()},
     )
+
+
+def _names(document: Document) -> Iterator[tuple[str, str]]:
+    """Every text of a document that names something, with the name of its field."""
+    yield from (("id", document.id), ("collection", document.collection))
+    for name, value in (
+        ("parent_id", document.parent_id),
+        ("url", document.url),
+        ("language", document.language),
+    ):
+        if value is not None:
+            yield name, value
+    yield from (("tags", tag) for tag in trimmed(document.tags))
+    yield from (("entities", entity) for entity in trimmed(document.entities or ()))
+    yield from (("links", each) for link in document.links for each in (link.target, link.type))
+    yield from (("metadata", key) for key in document.metadata)
 
 
 def _distinct(value: Metadatum) -> Metadatum:

@@ -50,7 +50,18 @@ def test_valid_lines_are_read_between_blank_and_invalid_ones() -> None:
         (b'{"id":"a","text":"x","links":[{"target":"b","type":"t","weight":0}]}', "> 0.0 - at `$.links[0].weight`"),
         (b'{"id":"a","text":"\xff"}', "not UTF-8: unexpected byte 0xff"),
         (b'{"id":"a","text":"x","metadata":{"n":1' + b"0" * 400 + b"}}", "'n' has a number of more than 64 bits"),
-        (b'{"id":"a","text":"x","metadata":{"a\\u0000b":1}}', "contains a NUL"),
+        (b'{"id":"a","text":"x","metadata":{"a\\u0000b":1}}', "metadata: contains the control character U+0000"),
+        (b'{"id":"a\\u001b","text":"x"}', "id: contains the control character U+001B - at `$.id`"),
+        (b'{"id":"a","text":"x","collection":"a\\nb"}', "collection: contains the control character U+000A"),
+        (b'{"id":"a","text":"x","parent_id":"\\u0007"}', "parent_id: contains the control character U+0007"),
+        (b'{"id":"a","text":"x","url":"\\u009b"}', "url: contains the control character U+009B"),
+        (b'{"id":"a","text":"x","language":"e\\tn"}', "language: contains the control character U+0009"),
+        (b'{"id":"a","text":"x","tags":["a\\rb"]}', "tags: contains the control character U+000D"),
+        (b'{"id":"a","text":"x","entities":["a\\u007f"]}', "entities: contains the control character U+007F"),
+        (
+            b'{"id":"a","text":"x","links":[{"target":"\\u0001","type":"t"}]}',
+            "links: contains the control character U+0001",
+        ),
         (b'{"id":"a","text":"' + b"x" * 10_000 + b'"}', "the line has 10020 bytes, allowed are 10000"),
     ],
 )
@@ -101,3 +112,18 @@ def test_nothing_is_read_ahead() -> None:
     lines = parse_ndjson(endless())
     for number in range(1, 4):
         assert next(lines).line == read == number
+
+
+def test_control_characters_are_removed_from_texts_and_line_breaks_are_not() -> None:
+    line = rb'{"id":"a","title":"A\u0007 title","text":"\u001b[31mred\u001b[0m,\tthen\r\nblue\u0085","tags":["b\n"]}'
+    (parsed,) = parse_ndjson([line])
+    assert isinstance(parsed, ValidLine)
+    assert parsed.document.title == "A title"
+    assert parsed.document.text == "[31mred[0m,\tthen\r\nblue\x85"
+    assert parsed.document.tags == ("b",)
+
+
+def test_a_text_of_control_characters_is_empty() -> None:
+    (parsed,) = parse_ndjson([rb'{"id":"a","text":"\u0000\u0001"}'])
+    assert isinstance(parsed, InvalidLine)
+    assert parsed.error.startswith("text: empty")
