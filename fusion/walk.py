@@ -64,6 +64,14 @@ class Walk:
     fanout: int = 200
     seed_fanout: int = 4_000
 
+    @classmethod
+    def of_hops(cls, documents: int | None) -> Walk:
+        """The walk that reaches documents so many documents away from a name: two edges each, and one to the first."""
+        if documents is None:
+            return cls()
+        edges = 2 * documents + 1
+        return cls(steps=max(cls().steps, edges), hops=edges)
+
     def __call__(
         self,
         graph: Adjacency,

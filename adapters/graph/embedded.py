@@ -36,7 +36,6 @@ class EmbeddedGraph:
         self._index = index
         self._component = component
         self._centrality = centrality
-        self._walk = Walk()
         self._scratch = WalkScratch()
 
     async def search(self, query: SourceQuery) -> Ranking:
@@ -52,7 +51,7 @@ class EmbeddedGraph:
         visible = _visible_nodes(graph, segments, query)
         entities = _linked_entities(graph, query, visible)
         seeds, seed_mass = walk_seeds(entities, _seed_nodes(graph, segments, query, visible))
-        nodes, mass = self._walk(graph.adjacency, seeds, seed_mass, self._scratch, visible)
+        nodes, mass = Walk.of_hops(query.hops)(graph.adjacency, seeds, seed_mass, self._scratch, visible)
         documents = np.flatnonzero((nodes < len(graph.positions)) & (mass > 0))
         positions, mass = graph.positions.take(nodes.take(documents)), mass.take(documents)
         mask = segments.mask(query.filter)

@@ -18,7 +18,7 @@ from adapters.document import Scope
 from adapters.errors import BadResponse, VersionMismatch
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
-from adapters.graph.cypher import Clause, clauses, schema, statement
+from adapters.graph.cypher import Clause, clauses, schema, statement, walk_statement
 from adapters.graph.link import LinkedEntities, link_entities, lookup_keys, walk_seeds
 from adapters.graph.memgraph_write import GraphWrites
 from adapters.graph.node_keys import NodeKeys
@@ -38,6 +38,8 @@ _decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 _BATCH_UPDATES = 5_000
 _MAX_RING = 100
 """Maximum number of documents, and of names, from which a walk goes on: the ones with the most mass."""
+_MIN_RINGS = 3
+"""Steps of a walk on the server, at least."""
 _SCORE_DIGITS = 9
 """Scores are rounded: a server adds in any order, so the last digits are not the same every time."""
 
@@ -60,7 +62,6 @@ class MemgraphGraph:
         self._keys = NodeKeys(name)
         self._writes = GraphWrites(name)
         self._walk = Walk()
-        self._ring_weights = ring_weights(self._walk)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id.
@@ -74,12 +75,14 @@ class MemgraphGraph:
         if not names and not documents:
             return Ranking.empty(GRAPH.name)
         keys = [*names, *documents]
+        walk = Walk.of_hops(query.hops)
+        rings = max(_MIN_RINGS, walk.hops)
         nodes, mass = walk_seeds(entities, range(len(names), len(keys)))
         seeds = [[keys[node], share] for node, share in zip(nodes.tolist(), mass.tolist(), strict=True)]
         parameters = {
             "names": seeds[: len(names)],
             "documents": seeds[len(names) :],
-            "weights": self._ring_weights,
+            "weights": ring_weights(walk, rings),
             "cap": _MAX_RING,
             "fanout": self._walk.fanout,
             "seed_fanout": self._walk.seed_fanout,
@@ -88,7 +91,7 @@ class MemgraphGraph:
             "access": access,
             "filter": condition,
         }
-        rows = await self._bolt.read(statement("walk"), parameters)
+        rows = await self._bolt.read(walk_statement(rings), parameters)
         try:
             row = rows[0]
             scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
@@ -207,16 +210,19 @@ class MemgraphGraph:
         await self._bolt.close()
 
 
-def ring_weights(walk: Walk) -> list[float]:
-    """The weight of the mass after 0, 1, 2 and 3 steps in the probability of a walk.
+def ring_weights(walk: Walk, rings: int) -> list[float]:
+    """The weight of the mass after 0, 1, … ``rings`` steps in the probability of a walk.
 
     After ``n`` steps a walk with restart has the probability ``sum over k < n of (1 - follow) follow^k T^k s +
     follow^n T^n s``, where ``s`` is the mass of the seeds and ``T`` one step. Mass that goes from documents to names is
-    at documents after every second step, so what is there after 4 (5) steps is taken to be spread as after 2 (3). For
-    two documents that is exact, otherwise an approximation.
+    at documents after every second step, so what is there after more steps than there are rings is taken to be spread
+    as two steps before. For two documents that is exact, otherwise an approximation.
     """
     by_step = [(1 - walk.follow) * walk.follow**step for step in range(walk.steps)] + [walk.follow**walk.steps]
-    return [*by_step[:2], sum(by_step[2::2]), sum(by_step[3::2])]
+    weights = by_step[: rings + 1]
+    for step in range(rings + 1, len(by_step)):
+        weights[rings - (step - rings) % 2] += by_step[step]
+    return weights
 
 
 def _weighted_edges(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, float]]]]:

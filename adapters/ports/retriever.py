@@ -24,6 +24,8 @@ class SourceQuery(Struct, frozen=True):
     :param filter: every returned document passes it: scope, clearance, and the request's own filter. Normal form.
     :param vector: of the query; only the vector source reads it.
     :param seeds: documents to start from beside the entities of the text, best first; only the graph source reads it.
+    :param hops: how many documents away from a name in the text or from a seed a document may be, over shared names or
+        links; ``None`` for what suits a fusion with other sources. Only the graph source reads it.
     :param expansions: words and phrases that may stand for something in the text; only the keyword source reads it.
     :param snapshot: the state of the index to search; ``None`` is the newest one.
     """
@@ -35,6 +37,7 @@ class SourceQuery(Struct, frozen=True):
     filter: Filter
     vector: Vector | None = None
     seeds: Documents | None = None
+    hops: int | None = None
     expansions: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
 

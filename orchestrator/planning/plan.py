@@ -40,6 +40,7 @@ class RankingPlan(Struct, frozen=True):
 
     :param vector: of the query, of unit length; ``None``: encode the text.
     :param calls: in the order in which responses name the sources.
+    :param hops: how many documents away the graph searches; ``None``: what suits the fusion.
     :param depth: documents to request from each source, in each collection.
     :param weights: of every source.
     :param min_confidence: of a response, or it has no hits.
@@ -54,6 +55,7 @@ class RankingPlan(Struct, frozen=True):
     text: str
     vector: tuple[float, ...] | None
     calls: tuple[CallPlan, ...]
+    hops: int | None
     depth: int
     weights: Mapping[str, float]
     access: Filter

@@ -78,6 +78,7 @@ def make_plan(
             text=request.query,
             vector=None if request.vector is None else unit_vector(request.vector, dimension),
             calls=_calls(routing, filters, seeded is not None),
+            hops=settings.requests.hops if request.hops is None and is_single else request.hops,
             depth=token.depth if token else depth,
             weights=routing.weights,
             access=filters.access,
@@ -127,6 +128,7 @@ def ranking_identity(
         request.neighbors,
         request.min_score,
         request.min_confidence,
+        request.hops,
         principal.scope,
         principal.clearance,
     )

@@ -83,6 +83,7 @@ class MemoizedRetriever:
             query.filter,
             None if query.vector is None else query.vector.tobytes(),
             query.seed_ids,
+            query.hops,
             query.expansions,
         )
 

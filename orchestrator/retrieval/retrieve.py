@@ -69,7 +69,9 @@ class _PlanSearch:
         self._plan = plan
         self._mode: CacheMode = mode
         self._context = context
-        self._query = SourceQuery(plan.text, plan.depth, plan.scope, plan.access, plan.filter, snapshot=snapshot)
+        self._query = SourceQuery(
+            plan.text, plan.depth, plan.scope, plan.access, plan.filter, hops=plan.hops, snapshot=snapshot
+        )
 
     async def stage(self, calls: Sequence[CallPlan], deadline: Deadline, seeds: Documents | None) -> dict[str, Outcome]:
         """Search some sources at once; the outcome of each, in the order of ``calls``."""

@@ -63,6 +63,13 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     include_memory: Annotated[bool, Meta(description="whether the collection memory is searched beside the others")] = (
         False
     )
+    hops: Annotated[
+        Annotated[int, Meta(ge=1, le=3)] | None,
+        Meta(
+            description="how many documents away from a name in the query, over shared names or links, the graph "
+            "searches; in mode graph the settings have the default, else it is what suits the fusion"
+        ),
+    ] = None
     filter: Filter | None = None
     profile: Annotated[
         ProfileName | None,

@@ -56,6 +56,9 @@ class RequestSettings(SettingsGroup):
         description="how results are ranked: `joint` (the graph is searched from the best texts; fusion "
         f"`{JointWalk()}`) or `rrf` (all sources at once; fusion `{RRF()}` and the boost `centrality` at weight 1)",
     )
+    hops: int = Field(
+        2, ge=1, le=3, description="documents between a name in the query and the farthest result of mode `graph`"
+    )
     collapse: CollapseMode = Field(
         "parent", description="`parent`: the best chunk of each parent document; `window`; or `none`"
     )

@@ -40,6 +40,19 @@ def statement(name: str) -> str:
     return _text(name)
 
 
+@cache
+def walk_statement(rings: int) -> str:
+    """The walk with as many rings after the first, 3 or more: the last one is spread again as often as needed."""
+    names = [f"ring{number}" for number in range(rings + 1)]
+    farther = ""
+    for number in range(4, rings + 1):
+        ring = statement("fragments/farther_ring")
+        ring = ring.replace("<two before>", names[number - 2]).replace("<one before>", names[number - 1])
+        farther += ring.replace("<all before>", ", ".join(names[:number])).replace("<this>", names[number]) + "\n"
+    weighted = ", ".join(f"[{name}, $weights[{number}]]" for number, name in enumerate(names))
+    return statement("walk").replace("<farther rings>", farther).replace("<weighted rings>", weighted)
+
+
 def _text(name: str, argument: str = "") -> str:
     text = files(__package__).joinpath(f"{name}.cypher").read_text("utf-8")
     return _PLACEHOLDER.sub(_fragment, _COMMENT.sub("", text).strip().replace("{argument}", argument))

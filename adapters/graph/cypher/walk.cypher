@@ -1,5 +1,5 @@
 // A random walk with restart from seed names and seed documents; one row with the best documents as columns.
-// A ring is the mass on documents after 0, 1, 2 or 3 steps, as pairs of a document and its mass. Mass goes from a
+// A ring is the mass on documents after 0, 1, 2, 3 or more steps, as pairs of a document and its mass. Mass goes from a
 // document over its links in one step, and over the names that it mentions in two. A document with too many edges is
 // reached but not passed through; a seed may have more.
 CALL {
@@ -73,7 +73,7 @@ CALL {
   {best}
   RETURN collect([d, mass]) AS ring3
 }
-UNWIND [[ring0, $weights[0]], [ring1, $weights[1]], [ring2, $weights[2]], [ring3, $weights[3]]] AS ring
+<farther rings>UNWIND [<weighted rings>] AS ring
 UNWIND ring[0] AS pair
 WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
 WITH d, score, d.labels AS labels

@@ -22,8 +22,34 @@ COMMON_NAME = [vector_record(id_, "words", entities=("Proxima",)) for id_ in ("a
 
 
 def test_the_weights_of_the_rings_are_those_of_a_walk_with_restart() -> None:
-    assert ring_weights(Walk(steps=5, follow=0.7)) == pytest.approx([0.3, 0.21, 0.21903, 0.27097])
-    assert sum(ring_weights(Walk(steps=8, follow=0.5))) == pytest.approx(1.0)
+    assert ring_weights(Walk(steps=5, follow=0.7), 3) == pytest.approx([0.3, 0.21, 0.21903, 0.27097])
+    assert ring_weights(Walk(steps=5, follow=0.7), 5) == pytest.approx(
+        [0.3, 0.21, 0.147, 0.1029, 0.07203, 0.16807]  # nothing is left to be spread
+    )
+    assert sum(ring_weights(Walk(steps=8, follow=0.5), 3)) == pytest.approx(1.0)
+
+
+CHAIN = [
+    vector_record("a", "first", entities=("Proxima", "Vega")),
+    vector_record("b", "second", entities=("Vega", "Sirius")),
+    vector_record("c", "third", entities=("Sirius", "Rigel")),
+    vector_record("d", "fourth", entities=("Rigel",)),
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+@pytest.mark.parametrize("name", ["embedded graph", "memgraph"])
+@pytest.mark.parametrize(("hops", "expected"), [(1, "ab"), (2, "abc"), (3, "abcd")])
+async def test_hops_are_documents_away_from_a_name_and_nearer_ones_come_first(
+    name: str, hops: int, expected: str, tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    query = msgspec.structs.replace(source_query("what is Proxima?"), hops=hops)
+    async with source_under_test(name, tmp_path, server_url) as subject:
+        await subject.write(CHAIN)
+        ranking = await subject.source.search(query)
+    assert "".join(ranking.ids) == expected
+    assert (ranking.scores > 0).all()
 
 
 @pytest.mark.anyio

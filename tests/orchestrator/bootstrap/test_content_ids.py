@@ -38,6 +38,7 @@ DECIDES: dict[str, object] = {
     "default_collections": ("notes",),
     "profile": "rrf",
     "collapse": "none",
+    "hops": 3,
     "min_confidence": 0.5,
     "rerank": False,
 }

@@ -32,6 +32,7 @@ TODAY = 20_000
 
 REQUEST = SearchRequest(
     query="alpha centauri",
+    hops=1,
     vector=(3.0, 4.0),
     mode="hybrid",
     limit=7,
@@ -239,6 +240,7 @@ CHANGED: dict[str, tuple[object, ...]] = {
     ),
     "collections": (("a",), ("a", "c"), None),
     "include_memory": (True,),
+    "hops": (2, 3),
     "filter": (Eq("language", "de"), None),
     "fusion": ("rrf(k=11)", None),
     "profile": ("rrf",),

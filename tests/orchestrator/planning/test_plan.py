@@ -97,6 +97,14 @@ def test_the_settings_have_the_defaults_of_requests() -> None:
     assert planned().page.rerank is None
 
 
+def test_mode_graph_reaches_two_documents_far_unless_the_request_or_the_settings_say_otherwise() -> None:
+    assert ranking(mode="graph").hops == 2
+    assert ranking(mode="graph", hops=1).hops == 1
+    assert ranking(Settings.of(hops=3), mode="graph").hops == 3
+    assert ranking(mode="hybrid").hops is None
+    assert ranking(mode="hybrid", hops=3).hops == 3
+
+
 def test_the_settings_have_the_largest_limit() -> None:
     with pytest.raises(BadRequest, match=r"^limit: 51, allowed are 1 to 50$"):
         planned(limit=51)

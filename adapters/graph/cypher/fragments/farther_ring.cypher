@@ -1,0 +1,24 @@
+// One more ring of a walk: see walk.cypher, whose last ring has the same text.
+CALL {
+  WITH <two before>
+  UNWIND <two before> AS pair
+  {over_names:fanout}
+}
+CALL {
+  WITH <two before>
+  UNWIND <two before> AS pair
+  {over_single_names:fanout}
+}
+WITH <all before>, related + returned AS reached
+CALL {
+  WITH <one before>
+  UNWIND <one before> AS pair
+  {over_links:fanout}
+}
+CALL {
+  WITH reached, linked
+  UNWIND reached + linked AS pair
+  WITH pair[0] AS d, sum(pair[1]) AS mass
+  {best}
+  RETURN collect([d, mass]) AS <this>
+}
