@@ -40,18 +40,18 @@ class EmbeddedEngine:
     See :class:`orchestrator.service.maintenance.EmbeddedMaintenance` and
     :class:`orchestrator.service.health.EmbeddedHealth`.
 
-    :param encoder_id: identity of the encoder of documents.
+    :param prepared_by: identities of the encoder and of the extractor of documents, the first part of the build id.
     :raises AdapterError: if the index cannot be opened.
     """
 
-    def __init__(self, settings: Settings, encoder_id: str, model: MiniLM, static_encoder: StaticEncoderFile) -> None:
+    def __init__(self, settings: Settings, prepared_by: str, model: MiniLM, static_encoder: StaticEncoderFile) -> None:
         urls = settings.sources.urls
         self._vector = VectorComponent() if urls[VECTOR.name] == EMBEDDED else None
         self._keyword = KeywordComponent() if urls[KEYWORD.name] == EMBEDDED else None
         self._graph = GraphComponent() if urls[GRAPH.name] == EMBEDDED else None
         components = [each for each in (self._vector, self._keyword, self._graph) if each]
         folder = settings.storage.data_dir / "index"
-        build_id = "+".join((encoder_id, *(component.format for component in components)))
+        build_id = "+".join((prepared_by, *(component.format for component in components)))
         self.index = EmbeddedIndex(folder, components, build_id, settings.storage.strict_index)
         self.replica = EmbeddedReplica(self.index)
         self.centrality_file = CentralityFile(folder / "centrality.msgpack", settings.ranking.centrality)

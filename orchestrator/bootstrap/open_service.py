@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from adapters import AdapterError, DocumentReader, DocumentWriter, Scope, VersionMismatch
 from adapters.embed.fit import pseudo_queries
 from adapters.embed.minilm import MiniLM
-from adapters.graph.extract import extractor
+from adapters.graph.extract import extractor, extractor_identity
 from adapters.keyword.expand import expander
 from adapters.rerank import NONE
 from orchestrator.auth.keyring import Keyring
@@ -107,13 +107,14 @@ class _Assembly:
         settings = self._settings
         self._model = await anyio.to_thread.run_sync(MiniLM, settings.storage.model_dir)
         self._static_encoder = open_static_encoder(settings, self._model)
-        self._build_id = "+".join((self._model.identity, *build_formats(settings, FORMATS)))
+        prepared_by = f"{self._model.identity}+{extractor_identity(settings.encoding.entity_extractor)}"
+        self._build_id = "+".join((prepared_by, *build_formats(settings, FORMATS)))
         self._backends = server_backends(settings, self._model.dimension, self._build_id)
         for server in self._backends.servers.values():
             self._stack.push_async_callback(server.close)
         if EMBEDDED in settings.sources.urls.values():
             engine = await anyio.to_thread.run_sync(
-                EmbeddedEngine, settings, self._model.identity, self._model, self._static_encoder
+                EmbeddedEngine, settings, prepared_by, self._model, self._static_encoder
             )
             add_embedded(self._backends, settings, engine)
         for binding in more_sources:

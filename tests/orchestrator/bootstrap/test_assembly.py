@@ -44,6 +44,19 @@ async def test_a_memo_expires_with_the_cache(opened: OpenService, server: FakeSe
         assert len(server.queries) == 2
 
 
+async def test_an_index_of_another_extractor_is_searched_and_reported(chosen: Settings) -> None:
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA, BETA])
+        assert not (await search(service, "alpha", mode="hybrid")).degraded
+    async with open_service(chosen.changed(entity_extractor="none://")) as service:
+        response = await search(service, "alpha", mode="hybrid")
+        assert response.hits
+        (reported,) = response.degraded
+        assert reported.source == "index"
+        assert "rules://1" in reported.reason
+        assert "none://" in reported.reason
+
+
 async def test_blas_uses_one_thread_while_a_service_is_open(chosen: Settings) -> None:
     """Its idle threads spin after each call: queries are parallel already."""
     before = blas_threads()
