@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from adapters import Scope
 from adapters.sources import SOURCES
@@ -63,8 +64,8 @@ def settings_with(**values: object) -> Settings:
     return Settings.of(**{"reranker": "chat+http://127.0.0.1/v1", "centrality_weight": 0.1, "rerank": True, **values})
 
 
-def key(settings: Settings) -> bytes:
-    plan = make_plan(REQUEST, PRINCIPAL, settings, SOURCES, 1.0, 20_000, dimension=2)
+def key(settings: Settings, request: SearchRequest = REQUEST) -> bytes:
+    plan = make_plan(request, PRINCIPAL, settings, SOURCES, 1.0, 20_000, dimension=2)
     return cache_key(plan_hash(plan), ("v", 1), "build", content_ids(settings))
 
 
@@ -75,7 +76,8 @@ def test_every_setting_is_in_one_of_the_two_lists() -> None:
 
 @pytest.mark.parametrize("name", DECIDES)
 def test_a_setting_that_decides_responses_changes_the_key(name: str) -> None:
-    assert key(settings_with(**{name: DECIDES[name]})) != key(settings_with())
+    request = structs.replace(REQUEST, mode="graph") if name == "hops" else REQUEST
+    assert key(settings_with(**{name: DECIDES[name]}), request) != key(settings_with(), request)
 
 
 @pytest.mark.parametrize("name", DECIDES_NOTHING)
