@@ -94,7 +94,8 @@ def model(model_dir: Path) -> MiniLM:
 @pytest.fixture
 def chosen(tmp_path: Path, model_dir: Path) -> Settings:
     # A long time limit, so that a loaded machine does not turn a response into a degraded one.
-    return load(data_dir=tmp_path / "data", model_dir=model_dir, source_timeout_ms=10_000)
+    folder = tmp_path / "data"
+    return load(data_dir=folder, model_dir=model_dir, source_timeout_ms=10_000, upkeep_interval_s=0)
 
 
 @pytest.fixture

@@ -106,11 +106,14 @@ class EmbeddedEngine:
             encoder is None or min(documents, MAX_DOCUMENTS) > 2 * encoder.documents
         )
 
-    def optimize(self, progress: Progress) -> None:
+    def merge(self, progress: Progress) -> None:
         """See :class:`orchestrator.service.maintenance.EmbeddedMaintenance`."""
         if self.index.needs_optimizing():
             progress("one segment")
             self.index.optimize()
+
+    def measure(self, progress: Progress) -> None:
+        """See :class:`orchestrator.service.maintenance.EmbeddedMaintenance`."""
         if self._graph and self.index.generation() > self.centrality_file.generation:
             progress(self.centrality_file.name)
             view = self.index.current()

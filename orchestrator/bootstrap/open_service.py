@@ -17,7 +17,7 @@ from adapters.keyword.expand import expander
 from adapters.rerank import NONE
 from orchestrator.auth.keyring import Keyring
 from orchestrator.auth.principal import anonymous_admin
-from orchestrator.bootstrap.background import BackgroundTask, follow, repeat
+from orchestrator.bootstrap.background import background_tasks, measure_in_process
 from orchestrator.bootstrap.caches import Caches, content_ids
 from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine
 from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder
@@ -55,6 +55,7 @@ from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
+from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
 
@@ -176,6 +177,8 @@ class _Assembly:
             encoder=f"{self._model.identity}, {self._model.dimension} numbers",
             anonymous_scope=scope,
         )
+        folder, interval_s = settings.storage.data_dir, settings.writes.upkeep_interval_s
+        upkeep = Upkeep(maintenance, folder, interval_s, lambda: measure_in_process(settings))
         return Service(
             settings=settings,
             search=search,
@@ -184,7 +187,10 @@ class _Assembly:
             health=health,
             keyring=keyring,
             anonymous=anonymous_admin(scope, settings.access.anonymous_clearance),
-            background=tuple(self._background(maintenance, keyring)),
+            upkeep=upkeep,
+            background=background_tasks(
+                settings.writes, maintenance, upkeep, keyring, bool(self._replication), caches.counters
+            ),
             cache_report=caches.report,
             count=self._count,
         )
@@ -266,20 +272,6 @@ class _Assembly:
             replication=self._replication,
             graph_maintenance=self._backends.graph_maintenance,
         )
-
-    def _background(self, maintenance: MaintenanceService, keyring: Keyring | None) -> Sequence[BackgroundTask]:
-        writes = self._settings.writes
-        interval_s = writes.refresh_interval_ms / 1_000
-        tasks = [follow(maintenance.refresh, interval_s)]
-        if keyring:
-            # By itself: revoking a key does not wait until everything else has been read.
-            tasks.append(follow(keyring.refresh, interval_s))
-        if self._replication:
-            retry_s = writes.replication_retry_ms / 1_000
-            tasks.append(repeat(maintenance.apply_unapplied, retry_s, "applying waiting writes"))
-        if self._caches.counters:
-            tasks.append(self._caches.counters.run)
-        return tasks
 
     def _writer(self) -> DocumentWriter:
         if self._replication:

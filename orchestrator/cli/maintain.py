@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from typing import Annotated
+
 import typer
 from rich.markup import escape
 
@@ -20,10 +23,28 @@ async def optimize(service: Service) -> None:
         await service.maintenance.optimize(step)
 
 
-def tidy() -> None:
+def tidy(
+    *,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="merge nothing, at the lowest priority: what the service does by itself")
+    ] = False,
+) -> None:
     """Merge segments, compute centralities, fit the static encoder: after many writes over HTTP."""
     with reported_errors():
-        with_service(with_cli_timeout(load()), optimize)
+        if measure:
+            _lower_priority()
+        with_service(with_cli_timeout(load()), _measure if measure else optimize)
+
+
+async def _measure(service: Service) -> None:
+    await service.maintenance.measure(lambda _: None)
+
+
+def _lower_priority() -> None:
+    """Use only the time that no other process wants."""
+    os.nice(19)
+    if hasattr(os, "SCHED_IDLE"):  # Linux
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def doctor() -> None:

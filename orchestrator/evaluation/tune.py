@@ -22,6 +22,7 @@ from orchestrator.evaluation.runs import make_request
 from orchestrator.planning.defaults import default_profile
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
+from orchestrator.settings.load import PREFIX, written
 
 _MIN_QUERIES = 20
 """Judged queries: with fewer, neither half could tell anything."""
@@ -101,13 +102,7 @@ async def tune(service: Service, dataset: Dataset, advance: Callable[[int], None
 
 def as_settings_file(changed: Mapping[str, object]) -> str:
     """Settings as a file that ``TRIVIUM_SETTINGS_FILE`` may name."""
-    return "".join(f"TRIVIUM_{name.upper()}={_written(value)}\n" for name, value in sorted(changed.items()))
-
-
-def _written(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ",".join(f"{key}={each}" for key, each in value.items())
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+    return "".join(f"{PREFIX}{name.upper()}={written(value)}\n" for name, value in sorted(changed.items()))
 
 
 def _neighbors(settings: Settings) -> Iterator[Settings]:

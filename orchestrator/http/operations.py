@@ -31,7 +31,8 @@ async def readiness(context: Annotated[HttpContext, Depends(authorized(READINESS
     is_ready = OK in states.values() and not draining
     if service.keyring:  # every caller may see this response: details are for ``trivium doctor``
         states = {source: state if state == OK else "not well" for source, state in states.items()}
-    return json_response(Readiness(is_ready, states, draining), 200 if is_ready else 503)
+    upkeep = service.upkeep.state if "verbose" in context.request.query_params else ""
+    return json_response(Readiness(is_ready, states, draining, upkeep), 200 if is_ready else 503)
 
 
 @router.api_route(CACHE.path, methods=["GET", "HEAD"])

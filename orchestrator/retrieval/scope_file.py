@@ -50,6 +50,11 @@ class ScopeFile(Generic[T]):
         """Of the index that was measured; -1 if none was."""
         return self._file.value.generation
 
+    def measured_at(self) -> float:
+        """When the file was written, in seconds since the epoch; 0 if there is none."""
+        stamp = files.file_stamp(self._path)
+        return 0.0 if stamp is None else stamp[0] / 1e9
+
     def of_scope(self, scope: Scope) -> T | None:
         """The measurement of a scope, if there is one."""
         return self._by_scope.get(scope)

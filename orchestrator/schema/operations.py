@@ -37,11 +37,16 @@ class CacheReport(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True, omit_defaults=True):
-    """The response to ``GET /readyz``: ready if at least one source can be searched and the process is not draining."""
+    """The response to ``GET /readyz``: ready if at least one source can be searched and the process is not draining.
+
+    With ``?verbose``, ``upkeep`` says whether the documents are being measured again: ``idle``, ``running``, ``off``,
+    or that it failed.
+    """
 
     ready: bool
     sources: Mapping[str, str]
     draining: bool = False
+    upkeep: str = ""
 
 
 class Liveness(Struct, frozen=True):

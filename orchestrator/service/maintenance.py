@@ -22,8 +22,12 @@ Progress = Callable[[str], None]
 class EmbeddedMaintenance(Protocol):
     """The maintenance of the embedded engine. All methods block."""
 
-    def optimize(self, progress: Progress) -> None:
-        """Merge segments, compute centralities, fit the static encoder: each only if it is outdated."""
+    def merge(self, progress: Progress) -> None:
+        """Merge segments if that makes searches faster."""
+        ...
+
+    def measure(self, progress: Progress) -> None:
+        """Compute centralities, fit the static encoder: each only if it is outdated."""
         ...
 
     def static_encoder_outdated(self) -> bool:
@@ -78,6 +82,16 @@ class MaintenanceService:
         """Whether the static encoder has to be fitted."""
         return self.embedded is not None and self.embedded.static_encoder_outdated()
 
+    def calibration_outdated(self) -> bool:
+        """Whether anything was written since confidence was calibrated."""
+        return self.calibrations.generation < self.generation()
+
+    def outdated(self) -> bool:
+        """Whether :meth:`measure` has anything to do."""
+        if not self.generation():
+            return False
+        return self.trust_outdated() or self.calibration_outdated() or self.static_encoder_outdated()
+
     async def optimize(self, progress: Progress) -> None:
         """Everything that is worth doing after many writes.
 
@@ -85,7 +99,16 @@ class MaintenanceService:
         """
         await self.apply_unapplied()
         if self.embedded:
-            await anyio.to_thread.run_sync(self.embedded.optimize, progress)
+            await anyio.to_thread.run_sync(self.embedded.merge, progress)
+        await self.measure(progress)
+
+    async def measure(self, progress: Progress) -> None:
+        """Measure again what depends on the documents, as far as it is outdated.
+
+        :raises AdapterError: if a store does not answer.
+        """
+        if self.embedded:
+            await anyio.to_thread.run_sync(self.embedded.measure, progress)
         if self.graph_maintenance:
             progress("strengths of documents on the server")
             await self.graph_maintenance.update_strengths()
@@ -94,6 +117,6 @@ class MaintenanceService:
         if self.trust_outdated():
             progress("graph trust")
             self.trust.save(await self.trust_measurement.run(self.generation()))
-        if self.calibrations.generation < self.generation():
+        if self.calibration_outdated():
             progress("confidence")
             self.calibrations.save(await self.calibration_measurement.run(self.generation()))

@@ -13,6 +13,7 @@ from orchestrator.service.documents import DocumentService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.search import SearchService
+from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.groups import Settings
 
 
@@ -22,6 +23,7 @@ class Service:
 
     :param keyring: ``None`` if there are no keys: every request is one of ``anonymous``.
     :param anonymous: the principal of requests without keys, and of the command line.
+    :param upkeep: measures the documents again after writes.
     :param background: what has to run while the service serves, until it is cancelled.
     :param cache_report: counters of all caches.
     :param count: number of documents of all scopes.
@@ -34,6 +36,7 @@ class Service:
     health: HealthService
     keyring: Keyring | None
     anonymous: Principal
+    upkeep: Upkeep
     background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
     cache_report: Callable[[], CacheReport]
     count: Callable[[], Awaitable[int]]

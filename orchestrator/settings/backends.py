@@ -127,6 +127,13 @@ class WriteSettings(SettingsGroup):
     replication_retry_ms: int = Field(
         2_000, ge=100, le=600_000, description="ms between two attempts to apply waiting writes to a server"
     )
+    upkeep_interval_s: int = Field(
+        300,
+        ge=0,
+        le=604_800,
+        description="seconds between two measurements of documents that change (centralities, static encoder, trust, "
+        "confidence), by a process of the lowest priority; 0: only by `trivium tidy`",
+    )
     refresh_interval_ms: int = Field(
         100, ge=10, le=60_000, description="ms between two checks for the writes of other processes"
     )

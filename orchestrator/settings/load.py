@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dotenv import dotenv_values
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from adapters.sources import SOURCES
 from orchestrator.settings.groups import Settings, setting_fields
@@ -126,3 +126,20 @@ def _current(variables: Mapping[str, str]) -> dict[str, object]:
     if old_weights and "weights" not in current:
         current["weights"] = old_weights
     return current
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The settings as variables of the environment, for another process. Those that are not set are left out."""
+    values = {name: settings.value(name) for name in setting_fields()}
+    return {f"{PREFIX}{name.upper()}": written(value) for name, value in values.items() if value is not None}
+
+
+def written(value: object) -> str:
+    """The value of a setting as text."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={each}" for key, each in value.items())
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

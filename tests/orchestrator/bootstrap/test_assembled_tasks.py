@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from redis.asyncio import Redis
 
 from adapters import Scope, Unavailable
@@ -18,6 +19,7 @@ from orchestrator.bootstrap.warm_up import warm_up
 from orchestrator.http.app import create_app
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.port import Write
+from orchestrator.retrieval.calibration import CALIBRATION_FILE
 from orchestrator.retrieval.graph_trust import TRUST_FILE
 from orchestrator.settings import Settings
 from tests.conftest import SCOPE
@@ -37,7 +39,7 @@ async def test_writes_of_other_processes_are_followed(chosen: Settings) -> None:
         assert [hit.id for hit in response.hits] == ["a"]
 
 
-@pytest.mark.parametrize("file", [TRUST_FILE, "query-table.bin", "index/centrality.msgpack"])
+@pytest.mark.parametrize("file", [TRUST_FILE, CALIBRATION_FILE, "query-table.bin", "index/centrality.msgpack"])
 async def test_every_file_that_another_process_replaces_is_followed(
     chosen: Settings, file: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -50,6 +52,15 @@ async def test_every_file_that_another_process_replaces_is_followed(
                 path.write_bytes(b"damaged")
                 await eventually(lambda: str(path) in caplog.text)
         assert [hit.id for hit in (await search(service, "alpha")).hits] == ["a"]
+
+
+async def test_documents_are_measured_again_after_writes(chosen: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.bootstrap.background._PAUSE_S", 0.001)
+    async with open_service(chosen.changed(upkeep_interval_s=1)) as service, background(service):
+        documents = [ALPHA] + [structs.replace(ALPHA, id=f"a{number}") for number in range(60)]
+        await index(service, documents)
+        await eventually((chosen.storage.data_dir / CALIBRATION_FILE).exists)
+        await eventually(lambda: bool(service.maintenance.calibrations.of_scope(service.anonymous.scope)))
 
 
 async def test_writes_that_wait_in_the_log_are_applied(opened: OpenService, chosen: Settings) -> None:

@@ -47,7 +47,7 @@ DECIDES: dict[str, object] = {
 
 DECIDES_NOTHING: dict[str, object] = {
     "data_dir": "/other", "model_dir": "/other", "index_name": "other", "strict_index": True, "qdrant_api_key": "other",
-    "source_timeout_ms": 7, "request_timeout_ms": 7,
+    "source_timeout_ms": 7, "request_timeout_ms": 7, "upkeep_interval_s": 7,
     "max_limit": 70, "circuit_reset_ms": 7, "retry_budget_ratio": 0.7, "embedder": "minilm://",
     "entity_extractor": "python://package.module:function", "reranker_api_key": "other", "rerank_timeout_ms": 7,
     "write_log_max_bytes": 2_000_000, "replication_retry_ms": 700, "refresh_interval_ms": 70,

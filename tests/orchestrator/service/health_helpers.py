@@ -51,7 +51,9 @@ class Engine:
     def static_encoder_outdated(self) -> bool:
         return self.is_static_encoder_outdated
 
-    def optimize(self, progress: Callable[[str], None]) -> None:
+    def merge(self, progress: Callable[[str], None]) -> None: ...
+
+    def measure(self, progress: Callable[[str], None]) -> None:
         raise NotImplementedError
 
 

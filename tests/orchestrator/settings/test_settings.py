@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.settings import Settings, SettingsError, load, setting_fields
+from orchestrator.settings.load import environment_of
 from tests.secrets import register_secret
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
@@ -242,3 +243,15 @@ def test_a_settings_file_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("TRIVIUM_CANDIDATES_PER_SOURCE")
     with pytest.raises(SettingsError, match="TRIVIUM_CANDIDATES_PER_SOURCE is '1'"):
         load()
+
+
+def test_settings_survive_the_environment_of_another_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    register_secret("s3cr3t-key")
+    settings = load(
+        data_dir=tmp_path, weights="graph=2", boosts="", default_collections="a,b", rerank=True,
+        qdrant_api_key="s3cr3t-key", keyword="opensearch+https://user:s3cr3t-w0rd@host:9200",
+        centrality_weight=0.25, cache_ttl_s=1.5,
+    )  # fmt: skip
+    for name, value in environment_of(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load() == settings

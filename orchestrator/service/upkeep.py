@@ -1,0 +1,75 @@
+"""Upkeep without a person: after writes, what was measured of the documents is measured again, in another process.
+
+That is the centralities, the static encoder, the trust of the graph and the calibration of confidence. Another process,
+at the lowest priority, so that searches do not wait for it: it would compete for the interpreter in this one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from time import time
+
+import anyio.to_thread
+
+from adapters import files
+from orchestrator.service.maintenance import MaintenanceService
+
+_log = logging.getLogger(__name__)
+
+LOCK_FILE = "upkeep.lock"
+"""Its name in the data folder: one process at a time measures."""
+
+
+class Upkeep:
+    """Starts the measurement when it is due.
+
+    :param folder: the data folder.
+    :param interval_s: seconds between two measurements, at least; 0: there are none.
+    :param measure: runs the measurement in another process; returns the process's exit code.
+    :param now: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        maintenance: MaintenanceService,
+        folder: Path,
+        interval_s: float,
+        measure: Callable[[], Awaitable[int]],
+        now: Callable[[], float] = time,
+    ) -> None:
+        self.state = "idle" if interval_s else "off"
+        self._maintenance = maintenance
+        self._lock = folder / LOCK_FILE
+        self._interval_s = interval_s
+        self._measure = measure
+        self._now = now
+        self._tried_at = 0.0
+
+    async def check(self) -> None:
+        """Measure if it is due and no other process does. Returns when that has ended."""
+        if not await anyio.to_thread.run_sync(self._is_due):
+            return
+        with files.exclusive_now(self._lock) as has_lock:
+            # Asked again: another process may have measured between the question and the lock.
+            if not has_lock or not await anyio.to_thread.run_sync(self._is_due):
+                return
+            self._tried_at = self._now()
+            self.state = "running"
+            _log.info("upkeep: measuring the documents again")
+            try:
+                code = await self._measure()
+            except BaseException:
+                self.state = "idle"
+                raise
+            self.state = f"failed with exit code {code}" if code else "idle"
+            log = _log.error if code else _log.info
+            log("upkeep: ended with exit code %d after %.1f s", code, self._now() - self._tried_at)
+
+    def _is_due(self) -> bool:
+        """Whether something was written since the last measurement, and that was long enough ago."""
+        if not self._interval_s or not self._maintenance.outdated():
+            return False
+        last = max(self._maintenance.calibrations.measured_at(), self._tried_at)
+        return self._now() - last >= self._interval_s
