@@ -35,8 +35,14 @@ def model(weights: Weights, cache: Path) -> Path:
     path = cache / f"minilm-l6-int8-r{RECIPE}.onnx"
     checksum = path.with_suffix(".sha256")
     cache.mkdir(parents=True, exist_ok=True)
+
+    def is_complete() -> bool:
+        return path.exists() and checksum.exists() and checksum.read_text() == sha256_of_file(path)
+
+    if is_complete():  # without the lock: a process that is stopped while it has it must not stop the others
+        return path
     with files.exclusive(cache / "lock"):
-        if not (path.exists() and checksum.exists() and checksum.read_text() == sha256_of_file(path)):
+        if not is_complete():
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 draft = _quantised(weights, Path(folder))
                 draft.replace(path)

@@ -133,7 +133,7 @@ async def test_a_problem_has_the_fields_of_rfc_9457_whatever_its_texts(
         (b'{"query":"   "}', "only white space"),
         (b'{"query":"' + b"x" * 102_400 + b'"}', "102400 characters, allowed are 1 to 4096"),
         (b'{"query":"x","limit":0}', ">= 1 - at `$.limit`"),
-        (b'{"query":"x","limit":1000000000}', "<= 50 - at `$.limit`"),
+        (b'{"query":"x","limit":1000000000}', "<= 1000 - at `$.limit`"),
         (b'{"query":"x","limit":1.5}', "Expected `int`, got `float`"),
         (
             b'{"query":"x","mode":"psychic"}',

@@ -133,6 +133,7 @@ def _recorded(version: tuple[str | int, ...] = ("v", 1)) -> tuple[MemoizedRetrie
         {"filter": normal(Eq("language", "en"))},
         {"vector": unit(1)},
         {"seeds": Documents.of_ids(["a"])},
+        {"hops": 1},
         {"expansions": ("first",)},
     ],
     ids=lambda changed: next(iter(changed)),
@@ -147,7 +148,7 @@ async def test_each_field_of_a_query_has_its_own_entry(changed: dict[str, object
 
 
 def test_the_test_above_covers_every_field() -> None:
-    covered = {"text", "depth", "scope", "access", "filter", "vector", "seeds", "expansions"}
+    covered = {"text", "depth", "scope", "access", "filter", "vector", "seeds", "hops", "expansions"}
     assert set(SourceQuery.__struct_fields__) == covered | {"snapshot"}
 
 

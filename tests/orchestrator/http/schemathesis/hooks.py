@@ -8,7 +8,7 @@ from typing import Any
 import schemathesis
 
 _TIMEOUT_MS = 10_000
-_INTEGERS = ("timeout_ms", "limit", "neighbors")
+_INTEGERS = ("timeout_ms", "limit", "neighbors", "hops")
 
 
 @schemathesis.serializer("application/x-ndjson")
