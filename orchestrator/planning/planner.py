@@ -62,6 +62,9 @@ def make_plan(
     filters = request_filters(request, principal, settings.access.default_collections)
     # One source alone is asked for its own order.
     is_single = request.mode not in (AUTO, HYBRID)
+    calls = _calls(routing, filters, seeded is not None)
+    # With seeds the walk is near the answers already; without, it has only the names in the query to start from.
+    has_seeds = any(call.stage > 1 for call in calls)
     collapse = request.collapse or ("none" if is_single else settings.requests.collapse)
     ranking_hash = hash_key(*ranking_identity(request, filters.filter, collapse, principal))[:HASH_BYTES]
     rerank = _rerank(settings) if is_reranked(request, settings) else None
@@ -77,8 +80,8 @@ def make_plan(
             clearance=principal.clearance,
             text=request.query,
             vector=None if request.vector is None else unit_vector(request.vector, dimension),
-            calls=_calls(routing, filters, seeded is not None),
-            hops=settings.requests.hops if request.hops is None and is_single else request.hops,
+            calls=calls,
+            hops=settings.requests.hops if request.hops is None and not has_seeds else request.hops,
             depth=token.depth if token else depth,
             weights=routing.weights,
             access=filters.access,

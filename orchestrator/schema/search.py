@@ -67,7 +67,7 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Annotated[int, Meta(ge=1, le=3)] | None,
         Meta(
             description="how many documents away from a name in the query, over shared names or links, the graph "
-            "searches; in mode graph the settings have the default, else it is what suits the fusion"
+            "searches; the settings have the default, unless the walk starts from what the text sources found"
         ),
     ] = None
     filter: Filter | None = None

@@ -57,7 +57,11 @@ class RequestSettings(SettingsGroup):
         f"`{JointWalk()}`) or `rrf` (all sources at once; fusion `{RRF()}` and the boost `centrality` at weight 1)",
     )
     hops: int = Field(
-        2, ge=1, le=3, description="documents between a name in the query and the farthest result of mode `graph`"
+        2,
+        ge=1,
+        le=3,
+        description="how many documents away from a name in the query the graph searches, in mode `graph` and in "
+        "strategies without seeds such as `rrf`",
     )
     collapse: CollapseMode = Field(
         "parent", description="`parent`: the best chunk of each parent document; `window`; or `none`"

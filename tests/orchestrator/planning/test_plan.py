@@ -101,6 +101,7 @@ def test_mode_graph_reaches_two_documents_far_unless_the_request_or_the_settings
     assert ranking(mode="graph").hops == 2
     assert ranking(mode="graph", hops=1).hops == 1
     assert ranking(Settings.of(hops=3), mode="graph").hops == 3
+    assert ranking(profile="rrf").hops == 2  # it has no seeds either
     assert ranking(mode="hybrid").hops is None
     assert ranking(mode="hybrid", hops=3).hops == 3
 
