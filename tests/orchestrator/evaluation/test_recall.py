@@ -36,21 +36,21 @@ def folder(tmp_path: Path) -> Path:
         corpus.append({"_id": id_, "title": "", "text": text})
         mentions.extend({"doc": id_, "entity": entity} for entity in entities)
 
-    def ask(text: str, answer: str) -> None:
+    def query(text: str, answer: str) -> None:
         queries.append({"_id": f"q{len(queries)}", "text": text})
         judged.append(f"q{len(queries) - 1}\t{answer}\t1")
 
     for number, (question, text) in enumerate(PARAPHRASED.items()):
         add(f"paraphrase-{number}", text)
-        ask(question, f"paraphrase-{number}")
+        query(question, f"paraphrase-{number}")
     for number, code in enumerate(CODES):
         add(f"code-{number}", f"Status {code} was logged by unit {number} in the night shift.")
-        ask(f"{code}", f"code-{number}")
+        query(f"{code}", f"code-{number}")
     for number, person in enumerate(PEOPLE):
         project = f"Project {chr(65 + number)}urora"
         add(f"person-{number}", f"{person} heads {project}.", person.lower(), project.lower())
         add(f"project-{number}", f"It measures tides with buoy {number * 7} off the coast.", project.lower())
-        ask(f"what is {person} working on?", f"project-{number}")
+        query(f"what is {person} working on?", f"project-{number}")
     for number in range(_FILLERS):
         add(f"filler-{number}", f"What the committee is working on: note {number} about budget item {number % 13}.")
     folder = tmp_path / "three"
