@@ -17,6 +17,7 @@ from orchestrator.evaluation.evaluate import descending_scores
 from orchestrator.evaluation.measures import MAIN_MEASURE, mean, measure_run
 from orchestrator.evaluation.runs import make_request
 from orchestrator.evaluation.workspace import Workspace
+from orchestrator.retrieval.unanswerable import random_words
 from orchestrator.service.service import Service
 
 _COUNT, _RANDOM_WORDS = 200, 40
@@ -74,7 +75,7 @@ def _unanswerable(others: Mapping[str, Dataset]) -> list[str]:
     rng = np.random.default_rng(1)
     foreign = _OTHER_LANGUAGES.strip().splitlines()
     words = sorted({word for dataset in others.values() for text in dataset.queries.values() for word in text.split()})
-    shuffled = [" ".join(rng.choice(words, rng.integers(3, 13), replace=False)) for _ in range(_RANDOM_WORDS)]
+    shuffled = random_words(words, _RANDOM_WORDS, rng)
     questions: list[str] = []
     count = _COUNT - len(foreign) - len(shuffled)
     for number, dataset in enumerate(others.values()):

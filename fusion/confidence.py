@@ -41,10 +41,16 @@ Calibrations: TypeAlias = tuple[tuple[str, Calibration], ...]
 
 @dataclass(frozen=True, slots=True)
 class Confidences:
-    """The evidence of each candidate, by row, and the calibration; ``None``: nothing is known."""
+    """How sure it is that the candidates answer a query.
+
+    :param evidence: by row; empty without a calibration.
+    :param calibration: ``None`` if nothing is known.
+    :param answer: the confidence of the best candidate: whether the documents answer the query at all.
+    """
 
     evidence: Floats
     calibration: Calibration | None
+    answer: float | None
 
     @classmethod
     def of(cls, candidates: Candidates, sources: Sources, text: str, calibrations: Calibrations) -> Confidences:
@@ -55,21 +61,17 @@ class Confidences:
         used = evidence_sources(described(name, sources) for name in candidates.sources)
         name = calibration_name(used)
         calibration = next((each for calibrated, each in calibrations if calibrated == name), None)
-        return cls(np.zeros(0) if calibration is None else evidence(candidates, used, text), calibration)
-
-    @property
-    def answer(self) -> float | None:
-        """That of the best candidate: whether the documents answer the query at all."""
-        if self.calibration is None:
-            return None
-        return self.calibration.confidence(float(self.evidence.max())) if len(self.evidence) else 0.0
+        if calibration is None:
+            return UNKNOWN
+        column = evidence(candidates, used, text)
+        return cls(column, calibration, calibration.confidence(float(column.max())) if len(column) else 0.0)
 
     def of_row(self, row: int) -> float | None:
-        """That of one candidate."""
+        """The confidence of one candidate."""
         return None if self.calibration is None else self.calibration.confidence(float(self.evidence[row]))
 
 
-UNKNOWN = Confidences(np.zeros(0), None)
+UNKNOWN = Confidences(np.zeros(0), None, None)
 
 
 def evidence_sources(sources: Iterable[Source]) -> tuple[Source, ...]:

@@ -73,9 +73,6 @@ def checked(document: Document) -> Document:
 
     :raises ValueError: naming the field and what is allowed.
     """
-    for name, named in _names(document):
-        if found := _CONTROL.search(named):
-            raise ValueError(f"{name}: contains the control character U+{ord(found[0]):04X} - at `$.{name}`")
     if len(document.id.encode()) > MAX_ID_BYTES:
         raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {MAX_ID_BYTES} - at `$.id`")
     for name in ("tags", "entities", "links", "metadata"):
@@ -90,7 +87,7 @@ def checked(document: Document) -> Document:
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, int) and not -(2**63) <= each < 2**63:
                 raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
-    return msgspec.structs.replace(
+    cleaned = msgspec.structs.replace(
         document,
         title=title,
         text=text,
@@ -99,6 +96,10 @@ def checked(document: Document) -> Document:
         links=tuple(dict.fromkeys(document.links)),
         metadata={key: _distinct(value) for key, value in document.metadata.items()},
     )
+    for field, name in _names(cleaned):
+        if found := _CONTROL.search(name):
+            raise ValueError(f"{field}: contains the control character U+{ord(found[0]):04X} - at `$.{field}`")
+    return cleaned
 
 
 def _names(document: Document) -> Iterator[tuple[str, str]]:
@@ -111,8 +112,8 @@ def _names(document: Document) -> Iterator[tuple[str, str]]:
     ):
         if value is not None:
             yield name, value
-    yield from (("tags", tag) for tag in trimmed(document.tags))
-    yield from (("entities", entity) for entity in trimmed(document.entities or ()))
+    yield from (("tags", tag) for tag in document.tags)
+    yield from (("entities", entity) for entity in document.entities or ())
     yield from (("links", each) for link in document.links for each in (link.target, link.type))
     yield from (("metadata", key) for key in document.metadata)
 

@@ -1,4 +1,4 @@
-"""What a request leaves out: the settings have it, and a profile has what the settings leave out."""
+"""The values of a request that it does not set: from the settings, or from the profile that they name."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ made from the documents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
@@ -92,12 +92,13 @@ class CalibrationMeasurement:
     async def _calibrate(self, scope: Scope, records: Sequence[Record], encoder: EncoderName) -> Calibrations:
         titles = [record.document.title for record in records]
         answerable = self.pseudo_queries(titles, [record.document.text for record in records], _ANSWERABLE)
-        unanswerable = [await self._evidence(scope, text, encoder) for text in unanswerable_queries()]
-        typical = [await self._evidence(scope, text, encoder) for text in answerable]
+        groups = _groups([source for source, _ in self.sources])
+        unanswerable = [await self._evidence(scope, text, encoder, groups) for text in unanswerable_queries()]
+        typical = [await self._evidence(scope, text, encoder, groups) for text in answerable]
         if not typical:
             return ()
         calibrations = []
-        for group in _groups(source for source, _ in self.sources):
+        for group in groups:
             name = calibration_name(group)
             threshold = float(np.quantile([each[name] for each in unanswerable], _REJECTED))
             if any(source.comparable_scores for source in group):
@@ -105,7 +106,9 @@ class CalibrationMeasurement:
             calibrations.append((name, _calibration(threshold, [each[name] for each in typical])))
         return tuple(calibrations)
 
-    async def _evidence(self, scope: Scope, text: str, encoder: EncoderName) -> dict[str, float]:
+    async def _evidence(
+        self, scope: Scope, text: str, encoder: EncoderName, groups: Sequence[Sequence[Source]]
+    ) -> dict[str, float]:
         """The evidence of the best document, by the sources that give it."""
         everything = all_of(scope)
         query = SourceQuery(text, _DEPTH, scope, everything, everything)
@@ -115,17 +118,16 @@ class CalibrationMeasurement:
             vector = self.query_encoders.encode(text, encoder).vector if needs_vector else None
             rankings[source.name] = await retriever.search(msgspec.structs.replace(query, vector=vector))
         best = {}
-        for used in _groups(source for source, _ in self.sources):
+        for used in groups:
             candidates = Candidates.of([rankings[source.name] for source in used])
             best[calibration_name(used)] = float(evidence(candidates, used, text).max()) if len(candidates) else 0.0
         return best
 
 
-def _groups(sources: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
+def _groups(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     """Every group of sources that gives the evidence when only its sources answer."""
-    present = list(sources)
-    groups = {evidence_sources(some) for count in range(1, len(present) + 1) for some in combinations(present, count)}
-    yield from sorted((group for group in groups if group), key=calibration_name)
+    groups = {evidence_sources(some) for count in range(1, len(sources) + 1) for some in combinations(sources, count)}
+    return sorted((group for group in groups if group), key=calibration_name)
 
 
 def _calibration(threshold: float, typical: Sequence[float]) -> Calibration:

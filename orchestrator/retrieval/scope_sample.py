@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from adapters import SENSITIVITIES, DocumentReader, Record, Scope
-from adapters.filter import Filter, access, normal
+from adapters.filter import Filter
+from orchestrator.auth.visibility import access_filter
 
 _SAMPLE = 1_000
 """Documents drawn from all scopes together."""
@@ -38,4 +39,4 @@ async def sample_by_scope(documents: DocumentReader) -> Mapping[Scope, ScopeSamp
 
 def all_of(scope: Scope) -> Filter:
     """Every document of a scope, in normal form."""
-    return normal(access(scope, SENSITIVITIES[-1]))
+    return access_filter(scope, SENSITIVITIES[-1])

@@ -1,10 +1,12 @@
-"""Queries that a corpus cannot answer: about everything else, in other languages, and words without a sense.
+"""Queries that most corpora cannot answer: questions about many subjects, in other languages, and random words.
 
-Written for this purpose. Some corpus will answer one or two of them, which does not matter: the calibration looks at
-the tenth of them with the most evidence.
+They were written for this purpose. A corpus that answers a few of them does no harm: the calibration leaves out the few
+with the most evidence.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -150,7 +152,10 @@ _SHUFFLED = 100
 
 def unanswerable_queries() -> list[str]:
     """The same ones every time."""
-    rng = np.random.default_rng(0)
-    words = _WORDS.split()
-    shuffled = [" ".join(rng.choice(words, rng.integers(3, 13), replace=False)) for _ in range(_SHUFFLED)]
+    shuffled = random_words(_WORDS.split(), _SHUFFLED, np.random.default_rng(0))
     return [*shuffled, *_QUESTIONS.strip().splitlines(), *_OTHER_LANGUAGES.strip().splitlines()]
+
+
+def random_words(words: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
+    """Queries of 3 to 12 distinct words."""
+    return [" ".join(rng.choice(words, rng.integers(3, 13), replace=False)) for _ in range(count)]

@@ -49,7 +49,7 @@ class EncodingSettings(SettingsGroup):
 
 
 class RequestSettings(SettingsGroup):
-    """What a search request may leave out, and the most that it may ask for."""
+    """Defaults and limits of search requests."""
 
     profile: ProfileName = Field(
         "joint",

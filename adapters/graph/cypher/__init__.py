@@ -42,10 +42,10 @@ def statement(name: str) -> str:
 
 @cache
 def walk_statement(rings: int) -> str:
-    """The walk with as many rings after the first, 3 or more: the last one is spread again as often as needed."""
+    """The walk with ``rings`` rings after the first, at least 2."""
     names = [f"ring{number}" for number in range(rings + 1)]
     farther = ""
-    for number in range(4, rings + 1):
+    for number in range(3, rings + 1):
         ring = statement("fragments/farther_ring")
         ring = ring.replace("<two before>", names[number - 2]).replace("<one before>", names[number - 1])
         farther += ring.replace("<all before>", ", ".join(names[:number])).replace("<this>", names[number]) + "\n"

@@ -50,29 +50,6 @@ CALL {
   {best}
   RETURN collect([d, mass]) AS ring2
 }
-CALL {
-  WITH ring1
-  UNWIND ring1 AS pair
-  {over_names:fanout}
-}
-CALL {
-  WITH ring1
-  UNWIND ring1 AS pair
-  {over_single_names:fanout}
-}
-WITH ring0, ring1, ring2, related + returned AS reached
-CALL {
-  WITH ring2
-  UNWIND ring2 AS pair
-  {over_links:fanout}
-}
-CALL {
-  WITH reached, linked
-  UNWIND reached + linked AS pair
-  WITH pair[0] AS d, sum(pair[1]) AS mass
-  {best}
-  RETURN collect([d, mass]) AS ring3
-}
 <farther rings>UNWIND [<weighted rings>] AS ring
 UNWIND ring[0] AS pair
 WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score

@@ -1,4 +1,4 @@
-"""Confidence: measured when an index is built, so that a response without an answer can be told from one with."""
+"""The calibration of confidence, and what ``min_confidence`` does with it."""
 
 from __future__ import annotations
 
