@@ -17,6 +17,8 @@ Scalar: TypeAlias = str | float | bool
 Sensitivity: TypeAlias = Literal["public", "normal", "sensitive", "restricted"]
 SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "restricted")
 """From the least to the most protected. A caller sees documents up to its own clearance."""
+HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
+"""Sees every document of its scope."""
 
 MAX_ID_BYTES = 512
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES)]
@@ -60,6 +62,11 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     links: tuple[Link, ...] = ()
 
 
+def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:
+    """Whether a caller with this clearance may see a document of its scope."""
+    return SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """A tenant and its environment: no search or walk leaves it. Both names have 1 to 512 bytes."""
@@ -80,6 +87,11 @@ class Record(Struct, frozen=True, omit_defaults=True):
     def key(self) -> tuple[str, str, str]:
         """(tenant, environment, id), which is unique."""
         return self.tenant, self.environment, self.document.id
+
+
+def hidden_keys(records: Iterable[Record], clearance: Sensitivity) -> frozenset[tuple[str, str, str]]:
+    """The keys of the records above a clearance."""
+    return frozenset(record.key for record in records if not is_visible(record.document.sensitivity, clearance))
 
 
 def passage(document: Document) -> str:

@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from adapters.document import SENSITIVITIES, Scalar, Scope, Sensitivity, plain
+from adapters.document import SENSITIVITIES, Scalar, Scope, Sensitivity, is_visible, plain
 
 
 class Eq(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="eq"):
@@ -98,7 +98,7 @@ _METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
 
 def access(scope: Scope, clearance: Sensitivity) -> Filter:
     """The documents that a caller may see: those of its scope, up to its clearance."""
-    visible = SENSITIVITIES[: SENSITIVITIES.index(clearance) + 1]
+    visible = tuple(sensitivity for sensitivity in SENSITIVITIES if is_visible(sensitivity, clearance))
     return And((Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible)))
 
 

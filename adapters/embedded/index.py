@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from adapters import files
-from adapters.document import Record, Scope
+from adapters.document import HIGHEST_CLEARANCE, Record, Scope, Sensitivity, hidden_keys
 from adapters.embedded import segment
 from adapters.embedded.columns import Flags
 from adapters.embedded.component import Delta, IndexComponent
@@ -126,12 +126,16 @@ class EmbeddedIndex:
         """See :class:`adapters.ports.DocumentSampler`."""
         return await self._view.sample(count)
 
-    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+    async def write(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`; off the event loop."""
-        return Acknowledgement(await anyio.to_thread.run_sync(self.write_blocking, upserts, list(deletes)))
+        return await anyio.to_thread.run_sync(self.write_blocking, upserts, list(deletes), clearance)
 
-    def write_blocking(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = ()) -> int:
-        """Add, replace and delete, in one commit; its generation. Waits for a writer in another process.
+    def write_blocking(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = (), clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Acknowledgement:
+        """Add, replace and delete, in one commit. Waits for a writer in another process.
 
         Of several records with one key among ``upserts`` the last one counts.
 
@@ -139,18 +143,25 @@ class EmbeddedIndex:
         :raises VersionMismatch: if another encoder or analyser built the index.
         """
         try:
-            return self._write({each.record.key: each for each in upserts}, set(deletes))
+            return self._write({each.record.key: each for each in upserts}, set(deletes), clearance)
         except OSError as error:
             raise Unavailable(f"the index in {self._folder} cannot be written: {error}") from error
 
-    def _write(self, newest: Mapping[Key, VectorRecord], deletes: set[Key]) -> int:
+    def _write(self, newest: dict[Key, VectorRecord], deletes: set[Key], clearance: Sensitivity) -> Acknowledgement:
         with files.exclusive(self._folder / "lock"), self._exchange:
             self.refresh()
             self._require_same_build(self._view.manifest)
             segments = self._view.segments
-            removed = [position for key in deletes.union(newest) if (position := segments.position(key)) is not None]
+            existing = {
+                key: position for key in deletes.union(newest) if (position := segments.position(key)) is not None
+            }
+            hidden: frozenset[Key] = frozenset()
+            if clearance != HIGHEST_CLEARANCE:
+                hidden = hidden_keys(map(segments.record, existing.values()), clearance)
+            removed = [position for key, position in existing.items() if key not in hidden]
+            newest = {key: each for key, each in newest.items() if key not in hidden}
             if not newest and not removed:
-                return self._view.manifest.generation
+                return Acknowledgement(self._view.manifest.generation, hidden=hidden)
             first = self._view.manifest.next_docno
             added = [Stored(first + n, each.record, each.vector) for n, each in enumerate(newest.values())]
             dead = ~segments.live
@@ -158,7 +169,7 @@ class EmbeddedIndex:
             unmerged = count_unmerged(by_segment(dead, segments), len(added))
             removed_docnos = sorted(int(docno) for docno in segments.docnos[removed])
             self._publish(unmerged, dead, added, Delta([row.docno for row in added], removed_docnos))
-            return self._view.manifest.generation
+            return Acknowledgement(self._view.manifest.generation, hidden=hidden)
 
     def _require_same_build(self, manifest: Manifest) -> None:
         if mismatch := self._describe_mismatch(manifest):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from adapters.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports.replica import Key, VectorRecord
 
 
@@ -17,20 +18,28 @@ class Acknowledgement:
     :param pending: by replica, why it has not applied the write yet. The write is on disk, and is applied when the
         replica can be reached again.
     :param rejected: by document and replica, why the replica refused the document. It is not retried.
+    :param hidden: documents that were neither replaced nor deleted, because they are above the writer's clearance;
+        ``None`` if the replica that documents are read from has yet to decide that.
     """
 
     generation: int
     pending: Mapping[str, str] = field(default_factory=dict)
     rejected: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
+    hidden: frozenset[Key] | None = frozenset()
 
 
 class DocumentWriter(Protocol):
     """Writes documents. A repeated call has the same effect."""
 
-    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+    async def write(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Acknowledgement:
         """Add or replace, and delete.
 
         When this returns, the change is on disk, and every later search sees it in every replica that is not pending.
+
+        :param clearance: documents above it are neither replaced nor deleted. That is decided in the order of writes,
+            so a document that another writer protects meanwhile is safe.
 
         :raises AdapterError: if nothing was written.
         """

@@ -135,7 +135,10 @@ class _Assembly:
             return None
         folder = self._settings.storage.data_dir / "journal"
         log = FileWriteLog(folder, self._settings.writes.log_max_bytes)
-        return Replication(log, self._backends.replicas, self._build_id, WRITE_TIMEOUT_S)
+        backends = self._backends
+        return Replication(
+            log, backends.replicas, backends.documents_replica, self._reader(), self._build_id, WRITE_TIMEOUT_S
+        )
 
     def _open_caches(self) -> Caches:
         engine = self._backends.embedded
@@ -233,7 +236,7 @@ class _Assembly:
         )
 
     def _documents(self) -> DocumentService:
-        replication, backends = self._replication, self._backends
+        replication = self._replication
         has_unapplied: Callable[[], bool] = replication.has_unapplied if replication else lambda: False
         return DocumentService(
             documents=self._reader(),
@@ -241,7 +244,7 @@ class _Assembly:
             pipeline=IndexingPipeline(self._model, extractor(self._settings.encoding.entity_extractor)),
             reads=Admission(_MAX_NETWORK, _MAX_WAITING),
             writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),
-            is_current=lambda: replication is None or not replication.lag(backends.documents_replica),
+            is_current=replication.is_current if replication else lambda: True,
             generation=self._generation,
             write_timeout_s=WRITE_TIMEOUT_S,
         )

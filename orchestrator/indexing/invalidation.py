@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import anyio.to_thread
 
-from adapters import DocumentWriter, Scope, VectorRecord
+from adapters import DocumentWriter, Scope, Sensitivity, VectorRecord
+from adapters.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.data_version import DataVersions
@@ -23,13 +24,15 @@ class InvalidatingWriter:
         self._data_versions = data_versions
         self._has_unapplied = has_unapplied
 
-    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+    async def write(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`. A failed write invalidates, too: part of it may be done."""
         deleted = list(deletes)
         scopes = {Scope(each.record.tenant, each.record.environment) for each in upserts}
         scopes |= {Scope(tenant, environment) for tenant, environment, _ in deleted}
         all_scopes = await anyio.to_thread.run_sync(self._has_unapplied)
         try:
-            return await self._writer.write(upserts, deleted)
+            return await self._writer.write(upserts, deleted, clearance)
         finally:
             await self._data_versions.advance(scopes, all_scopes)

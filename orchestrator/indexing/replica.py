@@ -10,16 +10,24 @@ from typing import Protocol
 
 import anyio.to_thread
 
-from adapters import AdapterError, Rejected, TimedOut, VectorRecord
+from adapters import AdapterError, DocumentFetcher, Rejected, Scope, TimedOut, VectorRecord
+from adapters.document import HIGHEST_CLEARANCE, hidden_keys
 from adapters.ports.replica import IndexAdmin, Key, Replica
-from orchestrator.indexing.log.port import WriteLog
+from adapters.server import batches
+from fusion.rank_fields import DocId
+from orchestrator.indexing.log.port import Write, WriteLog
 
 _log = logging.getLogger(__name__)
 
 _LOCK_RETRY_S = 0.02
 """Interval in which the lock of another process is tried: nothing reports that a file lock is free."""
+_MAX_FETCHED = 256
+"""Documents that are read at once to decide what a write may replace: each may have a megabyte."""
 _MAX_ISOLATED_REJECTIONS = 8
 """If so many single documents are refused and none is accepted, the replica is at fault and no more are tried."""
+
+
+UNDECIDED = "waits for the replica that documents are read from to decide which documents the writer may replace"
 
 
 class AdministeredReplica(Replica, IndexAdmin, Protocol):
@@ -30,10 +38,21 @@ class ReplicaApplier:
     """Applies the write log to one replica.
 
     :param slot_timeout_s: how long a write waits while another one is applying to the same replica.
+    :param documents: for the replica that documents are read from: its documents. They decide which of them a write
+        must not touch, when all earlier writes are applied to them. The other replicas wait for that decision, so that
+        all replicas contain the same documents.
     """
 
-    def __init__(self, log: WriteLog, name: str, replica: AdministeredReplica, slot_timeout_s: float) -> None:
+    def __init__(
+        self,
+        log: WriteLog,
+        name: str,
+        replica: AdministeredReplica,
+        slot_timeout_s: float,
+        documents: DocumentFetcher | None,
+    ) -> None:
         self.name = name
+        self._documents = documents
         self._log = log
         self._replica = replica
         self._slot_timeout_s = slot_timeout_s
@@ -49,8 +68,8 @@ class ReplicaApplier:
             if not unapplied:
                 return None
             async with self._with_write_slot() as has_slot:
-                if has_slot:
-                    await self._apply_unapplied()
+                if has_slot and not await self._apply_unapplied():
+                    return UNDECIDED
             if not await anyio.to_thread.run_sync(self._log.is_applied, self.name, unapplied[-1]):
                 return f"is still applying earlier writes after {self._slot_timeout_s:g} s"
         except AdapterError as error:
@@ -81,7 +100,8 @@ class ReplicaApplier:
                 raise
         yield False
 
-    async def _apply_unapplied(self) -> None:
+    async def _apply_unapplied(self) -> bool:
+        """Whether everything is applied: a write whose hidden documents are not known yet ends it."""
         unapplied = await anyio.to_thread.run_sync(self._log.unapplied, self.name)
         if unapplied:
             self._log.record_missed_history(self.name)
@@ -90,12 +110,35 @@ class ReplicaApplier:
                 await self._replica.create()
                 self._is_created = True
             write = await anyio.to_thread.run_sync(self._log.read, sequence)
-            rejections = await self._apply(sequence, write.upserts(), write.deletes)
+            hidden = await self._hidden(sequence, write)
+            if hidden is None:
+                return False
+            deletes = [key for key in write.deletes if key not in hidden]
+            upserts = write.upserts(hidden)
+            rejections = await self._apply(sequence, upserts, deletes) if upserts or deletes else {}
             for reason in rejections.values():
                 _log.error("%s refuses a document, it is not retried: %s", self.name, reason)
             if rejections:
                 await anyio.to_thread.run_sync(self._log.record_rejections, self.name, sequence, rejections)
             await anyio.to_thread.run_sync(self._log.mark_applied, self.name, sequence)
+        return True
+
+    async def _hidden(self, sequence: int, write: Write) -> frozenset[Key] | None:
+        """The documents that a write must not touch. Recorded before anything is applied: the write may hide them."""
+        if write.clearance == HIGHEST_CLEARANCE:
+            return frozenset()
+        hidden = await anyio.to_thread.run_sync(self._log.hidden, sequence)
+        if hidden is None and self._documents is not None:
+            ids_by_scope: dict[Scope, list[DocId]] = {}
+            for tenant, environment, id_ in write.keys:
+                ids_by_scope.setdefault(Scope(tenant, environment), []).append(id_)
+            hidden = frozenset[Key]()
+            for scope, ids in ids_by_scope.items():
+                for some_ids in batches(ids, _MAX_FETCHED):
+                    existing = await self._documents.fetch(scope, some_ids)
+                    hidden |= hidden_keys(existing.values(), write.clearance)
+            await anyio.to_thread.run_sync(self._log.record_hidden, sequence, hidden)
+        return hidden
 
     async def _apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> dict[Key, str]:
         """Apply one write in batches that the replica can process in time; the documents that it refuses, and why.

@@ -13,17 +13,19 @@ from threading import Lock
 
 import anyio.to_thread
 
-from adapters import AdapterError, VectorRecord
+from adapters import AdapterError, DocumentFetcher, Sensitivity, VectorRecord
+from adapters.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.log.port import Write, WriteLog
-from orchestrator.indexing.replica import AdministeredReplica, ReplicaApplier
+from orchestrator.indexing.replica import UNDECIDED, AdministeredReplica, ReplicaApplier
 
 
 class Replication:
     """The :class:`adapters.ports.DocumentWriter` of server mode.
 
     :param replicas: by the name that acknowledgements and cursors use.
+    :param documents: what is read from ``documents_replica``, one of them.
     :param build_id: what the replicas are built with.
     :param slot_timeout_s: how long a write waits while another one is applying to a replica.
     """
@@ -32,13 +34,19 @@ class Replication:
         self,
         log: WriteLog,
         replicas: Mapping[str, AdministeredReplica],
+        documents_replica: str,
+        documents: DocumentFetcher,
         build_id: str,
         slot_timeout_s: float = 30.0,
     ) -> None:
         self.build_id = build_id
         self._log = log
         self._replicas = replicas
-        self._appliers = [ReplicaApplier(log, name, replica, slot_timeout_s) for name, replica in replicas.items()]
+        self._documents_replica = documents_replica
+        self._appliers = {
+            name: ReplicaApplier(log, name, replica, slot_timeout_s, documents if name == documents_replica else None)
+            for name, replica in replicas.items()
+        }
         self._generation = log.generation()
         self._applied_total = log.applied_total()
         self._refreshing = Lock()
@@ -84,15 +92,24 @@ class Replication:
                 counts[name] = str(error)
         return counts
 
-    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+    def is_current(self) -> bool:
+        """Whether the replica that documents are read from has every write. Blocks."""
+        return not self.lag(self._documents_replica)
+
+    async def write(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`. A slow replica slows its writers."""
-        write = Write.of(upserts, deletes)
+        write = Write.of(upserts, deletes, clearance)
         if not write.records and not write.deletes:
             return Acknowledgement(self._generation, await self._catch_up())
         sequence = await anyio.to_thread.run_sync(self._append, write)
         pending = await self._catch_up()
         rejections = await anyio.to_thread.run_sync(self._log.rejections, sequence)
-        return Acknowledgement(self._generation, pending, rejections)
+        hidden: frozenset[Key] | None = frozenset()
+        if clearance != HIGHEST_CLEARANCE:
+            hidden = await anyio.to_thread.run_sync(self._log.hidden, sequence)
+        return Acknowledgement(self._generation, pending, rejections, hidden)
 
     async def apply_unapplied(self) -> Mapping[str, str]:
         """Apply waiting writes; by replica, why it still lacks some."""
@@ -102,12 +119,19 @@ class Replication:
 
     async def _catch_up(self) -> dict[str, str]:
         """Let all replicas catch up with the log at the same time; by replica, why it could not."""
-        reasons = await asyncio.gather(*(applier.catch_up() for applier in self._appliers))
+        reasons = await self._reasons(self._appliers)
+        if self._documents_replica not in reasons:  # it has decided now what the others waited for
+            waiting = [name for name, reason in reasons.items() if reason == UNDECIDED]
+            reasons = {name: reason for name, reason in reasons.items() if reason != UNDECIDED}
+            reasons |= await self._reasons(waiting)
         await anyio.to_thread.run_sync(self._truncate)
         self.refresh()
-        return {
-            applier.name: reason for applier, reason in zip(self._appliers, reasons, strict=True) if reason is not None
-        }
+        return reasons
+
+    async def _reasons(self, names: Iterable[str]) -> dict[str, str]:
+        appliers = [self._appliers[name] for name in names]
+        reasons = await asyncio.gather(*(applier.catch_up() for applier in appliers))
+        return {applier.name: reason for applier, reason in zip(appliers, reasons, strict=True) if reason is not None}
 
     def _append(self, write: Write) -> int:
         with self._log.exclusive():

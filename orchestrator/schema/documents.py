@@ -11,12 +11,14 @@ from msgspec import Struct
 class LineOutcome(Struct, frozen=True, omit_defaults=True):
     """The outcome of one line of a bulk request; lines count from 1.
 
+    ``pending``: the write is durable, and applied when the replica that documents are read from can be reached again;
+    whether the id belongs to a document above the writer's clearance, which is not replaced, is known only then.
     ``incomplete``: the write is durable, and ``missing`` names each replica that does not hold the document, with the
     reason. A replica that could not be reached gets it later; a document that a replica refused is not retried.
     """
 
     line: int
-    status: Literal["indexed", "incomplete", "rejected"]
+    status: Literal["indexed", "pending", "incomplete", "rejected"]
     id: str | None = None
     error: str | None = None
     missing: Mapping[str, str] = {}
@@ -26,6 +28,7 @@ class BulkResponse(Struct, frozen=True):
     """The response to ``POST /v1/documents``: valid lines are stored, invalid lines between them are reported."""
 
     indexed: int
+    pending: int
     incomplete: int
     rejected: int
     generation: int
@@ -33,10 +36,14 @@ class BulkResponse(Struct, frozen=True):
 
 
 class DeleteResponse(Struct, frozen=True, omit_defaults=True):
-    """The response to ``DELETE /v1/documents/{id}``; ``missing`` as in :class:`LineOutcome`."""
+    """The response to ``DELETE /v1/documents/{id}``; ``missing`` as in :class:`LineOutcome`.
+
+    :param deleted: ``None`` if the write is durable, but the documents cannot be read, so that it is not known whether
+        there is a document that the principal may delete.
+    """
 
     id: str
-    deleted: bool
+    deleted: bool | None
     generation: int
     missing: Mapping[str, str] = {}
 

@@ -1,20 +1,32 @@
 """Documents: index, read, delete, count. The same rules for every edge.
 
 A principal replaces and deletes documents that it may see, and no others: a document above its clearance is refused on
-writing, and does not exist on reading and deleting.
+writing, and does not exist on reading and deleting. The writer decides that where the write is applied, so writes are
+accepted while the documents cannot be read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio.to_thread
 
-from adapters import Document, DocumentReader, DocumentWriter, Record, Scope, TimedOut, Unavailable, VectorRecord
+from adapters import (
+    AdapterError,
+    Document,
+    DocumentReader,
+    DocumentWriter,
+    Record,
+    Scope,
+    TimedOut,
+    Unavailable,
+    VectorRecord,
+)
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.auth.principal import Principal
@@ -38,6 +50,8 @@ from orchestrator.schema.documents import (
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import NotFound
 
+_log = logging.getLogger(__name__)
+
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
 
@@ -49,16 +63,22 @@ class IndexReport:
     :param generation: of the newest write; 0 if nothing was written.
     :param pending: by replica, why it does not have the newest write yet.
     :param rejected: by document and replica, why the replica refused the document.
+    :param undecided: documents of which it is not known yet whether the writer may replace them: the replica that
+        documents are read from is away.
     """
 
     indexed: int = 0
     generation: int = 0
     pending: Mapping[str, str] = field(default_factory=dict)
     rejected: dict[Key, Mapping[str, str]] = field(default_factory=dict)
+    undecided: set[Key] = field(default_factory=set)
 
-    def add(self, documents: int, acknowledgement: Acknowledgement) -> None:
+    def add(self, records: Sequence[VectorRecord], acknowledgement: Acknowledgement) -> None:
         """Add one write. A replica that lacked an earlier one may have it now, so the newest report counts."""
-        self.indexed += documents
+        keys = {each.record.key for each in records}
+        if acknowledgement.hidden is None:
+            self.undecided |= keys
+        self.indexed += sum(each.record.key not in (acknowledgement.hidden or ()) for each in records)
         self.generation = acknowledgement.generation
         self.pending = acknowledgement.pending
         self.rejected |= acknowledgement.rejected
@@ -101,7 +121,14 @@ class DocumentService:
         outcomes = tuple(_outcome(line, report, principal.scope) for line in lines)
         counts = Counter(outcome.status for outcome in outcomes)
         generation = report.generation or self.generation()
-        return BulkResponse(counts["indexed"], counts["incomplete"], counts["rejected"], generation, outcomes)
+        return BulkResponse(
+            indexed=counts["indexed"],
+            pending=counts["pending"],
+            incomplete=counts["incomplete"],
+            rejected=counts["rejected"],
+            generation=generation,
+            lines=outcomes,
+        )
 
     async def index(
         self,
@@ -154,11 +181,20 @@ class DocumentService:
         """
         principal.require("admin")
         async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
-            if await self._visible(id_, principal) is None:
-                return DeleteResponse(id_, False, self.generation())
-            scope = principal.scope
-            acknowledgement = await self.writer.write((), [(scope.tenant, scope.environment, id_)])
-        return DeleteResponse(id_, True, acknowledgement.generation, acknowledgement.pending)
+            try:
+                if await self._visible(id_, principal) is None:
+                    return DeleteResponse(id_, False, self.generation())
+                deleted: bool | None = True
+            except AdapterError as error:
+                _log.warning("a document is deleted whether it exists or not, because that is not known: %s", error)
+                deleted = None
+            key = (principal.scope.tenant, principal.scope.environment, id_)
+            acknowledgement = await self.writer.write((), [key], principal.clearance)
+        if acknowledgement.hidden is None:
+            deleted = None
+        elif key in acknowledgement.hidden:
+            deleted = False
+        return DeleteResponse(id_, deleted, acknowledgement.generation, acknowledgement.pending)
 
     async def collections(self, principal: Principal) -> CollectionsResponse:
         """Every collection with a document that the principal may see."""
@@ -175,33 +211,35 @@ class DocumentService:
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> IndexReport:
         report = IndexReport()
+        waiting: list[ParsedLine] = []
         records: list[VectorRecord] = []
         size, line_count = 0, 0
         remaining = iter(lines)
         while batch := await anyio.to_thread.run_sync(_next_batch, remaining):
             line_count += len(batch)
-            checked = await self._refuse_hidden(batch, principal)
-            on_lines(checked)
-            documents = [line.document for line in checked if isinstance(line, ValidLine)]
+            waiting += batch
+            documents = [line.document for line in batch if isinstance(line, ValidLine)]
             if documents:
                 records += await self.pipeline.prepare(documents, principal.scope)
                 on_progress(len(documents))
                 size += sum(map(size_bytes, documents))
-            if len(records) >= MAX_WRITE_DOCUMENTS or size >= MAX_BATCH_BYTES:
-                report.add(len(records), await self.writer.write(records, ()))
-                records, size = [], 0
+            if len(waiting) >= MAX_WRITE_DOCUMENTS or size >= MAX_BATCH_BYTES:
+                on_lines(await self._write(waiting, records, principal, report))
+                waiting, records, size = [], [], 0
         if not line_count:
             raise BadRequest("no documents: there must be at least one line with a JSON object")
-        if records:
-            report.add(len(records), await self.writer.write(records, ()))
+        on_lines(await self._write(waiting, records, principal, report))
         return report
 
-    async def _refuse_hidden(self, lines: list[ParsedLine], principal: Principal) -> list[ParsedLine]:
-        """A valid line becomes invalid if it would replace a document that the principal may not see."""
-        ids = {line.document.id for line in lines if isinstance(line, ValidLine)}
-        existing = await self._existing(ids, principal.scope) if ids else {}
-        check = visibility_check(access_filter(principal.scope, principal.clearance))
-        hidden = {id_ for id_, record in existing.items() if not check(record)}
+    async def _write(
+        self, lines: list[ParsedLine], records: list[VectorRecord], principal: Principal, report: IndexReport
+    ) -> list[ParsedLine]:
+        """Write the records of lines; a line becomes invalid if its document was not written."""
+        if not records:
+            return lines
+        acknowledgement = await self.writer.write(records, (), principal.clearance)
+        report.add(records, acknowledgement)
+        hidden = {id_ for _, _, id_ in acknowledgement.hidden or ()}
         return [
             InvalidLine(
                 line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance - at `$.id`"
@@ -247,5 +285,8 @@ def _outcome(line: ParsedLine, report: IndexReport, scope: Scope) -> LineOutcome
     if isinstance(line, InvalidLine):
         return LineOutcome(line.line, "rejected", error=line.error)
     id_ = line.document.id
-    missing = {**report.pending, **report.rejected.get((scope.tenant, scope.environment, id_), {})}
+    key = (scope.tenant, scope.environment, id_)
+    missing = {**report.pending, **report.rejected.get(key, {})}
+    if key in report.undecided:
+        return LineOutcome(line.line, "pending", id=id_, missing=missing)
     return LineOutcome(line.line, "incomplete" if missing else "indexed", id=id_, missing=missing)

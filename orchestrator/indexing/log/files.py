@@ -2,12 +2,13 @@
 
 Each write is one file, named after its sequence number, complete or absent. Each replica has a cursor file: the newest
 sequence number that it has applied. A write is removed when the cursors of all replicas have passed it. The documents
-that a replica refused are recorded beside it for a day: the process that wrote may not be the one that applies.
+that a replica refused, and those that a write must not touch because they are above the clearance of its writer, are
+recorded beside it for a day: the process that wrote may not be the one that applies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from time import time_ns
@@ -21,6 +22,7 @@ from orchestrator.indexing.log.port import Write
 
 _WRITE = ".write"
 _REJECTED = ".refused"
+_HIDDEN = ".hidden"
 _TRUNCATED = "swept"
 _DAY_US = 24 * 60 * 60 * 1_000_000
 
@@ -105,9 +107,10 @@ class FileWriteLog:
             files.replace(self._folder / _TRUNCATED, str(removable[-1]).encode())
         for sequence in removable:
             self._path(sequence).unlink(missing_ok=True)
-        for path in self._folder.glob(f"*{_REJECTED}"):
-            if int(path.name.partition(".")[0]) < applied - _DAY_US:
-                path.unlink(missing_ok=True)
+        for suffix in (_REJECTED, _HIDDEN):
+            for path in self._folder.glob(f"*{suffix}"):
+                if int(path.name.partition(".")[0]) < applied - _DAY_US:
+                    path.unlink(missing_ok=True)
 
     def record_rejections(self, replica: str, sequence: int, rejections: Mapping[Key, str]) -> None:
         """See :class:`WriteLog`."""
@@ -122,6 +125,17 @@ class FileWriteLog:
             for key, reason in reasons:
                 by_document.setdefault(key, {})[replica] = reason
         return by_document
+
+    def record_hidden(self, sequence: int, hidden: Collection[Key]) -> None:
+        """See :class:`WriteLog`."""
+        files.replace(self._hidden_path(sequence), msgspec.msgpack.encode(sorted(hidden)))
+
+    def hidden(self, sequence: int) -> frozenset[Key] | None:
+        """See :class:`WriteLog`."""
+        try:
+            return frozenset(msgspec.msgpack.decode(self._hidden_path(sequence).read_bytes(), type=list[Key]))
+        except FileNotFoundError:
+            return None
 
     def is_empty(self) -> bool:
         """See :class:`WriteLog`."""
@@ -144,6 +158,9 @@ class FileWriteLog:
 
     def _path(self, sequence: int) -> Path:
         return self._folder / f"{sequence:020d}{_WRITE}"
+
+    def _hidden_path(self, sequence: int) -> Path:
+        return self._folder / f"{sequence:020d}{_HIDDEN}"
 
     def _applied_path(self, replica: str) -> Path:
         return self._folder / f"{fingerprint(replica)}.cursor"

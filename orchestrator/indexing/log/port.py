@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
 import numpy as np
 
-from adapters import Record, VectorRecord
+from adapters import Record, Sensitivity, VectorRecord
+from adapters.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 
 
 class Write(msgspec.Struct, frozen=True):
-    """One write as it is stored: records, their vectors one after the other, and the keys of deleted documents."""
+    """One write as it is stored: records, their vectors one after the other, and the keys of deleted documents.
+
+    :param clearance: of the writer. Documents above it are neither replaced nor deleted.
+    """
 
     records: list[Record]
     vectors: bytes
     deletes: list[Key]
+    clearance: Sensitivity = HIGHEST_CLEARANCE
 
     @classmethod
-    def of(cls, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Write:
+    def of(
+        cls, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Write:
         """Of several records with one key the last one counts, and a record counts more than a delete of its key."""
         newest = {each.record.key: each for each in upserts}
         vectors = b"".join(np.ascontiguousarray(each.vector, np.float32).tobytes() for each in newest.values())
-        return cls([each.record for each in newest.values()], vectors, sorted(set(deletes) - set(newest)))
+        return cls([each.record for each in newest.values()], vectors, sorted(set(deletes) - set(newest)), clearance)
 
-    def upserts(self) -> list[VectorRecord]:
-        """The records with their vectors."""
+    @property
+    def keys(self) -> list[Key]:
+        """Of every document that the write replaces or deletes."""
+        return [*(record.key for record in self.records), *self.deletes]
+
+    def upserts(self, hidden: Collection[Key] = ()) -> list[VectorRecord]:
+        """The records with their vectors, without those that would replace a hidden document."""
         matrix = np.frombuffer(self.vectors, np.float32).reshape(len(self.records), -1) if self.records else ()
-        return [VectorRecord(record, vector) for record, vector in zip(self.records, matrix, strict=True)]
+        return [
+            VectorRecord(record, vector)
+            for record, vector in zip(self.records, matrix, strict=True)
+            if record.key not in hidden
+        ]
 
 
 class WriteLog(Protocol):
@@ -75,6 +91,14 @@ class WriteLog(Protocol):
 
     def rejections(self, sequence: int) -> dict[Key, dict[str, str]]:
         """The documents of a write that replicas refused, and why: by document, then by replica."""
+        ...
+
+    def record_hidden(self, sequence: int, hidden: Collection[Key]) -> None:
+        """Record, for a day, which documents a write must not touch, before it is applied to any replica."""
+        ...
+
+    def hidden(self, sequence: int) -> frozenset[Key] | None:
+        """See :meth:`record_hidden`; ``None`` if it is not decided yet."""
         ...
 
     def record_missed_history(self, replica: str) -> None:

@@ -43,15 +43,15 @@ def consistent(index: EmbeddedIndex) -> bool:
 def test_each_write_is_a_commit(open_index: Open) -> None:
     index = open_index()
     assert index.generation() == 0
-    assert index.write_blocking([vector_record("a")]) == 1
-    assert index.write_blocking([vector_record("b")]) == 2
+    assert index.write_blocking([vector_record("a")]).generation == 1
+    assert index.write_blocking([vector_record("b")]).generation == 2
     assert index.generation() == 2
 
 
 def test_a_write_without_changes_is_not_a_commit(open_index: Open) -> None:
     index = open_index()
     index.write_blocking([vector_record("a")])
-    assert index.write_blocking([], [("default", "default", "b")]) == 1
+    assert index.write_blocking([], [("default", "default", "b")]).generation == 1
 
 
 def test_many_small_writes_leave_few_segments_and_all_documents(open_index: Open) -> None:
@@ -238,7 +238,7 @@ def test_refreshing_never_undoes_a_write_of_the_same_process(open_index: Open) -
     thread.start()
     try:
         for n in range(40):
-            generation = index.write_blocking([vector_record(str(n))])
+            generation = index.write_blocking([vector_record(str(n))]).generation
             assert index.generation() == generation
             assert index.current().segments.position(("default", "default", str(n))) is not None
     finally:

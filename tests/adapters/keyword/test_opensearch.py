@@ -41,7 +41,9 @@ async def name(client: AsyncOpenSearch) -> AsyncIterator[str]:
 async def replicated(client: AsyncOpenSearch, name: str, tmp_path: Path) -> tuple[Replication, OpenSearchKeyword]:
     keyword = OpenSearchKeyword(client, name, "test-1", LIMITS)
     await keyword.create()
-    return Replication(FileWriteLog(tmp_path / "log", 2**30), {"keyword": keyword}, "test-1"), keyword
+    return Replication(
+        FileWriteLog(tmp_path / "log", 2**30), {"keyword": keyword}, "keyword", keyword, "test-1"
+    ), keyword
 
 
 async def test_a_deleted_alias_loses_no_write_and_is_created_again(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,7 @@ import pytest
 from adapters import Document, Link, VersionMismatch
 from orchestrator.bootstrap import open_service, sources
 from orchestrator.cli.maintain import examine
+from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings, load
@@ -109,6 +111,37 @@ async def test_a_server_that_is_away_degrades_the_response_and_gets_its_writes_l
     async with open_service(settings) as service:
         # Another address is another replica: it has applied nothing yet, so it gets every write that the log still has.
         await service.maintenance.apply_unapplied()  # as `trivium serve` does from its start on
+        assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
+
+
+async def test_writes_go_on_while_the_document_store_is_away_and_replace_nothing_above_their_clearance(
+    settings: Settings,
+) -> None:
+    """All sources on servers, so the documents are in OpenSearch. No Qdrant server can be had: its writes wait."""
+    settings = settings.changed(vector=f"qdrant+http://127.0.0.1:{free_port()}")
+    async with open_service(settings) as service:
+        await index(service, DOCUMENTS)
+        everyone = replace(service.anonymous, clearance="restricted")
+        assert (await service.documents.get("secret", everyone)).text == "What only some may read."
+    public = replace(everyone, clearance="public")
+    stolen = Document(id="secret", title="The Prestige", text="stolen", sensitivity="public")
+    new = Document(id="new", text="Nothing of the kind.", sensitivity="public")
+    away = settings.changed(keyword=f"opensearch+http://127.0.0.1:{free_port()}", source_timeout_ms=2_000)
+    async with open_service(away) as service:
+
+        async def read() -> list[ParsedLine]:
+            return [ValidLine(1, stolen), ValidLine(2, new)]
+
+        outcome = await service.documents.put(read, public)  # as POST /v1/documents
+        assert (outcome.pending, outcome.indexed, outcome.rejected) == (2, 0, 0)
+        assert {"keyword", "vector", "graph"} == {name.split()[0] for name in outcome.lines[0].missing}
+        report = await service.documents.index([ValidLine(1, stolen)], public, pytest.fail)  # as `trivium index`
+        assert len(report.pending) == 3
+        assert (await service.documents.delete("secret", public)).deleted is None
+    async with open_service(settings) as service:
+        await service.maintenance.apply_unapplied()
+        assert (await service.documents.get("secret", everyone)).text == "What only some may read."
+        assert (await service.documents.get("new", everyone)).text == "Nothing of the kind."
         assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from adapters import Rejected, TimedOut, VectorRecord
+from adapters import Record, Rejected, Scope, TimedOut, VectorRecord
 from adapters.ports.replica import Key
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.port import Write
@@ -27,7 +27,7 @@ class MemoryReplica:
     """
 
     def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
+        self.records: dict[str, Record] = {}
         self.applied: list[int] = []
         self.created = 0
         self.error: Exception | None = None
@@ -56,14 +56,24 @@ class MemoryReplica:
         if refused := [id_ for id_ in ids if id_ in self.refused_ids]:
             raise Rejected(f"refuses {refused}")
         self.applied.append(sequence)
-        self.texts |= {each.record.document.id: each.record.document.text for each in upserts}
+        self.records |= {each.record.document.id: each.record for each in upserts}
         for _, _, id_ in deletes:
-            self.texts.pop(id_, None)
+            self.records.pop(id_, None)
+
+    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        if self.error:
+            raise self.error
+        return {id_: self.records[id_] for id_ in ids if id_ in self.records}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """By id."""
+        return {id_: record.document.text for id_, record in self.records.items()}
 
     async def count(self) -> int:
         if self.error:
             raise self.error
-        return len(self.texts)
+        return len(self.records)
 
 
 def open_log(folder: Path, max_bytes: int = MAX_LOG_BYTES) -> FileWriteLog:
@@ -74,8 +84,9 @@ def open_log(folder: Path, max_bytes: int = MAX_LOG_BYTES) -> FileWriteLog:
 def open_replication(
     folder: Path, replicas: Mapping[str, MemoryReplica], max_bytes: int = MAX_LOG_BYTES, slot_timeout_s: float = 30.0
 ) -> Replication:
-    """Replication with the log of a folder."""
-    return Replication(open_log(folder, max_bytes), replicas, "t", slot_timeout_s)
+    """Replication with the log of a folder. Documents are read from the first replica."""
+    name, first = next(iter(replicas.items()))
+    return Replication(open_log(folder, max_bytes), replicas, name, first, "t", slot_timeout_s)
 
 
 def key(id_: str) -> Key:

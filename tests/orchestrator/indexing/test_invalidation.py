@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from adapters import Scope, Unavailable, VectorRecord
+from adapters import Scope, Sensitivity, Unavailable, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.data_version import DataVersions
@@ -29,16 +29,18 @@ class Writer:
     def __init__(self, versions: DataVersions, error: Exception | None = None) -> None:
         self.has_unapplied = False
         self.during: list[object] = []
-        self.written: list[tuple[Sequence[VectorRecord], list[Key]]] = []
+        self.written: list[tuple[Sequence[VectorRecord], list[Key], Sensitivity]] = []
         self._versions = versions
         self._error = error
 
-    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+    async def write(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
+    ) -> Acknowledgement:
         self.during.append(self._versions.current(SCOPE))
         self.has_unapplied = False  # as a replication that caught up
         if self._error:
             raise self._error
-        self.written.append((upserts, list(deletes)))
+        self.written.append((upserts, list(deletes), clearance))
         return Acknowledgement(7, {"two": "away"})
 
 
@@ -59,9 +61,9 @@ async def test_the_write_is_passed_on_and_so_is_the_acknowledgement(versions: Da
     writer = Writer(versions)
     record, key = vector_record("a"), ("default", "default", "b")
     deletes = iter([key])  # it is read once
-    acknowledgement = await InvalidatingWriter(writer, versions, lambda: False).write([record], deletes)
+    acknowledgement = await InvalidatingWriter(writer, versions, lambda: False).write([record], deletes, "sensitive")
     assert acknowledgement == Acknowledgement(7, {"two": "away"})
-    assert writer.written == [([record], [key])]
+    assert writer.written == [([record], [key], "sensitive")]
 
 
 async def test_the_version_changes_after_the_data_and_before_the_acknowledgement(versions: DataVersions) -> None:
@@ -103,7 +105,9 @@ async def test_a_cancelled_write_invalidates_too(versions: DataVersions) -> None
     reached = asyncio.Event()
 
     class Stalled:
-        async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+        async def write(
+            self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
+        ) -> Acknowledgement:
             reached.set()
             await asyncio.Event().wait()
             raise AssertionError

@@ -30,7 +30,7 @@ def replica() -> MemoryReplica:
 
 
 def applier(folder: Path, replica: MemoryReplica, slot_timeout_s: float = 30.0) -> ReplicaApplier:
-    return ReplicaApplier(open_log(folder), NAME, replica, slot_timeout_s)
+    return ReplicaApplier(open_log(folder), NAME, replica, slot_timeout_s, documents=None)
 
 
 def append(folder: Path, *writes: Write) -> list[int]:

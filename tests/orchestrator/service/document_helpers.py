@@ -35,7 +35,9 @@ class FixedWriter:
     def __init__(self, *acknowledgements: Acknowledgement) -> None:
         self._acknowledgements = list(acknowledgements)
 
-    async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+    async def write(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
+    ) -> Acknowledgement:
         return self._acknowledgements.pop(0)
 
 

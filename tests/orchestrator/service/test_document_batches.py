@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters import Document, Unavailable, VectorRecord
+from adapters import Document, Sensitivity, Unavailable, VectorRecord
 from adapters.embedded import EmbeddedIndex
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -66,12 +66,14 @@ async def test_a_failed_batch_leaves_the_ones_before_it(
     writes = 0
 
     class Failing:
-        async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key]) -> Acknowledgement:
+        async def write(
+            self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
+        ) -> Acknowledgement:
             nonlocal writes
             writes += 1
             if writes == 2:
                 raise Unavailable("the disk is full")
-            return await service.writer.write(upserts, deletes)
+            return await service.writer.write(upserts, deletes, clearance)
 
     failing = replace(service, writer=Failing())
     with pytest.raises(Unavailable, match="the disk is full"):

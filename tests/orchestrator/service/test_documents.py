@@ -9,11 +9,12 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity, TimedOut, Unavailable
+from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
 from adapters.embedded import EmbeddedIndex
 from adapters.ports.writer import Acknowledgement
 from orchestrator.auth.principal import Forbidden, Principal
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
+from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DeleteResponse, LineOutcome
 from orchestrator.service import documents as documents_module
@@ -181,13 +182,41 @@ async def test_a_delete_reports_the_replicas_that_lack_it(service: DocumentServi
 
 
 async def test_nothing_is_decided_by_documents_that_may_be_outdated(service: DocumentService) -> None:
-    """Otherwise a hidden document could be replaced while the replica lacks it."""
+    """Otherwise one could be read whose newest version is hidden."""
     await put(service, Document(id="a", text="x"))
     outdated = replace(service, is_current=lambda: False)
-    for use in (put(outdated, Document(id="a", text="y")), outdated.get("a", WRITER), outdated.delete("a", WRITER)):
+    for use in (outdated.get("a", WRITER), outdated.get_many(["a"], WRITER)):
         with pytest.raises(Unavailable, match="does not have all writes yet: try again soon"):
             await use
-    assert await stored(service, "a") == {"a": "x"}
+
+
+async def test_writes_go_on_while_the_documents_cannot_be_read(service: DocumentService) -> None:
+    away = {"documents": "away"}
+    undecided = [Acknowledgement(generation, away, hidden=None) for generation in (7, 8)]
+    outdated = replace(service, is_current=lambda: False, writer=FixedWriter(*undecided))
+    outcome = await put(outdated, Document(id="a", text="y"), by=admin("public"))
+    assert outcome.lines == (LineOutcome(1, "pending", id="a", missing=away),)
+    assert (outcome.indexed, outcome.pending, outcome.incomplete, outcome.generation) == (0, 1, 0, 7)
+    assert await outdated.delete("a", admin("public")) == DeleteResponse("a", None, 8, away)
+
+
+async def test_a_document_that_is_protected_while_another_is_encoded_is_not_replaced(
+    service: DocumentService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = IndexingPipeline.prepare
+
+    async def protect_first(
+        pipeline: IndexingPipeline, documents: list[Document], scope: Scope
+    ) -> Sequence[VectorRecord]:
+        prepared = await prepare(pipeline, documents, scope)
+        if documents[0].text == "y":
+            await put(service, Document(id="a", text="protected", sensitivity="restricted"))
+        return prepared
+
+    monkeypatch.setattr(IndexingPipeline, "prepare", protect_first)
+    outcome = await put(service, Document(id="a", text="y"), by=admin("public"))
+    assert (outcome.indexed, outcome.rejected) == (0, 1)
+    assert await stored(service, "a") == {"a": "protected"}
 
 
 async def test_the_body_of_a_waiting_request_is_not_read(service: DocumentService) -> None:

@@ -1,0 +1,113 @@
+"""Who may replace and delete what, decided where a write is applied: in its order, and the same in every replica."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from adapters import Unavailable, VectorRecord
+from adapters.ports.replica import Key
+from orchestrator.indexing.log.port import Write
+from tests.conftest import vector_record
+from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, open_replication
+
+pytestmark = pytest.mark.anyio
+
+Replicas = dict[str, MemoryReplica]
+SECRET = vector_record("secret", "old", sensitivity="restricted")
+OPEN = vector_record("open", "old", sensitivity="public")
+REPLACEMENTS = [vector_record("secret", "new"), vector_record("open", "new")]
+
+
+@pytest.fixture
+def replicas() -> Replicas:
+    """Documents are read from the first."""
+    return {"documents": MemoryReplica(), "graph": MemoryReplica()}
+
+
+async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted_in_any_replica(
+    tmp_path: Path, replicas: Replicas
+) -> None:
+    replication = open_replication(tmp_path, replicas)
+    await replication.write([SECRET, OPEN], [])
+    acknowledgement = await replication.write(REPLACEMENTS, [], "normal")
+    assert (acknowledgement.hidden, acknowledgement.pending) == ({key("secret")}, {})
+    assert replicas["documents"].texts == replicas["graph"].texts == {"secret": "old", "open": "new"}
+    acknowledgement = await replication.write([], [key("secret"), key("open")], "normal")
+    assert acknowledgement.hidden == {key("secret")}
+    assert replicas["documents"].texts == replicas["graph"].texts == {"secret": "old"}
+    acknowledgement = await replication.write([], [key("secret")])
+    assert acknowledgement.hidden == frozenset()
+    assert replicas["documents"].texts == replicas["graph"].texts == {}
+
+
+async def test_a_write_is_accepted_while_the_documents_are_away_and_decided_when_they_are_back(
+    tmp_path: Path, replicas: Replicas
+) -> None:
+    replication = open_replication(tmp_path, replicas)
+    await replication.write([SECRET, OPEN], [])
+    replicas["documents"].error = Unavailable("away")
+    acknowledgement = await replication.write(REPLACEMENTS, [], "public")
+    assert acknowledgement.hidden is None
+    assert acknowledgement.pending["documents"] == "away"
+    assert "decide which documents the writer may replace" in acknowledgement.pending["graph"]
+    assert replicas["graph"].texts == {"secret": "old", "open": "old"}
+    assert not replication.is_current()
+    replicas["documents"].error = None
+    assert await open_replication(tmp_path, replicas).apply_unapplied() == {}  # a restart changes nothing
+    assert replicas["documents"].texts == replicas["graph"].texts == {"secret": "old", "open": "new"}
+    assert not replication.has_unapplied()
+    assert replication.is_current()
+
+
+async def test_the_order_of_writes_decides_not_the_time_of_application(tmp_path: Path, replicas: Replicas) -> None:
+    replication = open_replication(tmp_path, replicas)
+    replicas["documents"].error = Unavailable("away")
+    await replication.write([vector_record("a", "first")], [], "public")
+    await replication.write([vector_record("a", "protected", sensitivity="restricted")], [])
+    await replication.write([vector_record("a", "too late")], [], "public")
+    replicas["documents"].error = None
+    acknowledgement = await replication.write([vector_record("b")], [], "public")
+    assert acknowledgement.hidden == frozenset()
+    assert replicas["documents"].texts == replicas["graph"].texts == {"a": "protected", "b": "text of b"}
+
+
+async def test_a_write_with_the_highest_clearance_waits_for_nobody(tmp_path: Path, replicas: Replicas) -> None:
+    replication = open_replication(tmp_path, replicas)
+    replicas["documents"].error = Unavailable("away")
+    acknowledgement = await replication.write([SECRET], [])
+    assert acknowledgement.pending == {"documents": "away"}
+    assert replicas["graph"].texts == {"secret": "old"}
+
+
+async def test_the_decision_outlives_a_crash_in_the_middle_of_the_write(tmp_path: Path, replicas: Replicas) -> None:
+    """Applied again, the write finds its own documents, which are above the clearance of their writer."""
+
+    class Crashing(MemoryReplica):
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            await super().apply(sequence, upserts[:1], [])
+            raise Unavailable("killed")
+
+    crashing = Crashing()
+    own = [vector_record(id_, "mine", sensitivity="restricted") for id_ in ("a", "b")]
+    killed = open_replication(tmp_path, {"documents": crashing, "graph": replicas["graph"]})
+    assert "documents" in (await killed.write(own, [], "public")).pending
+    replicas["documents"].records |= crashing.records
+    assert replicas["documents"].texts == {"a": "mine"}
+    assert await open_replication(tmp_path, replicas).apply_unapplied() == {}
+    assert replicas["documents"].texts == replicas["graph"].texts == {"a": "mine", "b": "mine"}
+
+
+def test_the_log_remembers_the_clearance_and_the_decision(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    sequence = log.append(Write.of([OPEN, SECRET], [key("c")], "sensitive"), ["documents"])
+    assert log.read(sequence).clearance == "sensitive"
+    assert log.read(sequence).keys == [key("open"), key("secret"), key("c")]
+    assert [each.record for each in log.read(sequence).upserts({key("secret")})] == [OPEN.record]
+    assert log.hidden(sequence) is None
+    log.record_hidden(sequence, [])
+    assert log.hidden(sequence) == frozenset()
+    log.record_hidden(sequence, {key("secret"), key("c")})
+    assert open_log(tmp_path).hidden(sequence) == {key("secret"), key("c")}
