@@ -89,9 +89,8 @@ class Columns:
         """How many of the flagged rows have each text value of a field; values without such a row are left out."""
         if (column := self._columns.get(field)) is None:
             return {}
-        codes, numbers = np.unique(column.text_codes[flags[column.text_rows]], return_counts=True)
-        texts = list(column.codes)
-        return {texts[code]: int(number) for code, number in zip(codes, numbers, strict=True)}
+        numbers = np.bincount(column.text_codes[flags[column.text_rows]], minlength=len(column.codes))
+        return {text: number for text, number in zip(column.codes, numbers.tolist(), strict=True) if number}
 
     def numbers(self, field: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
         """The numbers of a field: rows, and the value of each."""

@@ -43,6 +43,7 @@ from orchestrator.planning.planner import MAX_QUERY_CHARS
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from orchestrator.retrieval.calibration import CALIBRATION_FILE, CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
+from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.retrieval.measure_trust import TrustMeasurement
 from orchestrator.retrieval.memo import MemoizedCentralities
@@ -210,7 +211,7 @@ class _Assembly:
             embedding_model=self._model.identity,
             settings=settings,
             sources=[binding.source for binding in backends.bindings.values()],
-            retrieval=Retrieval(self._calls, preparation, breakers),
+            retrieval=Retrieval(self._calls, preparation, breakers, CollectionSplitter(caches.memo("collections"))),
             centralities=MemoizedCentralities(centralities, caches.memo("centralities"), caches.data_versions.current),
             snapshots=self._snapshots(),
             rerank=open_reranker(settings, self._stack),

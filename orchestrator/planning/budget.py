@@ -19,6 +19,8 @@ SOURCES = 0.8
 """All sources together, of the request's time limit: reading the documents comes after them."""
 FIRST_STAGE = 0.6
 """Stage 1, of the sources' time, if there is a stage 2."""
+COLLECTIONS = 0.2
+"""The names of the collections, of the time left; they are read once after each write."""
 ENTITY_LOOKUP = 0.3
 """The check whether stage 2 is needed, of the time left for the sources."""
 EXPANSION = 0.3

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapters import Scope, Sensitivity
-from adapters.filter import And, Filter, In, Not, check, conjunction, normal
+from adapters.filter import And, Eq, Filter, In, Not, check, conjunction, normal
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter
 from orchestrator.planning.errors import BadRequest
@@ -21,11 +21,13 @@ NAMED_ONLY = (MEMORY, "history")
 class RequestFilters:
     """``access``: what the principal may see. ``filter``: what this request may return. ``by_collection``: filters that
     together mean the same as ``filter``, one for each collection if the request names several. All in normal form.
+    ``left_out``: the collections that a request which names none does not cover; ``None`` if it names some.
     """
 
     access: Filter
     filter: Filter
     by_collection: tuple[Filter, ...]
+    left_out: tuple[str, ...] | None
 
 
 def request_filters(
@@ -55,7 +57,14 @@ def request_filters(
     all_collections = narrowed(collections)
     distinct = sorted(set(collections))
     by_collection = tuple(narrowed((name,)) for name in distinct) if len(distinct) > 1 else (all_collections,)
-    return RequestFilters(access_filter(scope, clearance), all_collections, by_collection)
+    left_out = None if collections else excluded
+    return RequestFilters(access_filter(scope, clearance), all_collections, by_collection, left_out)
+
+
+@lru_cache(maxsize=4_096)
+def in_collection(condition: Filter, name: str) -> Filter:
+    """A filter in normal form, of one collection only."""
+    return conjunction(condition, Eq("collection", name))
 
 
 @lru_cache(maxsize=4_096)

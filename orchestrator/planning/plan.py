@@ -42,6 +42,8 @@ class RankingPlan(Struct, frozen=True):
     :param calls: in the order in which responses name the sources.
     :param hops: how many documents away the graph searches; ``None``: what suits the fusion.
     :param depth: documents to request from each source, in each collection.
+    :param left_out: the collections that are not searched, if the request names none: then each of the others is
+        searched by itself. ``None`` if the filters of ``calls`` are complete.
     :param weights: of every source.
     :param min_confidence: of a response, or it has no hits.
     :param calibrations: of confidence, by the sources that give the evidence.
@@ -60,6 +62,7 @@ class RankingPlan(Struct, frozen=True):
     weights: Mapping[str, float]
     access: Filter
     filter: Filter
+    left_out: tuple[str, ...] | None
     strategy: str
     boosts: tuple[BoostPlan, ...]
     collapse: CollapseMode

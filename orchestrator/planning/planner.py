@@ -86,6 +86,7 @@ def make_plan(
             weights=routing.weights,
             access=filters.access,
             filter=filters.filter,
+            left_out=filters.left_out,
             strategy=str(parsed),
             boosts=_boosts(request, () if is_single else profile.boosts, profile.centrality_weight),
             collapse=collapse,

@@ -16,6 +16,7 @@ from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import CallPlan, RankingPlan, parse_strategy
 from orchestrator.planning.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
+from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.fan_out import FanOut
 from orchestrator.retrieval.source_call import CallReport, QueryPreparation, SourceCall, prepare_search
 from orchestrator.schema.search import Degraded
@@ -27,12 +28,17 @@ class Retrieval:
     """The sources, and what is needed to search them."""
 
     def __init__(
-        self, calls: Mapping[str, SourceCall], preparation: QueryPreparation, breakers: CircuitBreakers
+        self,
+        calls: Mapping[str, SourceCall],
+        preparation: QueryPreparation,
+        breakers: CircuitBreakers,
+        collections: CollectionSplitter,
     ) -> None:
         self.preparation = preparation
         self.sources: Sources = {name: call.source for name, call in calls.items()}
         self._calls = calls
         self._breakers = breakers
+        self._collections = collections
         self._fan_out = FanOut()
 
     async def retrieve(
@@ -43,6 +49,7 @@ class Retrieval:
         :param timeout_s: of all sources together.
         :raises AllSourcesFailed: if none answered.
         """
+        plan, degraded = await self._collections.split(plan, self.sources, snapshot, context)
         deadline = context.deadline.within(1.0, timeout_s)
         search = _PlanSearch(self, plan, mode, snapshot, context)
         _, seeded = parse_strategy(plan.strategy)
@@ -50,7 +57,7 @@ class Retrieval:
             outcomes = await search.stage(plan.calls, deadline, None)
         else:
             outcomes = await search.two_stages(seeded, deadline)
-        return _retrieved(outcomes, search.reports, search.degraded)
+        return _retrieved(outcomes, search.reports, degraded + search.degraded)
 
     def described(self, name: str) -> Source:
         """The description of a source."""

@@ -19,6 +19,7 @@ AUTO, HYBRID = "auto", "hybrid"
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
 ProfileName: TypeAlias = Literal["joint", "rrf"]
 MAX_LIMIT = 1_000
+MAX_COLLECTIONS = 20
 """The largest ``limit`` that a setting may allow."""
 EncoderName: TypeAlias = Literal["model", "static"]
 EncoderUsed: TypeAlias = EncoderName | Literal["none"]
@@ -56,7 +57,9 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     collections: (
         Annotated[
             tuple[Name, ...],
-            Meta(min_length=1, max_length=20, description="collections to search, each as deep as one alone"),
+            Meta(
+                min_length=1, max_length=MAX_COLLECTIONS, description="collections to search, each as deep as one alone"
+            ),
         ]
         | None
     ) = None

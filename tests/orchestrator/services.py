@@ -11,6 +11,7 @@ import numpy as np
 
 from adapters import DocumentReader, Expander, Record, Reranker, Retriever, Scope, SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
+from adapters.filter import Filter
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
@@ -26,6 +27,7 @@ from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.planner import make_plan
 from orchestrator.results.rerank import RerankStage
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
+from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever
 from orchestrator.retrieval.query_encoder import QueryEncoders, StaticEncoder
 from orchestrator.retrieval.retrieve import Retrieval
@@ -112,6 +114,9 @@ class FailingDocuments:
 
     async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
         raise Unavailable("disk on fire")
+
+    async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
+        return {"documents": 1}
 
 
 class FixedGraph:
@@ -201,6 +206,7 @@ def search_service(
             {source.name: source_call(source.name) for source in SOURCES},
             QueryPreparation(query_encoders(static), expander),
             breakers or CircuitBreakers(1_000_000, 1.0, 5.0),
+            CollectionSplitter(Memo(memo_ttl_s, clock)),
         ),
         centralities=MemoizedCentralities(centralities or FixedGraph(), Memo(memo_ttl_s, clock), data_versions.current),
         snapshots=IndexSnapshots(data_versions, index.generation, index.current, documents, has_servers=False),

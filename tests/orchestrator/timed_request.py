@@ -88,6 +88,7 @@ class TimedStages:
 
     def __init__(self, index: EmbeddedIndex, call: Callable[[str], Awaitable[None]]) -> None:
         self._index, self._call = index, call
+        self._has_counted = False
 
     async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
         await self._call("documents")
@@ -98,7 +99,8 @@ class TimedStages:
         return await self._index.find(condition, limit)
 
     async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
-        await self._call("explain")
+        first, self._has_counted = not self._has_counted, True
+        await self._call("collections" if first else "explain")
         return await self._index.counts(field, condition)
 
     async def mentions_entity(self, query: SourceQuery) -> bool:

@@ -27,6 +27,7 @@ from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
+from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.retrieval.source_call import SourceCall
@@ -257,7 +258,8 @@ def _with_unfiltered_sources(world: World) -> World:
         memo: Memo[Ranking] = Memo(60.0, lambda: 0.0)
         retriever = MemoizedRetriever(_Unfiltered(source.name, world), memo, search.data_versions.current)
         calls[source.name] = SourceCall(source, retriever, entities)
-    retrieval = Retrieval(calls, search.retrieval.preparation, CircuitBreakers(5, 1.0, 20.0))
+    collections = CollectionSplitter(Memo(60.0, lambda: 0.0))
+    retrieval = Retrieval(calls, search.retrieval.preparation, CircuitBreakers(5, 1.0, 20.0), collections)
     broken = replace(search, retrieval=retrieval, admission=Admission(4, 100))
     return replace(world, service=replace(world.service, search=broken))
 

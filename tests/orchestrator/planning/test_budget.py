@@ -24,8 +24,8 @@ from tests.orchestrator.services import empty_index
 from tests.orchestrator.timed_request import TimedRequest
 
 TESTED = {
-    "SOURCES", "FIRST_STAGE", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN", "CONTEXT", "EXPECTED_WAIT",
-    "MAX_WAIT", "BLAMED_TIMEOUT",
+    "SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN", "CONTEXT",
+    "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
 }  # fmt: skip
 """Every fraction has a test below."""
 
@@ -95,6 +95,14 @@ def test_the_entity_lookup_gets_three_tenths_of_the_sources_time_that_is_left(in
     response = request.run(mode="auto")
     assert request.called_at_s["graph"] == exactly(0.8 * 0.3)
     assert response.degraded == ()
+
+
+def test_the_names_of_the_collections_get_a_fifth_of_the_time(index: EmbeddedIndex) -> None:
+    request = TimedRequest(index, "collections")
+    response = request.run(mode="hybrid", fusion="rrf(k=60)")
+    assert request.called_at_s["vector"] == exactly(0.2)
+    assert failures(response) == [("collections", "timed out")]
+    assert [hit.id for hit in response.hits] == ["a", "b"]
 
 
 def test_expansion_gets_three_tenths_of_its_stage(index: EmbeddedIndex) -> None:

@@ -65,9 +65,8 @@ def complete_plan() -> Plan:
     reranked = planned(msgspec.structs.replace(REQUEST, rerank=True))
     page = msgspec.structs.replace(plan.page, rerank=reranked.page.rerank)
     calibrations = (("keyword+vector", Calibration(0.4, 0.05)), ("vector", Calibration(0.3, 0.05)))
-    return msgspec.structs.replace(
-        plan, page=page, ranking=msgspec.structs.replace(plan.ranking, calibrations=calibrations)
-    )
+    ranking = msgspec.structs.replace(plan.ranking, calibrations=calibrations, left_out=("memory", "history"))
+    return msgspec.structs.replace(plan, page=page, ranking=ranking)
 
 
 PLAN = complete_plan()

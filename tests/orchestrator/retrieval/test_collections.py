@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from adapters import SourceQuery, Unavailable
+from adapters import Record, Scope, SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
+from adapters.filter import Eq, Filter
 from fusion import Ranking
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.schema.search import EncoderName
@@ -67,8 +69,73 @@ async def test_text_sources_are_searched_once_a_collection_and_the_graph_once(in
     assert len(keyword.queries) == 4
     assert len(graph.queries) == 1
     assert {hit.collection for hit in response.hits} == set(FOUR)
-    await search(service, mode="hybrid")
+    await search(service, mode="hybrid", collections=("memory",))
     assert (len(keyword.queries), len(graph.queries)) == (5, 2)
+
+
+async def test_without_names_each_collection_is_a_list_by_itself(index: EmbeddedIndex) -> None:
+    """All but memory and history: the same as naming them, whatever filter the request has."""
+    crowd = [vector_record(f"x{n:02}", "Alpha Centauri Centauri", seed=1, tags=("t",)) for n in range(40)]
+    few = [vector_record(f"y-{name}", "Alpha Centauri", seed=2, collection=name, tags=("t",)) for name in FOUR]
+    await index.write([*crowd, *few], ())
+    named = ("artifact_chunks", "artifacts", "documents")
+    for fields in ({}, {"filter": Eq("tags", "t")}, {"include_memory": True}):
+        keyword, graph = keyword_source(index), graph_source(index)
+        settings = SETTINGS.changed(candidates_per_source=10)
+        service = search_service(index, settings=settings, keyword=keyword, graph=graph)
+        of_all = await search(service, mode="hybrid", profile="rrf", limit=3, **fields)
+        searched = len(keyword.queries)
+        assert searched == (4 if "include_memory" in fields else 3)
+        assert len(graph.queries) == 1
+        assert not of_all.degraded
+        by_name = await search(service, mode="hybrid", profile="rrf", limit=3, collections=named, **fields)
+        assert [(hit.id, hit.score, hit.sources) for hit in of_all.hits] == [
+            (hit.id, hit.score, hit.sources) for hit in by_name.hits
+        ]
+    firsts = await search(service, mode="keyword", fusion="rrf(k=60)", limit=3)
+    assert {hit.collection for hit in firsts.hits} == set(named)
+
+
+async def test_a_new_collection_is_searched_at_once_and_one_that_may_not_be_seen_never(index: EmbeddedIndex) -> None:
+    keyword = keyword_source(index)
+    service = search_service(index, keyword=keyword)
+    await search(service, mode="keyword")
+    assert len(keyword.queries) == 3
+    await search(service, mode="keyword", cache="refresh")
+    assert len(keyword.queries) == 6
+    hidden = vector_record("hidden", "Alpha Centauri", collection="hidden", sensitivity="restricted")
+    await index.write([hidden, vector_record("new", "Alpha Centauri", collection="new")], ())
+    response = await search(service, mode="keyword", limit=50)
+    assert len(keyword.queries) == 10
+    assert "new" in {hit.id for hit in response.hits}
+
+
+async def test_one_collection_needs_one_search_and_more_than_a_request_may_name_are_one_list(tmp_path: Path) -> None:
+    index = empty_index(tmp_path)
+    keyword = keyword_source(index)
+    service = search_service(index, keyword=keyword)
+    for count, searches in ((1, 1), (20, 20), (21, 1)):
+        await index.write([vector_record(f"{n:02}", "Alpha Centauri", collection=f"c{n:02}") for n in range(count)], ())
+        keyword.queries.clear()
+        assert len((await search(service, mode="keyword", limit=50, collapse="none")).hits) == count
+        assert len(keyword.queries) == searches
+
+
+async def test_if_the_names_cannot_be_read_all_collections_are_one_list_and_the_response_says_so(
+    index: EmbeddedIndex,
+) -> None:
+    class Uncounted:
+        async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
+            raise Unavailable("no aggregation")
+
+        async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+            return await index.fetch(scope, ids)
+
+    keyword = keyword_source(index)
+    response = await search(search_service(index, documents=Uncounted(), keyword=keyword), mode="keyword")
+    assert [(each.source, each.reason) for each in response.degraded] == [("collections", "no aggregation")]
+    assert len(keyword.queries) == 1
+    assert response.hits
 
 
 async def test_one_collection_alone_can_be_searched_in_every_mode(index: EmbeddedIndex) -> None:
@@ -134,6 +201,8 @@ async def test_in_profile_rrf_all_sources_are_asked_at_the_same_time(index: Embe
             return self._ranking
 
     sources = {name: MeetingSource(name) for name in ("vector", "graph", "keyword")}
-    response = await search(search_service(index, **sources), mode="hybrid", profile="rrf", timeout_ms=10_000)
+    service = search_service(index, **sources)
+    one = ("artifacts",)
+    response = await search(service, mode="hybrid", profile="rrf", collections=one, timeout_ms=10_000)
     assert not response.degraded
     assert response.route.sources == ("vector", "graph", "keyword")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
 
 from adapters import AdapterError, Rejected, Retriever, Snapshot, SourceQuery, Unavailable
+from adapters.filter import Filter
 from adapters.sources import SOURCES
 from fusion import Candidates, Fused, Ints, JointWalk, Ranking
 from orchestrator.planning.budget import Deadline
@@ -16,6 +18,7 @@ from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.stage_results import AllSourcesFailed, Retrieved
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
+from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
 from orchestrator.retrieval.retrieve import Retrieval, same_top_document
 from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
@@ -33,7 +36,16 @@ from tests.orchestrator.services import (
 )
 
 pytestmark = pytest.mark.anyio
-SNAPSHOT = Snapshot(SCOPE, 1, ("v", 1), documents=None)  # type: ignore[arg-type]
+
+
+class OneCollection:
+    """A reader that knows one collection."""
+
+    async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
+        return {"documents": 2}
+
+
+SNAPSHOT = Snapshot(SCOPE, 1, ("v", 1), documents=OneCollection())  # type: ignore[arg-type]
 
 
 @dataclass
@@ -72,7 +84,9 @@ class Sources:
             )
             for source in SOURCES
         }
-        self._retrieval = Retrieval(calls, QueryPreparation(query_encoders(), None), breakers)
+        self._retrieval = Retrieval(
+            calls, QueryPreparation(query_encoders(), None), breakers, CollectionSplitter(Memo(0.0, lambda: 0.0))
+        )
 
     async def retrieve(self, plan: Plan, timeout_s: float = 60.0) -> Retrieved:
         context = SearchContext(Deadline.after(60.0, asyncio.get_running_loop().time), StageTimings())

@@ -11,6 +11,7 @@ import pytest
 
 from adapters import Record, Scope, SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
+from adapters.filter import Filter
 from adapters.ports import Snapshot
 from fusion import STRATEGIES, JointWalk
 from orchestrator.planning.errors import BadRequest
@@ -254,6 +255,9 @@ class SlowDocuments:
     async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
         await anyio.sleep(self._seconds)
         return await self._index.fetch(scope, ids)
+
+    async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
+        return await self._index.counts(field, condition)
 
 
 class StalledGraph:
