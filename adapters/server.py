@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
@@ -20,10 +20,33 @@ GRAPH_SCHEMES = {"bolt": 7687, "bolt+s": 7687, "bolt+ssc": 7687}
 KEYWORD_SCHEMES = {"opensearch+http": 9200, "opensearch+https": 9200}
 """By source, the schemes of its servers' addresses, each with its default port."""
 
+Quantization: TypeAlias = Literal["none", "int8"]
+"""How vectors are compressed for searching."""
+
 _FORM = "write scheme://host:port, with user:password@ (percent-encoded) before the host where needed"
 _RETRYABLE_STATUSES = frozenset({401, 403, 404, 408, 429})
 """Statuses below 500 that do not mean that the request is wrong: it may succeed later, or with other credentials."""
 _MAX_ERROR_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How a new index is divided over the nodes of a cluster.
+
+    :param shards: parts of the index, each on one node; their number is fixed when the index is created.
+    :param copies: of each shard, each on another node.
+    """
+
+    shards: int = 1
+    copies: int = 1
+
+
+UNDIVIDED = Partitioning()
+
+
+def index_again(what: str) -> str:
+    """What to do about a property that is fixed when an index is created."""
+    return f"the number of {what} of an index is fixed: index everything again under another TRIVIUM_INDEX_NAME"
 
 
 @dataclass(frozen=True, slots=True)

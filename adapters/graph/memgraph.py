@@ -25,6 +25,7 @@ from adapters.graph.node_keys import NodeKeys
 from adapters.ports.graph import Centrality
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
+from adapters.ports.server import Difference
 from adapters.ports.snapshot import Snapshot
 from adapters.server import batches, describe_error, server_ranking
 from adapters.sources import GRAPH
@@ -204,6 +205,10 @@ class MemgraphGraph:
         """See :class:`adapters.ports.ServerProbe`. Memgraph counts microseconds, Neo4j milliseconds."""
         now = float((await self._bolt.read(statement("server_time"), {}))[0]["now"])
         return now / (1_000_000 if await self._bolt.dialect() == "memgraph" else 1_000)
+
+    async def differences(self) -> Sequence[Difference]:
+        """See :class:`adapters.ports.ServerSource`. A graph is not divided: each replica has all of it."""
+        return ()
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""

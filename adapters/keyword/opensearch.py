@@ -23,12 +23,15 @@ from adapters.filter_terms import filter_compiler
 from adapters.fingerprint import build_name, fingerprint
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
-from adapters.keyword.opensearch_index import MAPPINGS, SETTINGS, Candidate
+from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
+from adapters.ports.server import Difference
 from adapters.server import (
+    UNDIVIDED,
     Address,
     Limits,
+    Partitioning,
     batches,
     describe_error,
     error_of_status,
@@ -41,6 +44,8 @@ from fusion.rank_fields import DocId
 
 _BATCH_DOCUMENTS = 500
 _SEARCH_PARAMETERS = {
+    # BM25 from the statistics of all shards, so that their number changes no score. With one shard it costs nothing.
+    "search_type": "dfs_query_then_fetch",
     "request_cache": "false",
     # With the best score, which is null without hits: a response then has ``hits`` in any case.
     "filter_path": "timed_out,hits.max_score,hits.hits._score,hits.hits.fields",
@@ -92,10 +97,19 @@ class OpenSearchKeyword:
 
     :param client: closed by :meth:`close`.
     :param build_id: identity of encoder and analysers; each has an index of its own.
+    :param partitioning: of a new index.
     """
 
-    def __init__(self, client: AsyncOpenSearch, name: str, build_id: str, limits: Limits) -> None:
+    def __init__(
+        self,
+        client: AsyncOpenSearch,
+        name: str,
+        build_id: str,
+        limits: Limits,
+        partitioning: Partitioning = UNDIVIDED,
+    ) -> None:
         self._client = client
+        self._partitioning = partitioning
         self._name = name
         self._index = build_name(name, build_id)
         self._limits = limits
@@ -115,7 +129,9 @@ class OpenSearchKeyword:
             "timeout": f"{max(1, int(self._limits.read_timeout_s * 1_000))}ms",
         }
         async with self._reading():
-            response = await self._client.search(index=self._name, body=body, params=_SEARCH_PARAMETERS)
+            # One query always searches the same copies: their statistics differ until deleted documents are merged.
+            parameters = _SEARCH_PARAMETERS | {"preference": fingerprint(query.text)}
+            response = await self._client.search(index=self._name, body=body, params=parameters)
         try:
             if response["timed_out"]:
                 raise TimedOut(f"opensearch did not finish a search within {self._limits.read_timeout_s:g} s")
@@ -198,7 +214,7 @@ class OpenSearchKeyword:
         async with self._writing():
             template = {
                 "index_patterns": [self._index, f"{self._index}-*"],
-                "template": {"settings": SETTINGS, "mappings": MAPPINGS},
+                "template": {"settings": index_settings(self._partitioning), "mappings": MAPPINGS},
                 "priority": 200,
             }
             await self._client.indices.put_index_template(name=self._index, body=template)
@@ -233,6 +249,15 @@ class OpenSearchKeyword:
         async with self._reading():
             nodes = (await self._client.nodes.stats(metric="os"))["nodes"].values()
         return float(next(iter(nodes))["timestamp"]) / 1_000
+
+    async def differences(self) -> Sequence[Difference]:
+        """See :class:`adapters.ports.ServerSource`."""
+        async with self._reading():
+            settings = await self._client.indices.get_settings(index=self._index)
+        try:
+            return list(differences(self._index, settings[self._index]["settings"]["index"], self._partitioning))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadResponse(f"opensearch answered with settings without {describe_error(error)}") from error
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""

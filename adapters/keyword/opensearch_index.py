@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from adapters.keyword import analysis
+from adapters.ports.server import Difference
+from adapters.server import Partitioning, index_again
 from fusion.rank_fields import DocId, DocumentFields
 
-SETTINGS: dict[str, Any] = {
-    "number_of_shards": 1,
+_SETTINGS: dict[str, Any] = {
     "refresh_interval": "200ms",
     "analysis": {
         "tokenizer": {
@@ -29,7 +31,26 @@ SETTINGS: dict[str, Any] = {
         },
     },
 }
-"""One shard by default: each shard computes BM25 from its own statistics, so more of them change scores."""
+
+
+def index_settings(partitioning: Partitioning) -> dict[str, Any]:
+    """The settings of a new index."""
+    return {**_SETTINGS, "number_of_shards": partitioning.shards, "number_of_replicas": partitioning.copies - 1}
+
+
+def differences(name: str, found: Mapping[str, Any], partitioning: Partitioning) -> Iterator[Difference]:
+    """How the index ``name`` is divided, if not as given.
+
+    :param found: its settings, as ``GET /{index}/_settings`` returns them.
+    """
+    if (shards := int(found["number_of_shards"])) != partitioning.shards:
+        observation = f"{shards} shards, TRIVIUM_OPENSEARCH_SHARDS is {partitioning.shards}"
+        yield Difference(observation, index_again("shards"))
+    replicas = partitioning.copies - 1
+    if (copies := int(found["number_of_replicas"]) + 1) != partitioning.copies:
+        observation = f"{copies} copies of each shard, TRIVIUM_REPLICATION_FACTOR is {partitioning.copies}"
+        yield Difference(observation, f'PUT /{name}/_settings with {{"index": {{"number_of_replicas": {replicas}}}}}')
+
 
 MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",

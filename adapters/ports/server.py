@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.ports.replica import IndexAdmin, Replica
@@ -20,8 +22,23 @@ class ServerProbe(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How an existing index differs from what the settings would create, and what changes it."""
+
+    observation: str
+    advice: str
+
+
 class ServerSource(Retriever, Replica, IndexAdmin, ServerProbe, Protocol):
     """A source on a server: searched, written to, created and probed through one client."""
+
+    async def differences(self) -> Sequence[Difference]:
+        """How the existing index is divided and stored, where not as the settings say.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...
 
     async def close(self) -> None:
         """Close the connections."""

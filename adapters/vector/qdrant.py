@@ -23,6 +23,7 @@ from adapters.filter_terms import filter_compiler, filter_terms
 from adapters.fingerprint import build_name, fingerprint
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
+from adapters.ports.server import Difference
 from adapters.server import (
     VECTOR_SCHEMES,
     Address,
@@ -34,6 +35,7 @@ from adapters.server import (
     translated_errors,
 )
 from adapters.sources import VECTOR
+from adapters.vector.qdrant_collection import IN_MEMORY, SEARCH_QUANTIZATION, CollectionLayout, creation, differences
 from fusion.columns import Ranking
 from fusion.rank_fields import DocumentFields
 
@@ -79,10 +81,20 @@ class QdrantVector:
     :param client: closed by :meth:`close`.
     :param dimension: length of a vector.
     :param build_id: identity of encoder and analysers; each has a collection of its own.
+    :param layout: of a new collection.
     """
 
-    def __init__(self, client: AsyncQdrantClient, name: str, dimension: int, build_id: str, limits: Limits) -> None:
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        name: str,
+        dimension: int,
+        build_id: str,
+        limits: Limits,
+        layout: CollectionLayout = IN_MEMORY,
+    ) -> None:
         self._client = client
+        self._layout = layout
         self._name = name
         self._collection = build_name(name, build_id)
         self._dimension = dimension
@@ -102,7 +114,9 @@ class QdrantVector:
                 self._name,
                 query=query.vector.tolist(),
                 query_filter=_tenant_filter(query),
-                search_params=qdrant.SearchParams(hnsw_ef=max(_EF_SEARCH, query.depth)),
+                search_params=qdrant.SearchParams(
+                    hnsw_ef=max(_EF_SEARCH, query.depth), quantization=SEARCH_QUANTIZATION
+                ),
                 limit=query.depth,
                 with_payload=["id", "facts"],
                 with_vectors=False,
@@ -139,10 +153,7 @@ class QdrantVector:
             return
         async with self._writing():
             try:
-                await self._client.create_collection(
-                    self._collection,
-                    vectors_config=qdrant.VectorParams(size=self._dimension, distance=qdrant.Distance.COSINE),
-                )
+                await self._client.create_collection(self._collection, **creation(self._dimension, self._layout))
             except Exception:
                 # Another worker may create it at the same time, or may have died between collection and alias.
                 if not await self._client.collection_exists(self._collection):
@@ -185,6 +196,12 @@ class QdrantVector:
     async def clock(self) -> float | None:
         """``None``: Qdrant does not report its time."""
         return None
+
+    async def differences(self) -> Sequence[Difference]:
+        """See :class:`adapters.ports.ServerSource`."""
+        async with self._writing():
+            config = (await self._client.get_collection(self._name)).config
+        return list(differences(self._collection, config, self._layout))
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""

@@ -14,7 +14,7 @@ from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, 
 from adapters.fingerprint import build_name
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance
 from adapters.ports.server import ServerSource
-from adapters.server import Limits
+from adapters.server import Limits, Partitioning
 from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from fusion import Ranking, Source
 from orchestrator.auth.visibility import access_filter
@@ -82,7 +82,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
     """
     backends = Backends()
     limits = Limits(settings.sources.timeout_ms / 1_000, WRITE_TIMEOUT_S, _MAX_CONNECTIONS)
-    index_name = settings.storage.index_name
+    index_name, layouts = settings.storage.index_name, settings.server_indexes
 
     def add(source: Source, adapter: ServerSource, address: object, entities: EntityLookup | None = None) -> str:
         replica = f"{source.name} {address} {build_name(index_name, build_id)}"
@@ -92,13 +92,23 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
 
     if address := settings.sources.address(VECTOR.name):
         with _extra("qdrant"):
-            from adapters.vector import qdrant  # noqa: PLC0415
+            from adapters.vector import qdrant, qdrant_collection  # noqa: PLC0415
         client = qdrant.connect(address, settings.sources.qdrant_api_key.get_secret_value() or None, limits)
-        add(VECTOR, qdrant.QdrantVector(client, index_name, dimension, build_id, limits), address)
+        layout = qdrant_collection.CollectionLayout(
+            layouts.qdrant_shards,
+            layouts.replication_factor,
+            layouts.qdrant_on_disk,
+            layouts.qdrant_quantization,
+            layouts.qdrant_write_consistency,
+        )
+        add(VECTOR, qdrant.QdrantVector(client, index_name, dimension, build_id, limits, layout), address)
     if address := settings.sources.address(KEYWORD.name):
         with _extra("opensearch"):
             from adapters.keyword import opensearch  # noqa: PLC0415
-        keyword = opensearch.OpenSearchKeyword(opensearch.connect(address, limits), index_name, build_id, limits)
+        partitioning = Partitioning(layouts.opensearch_shards, layouts.replication_factor)
+        keyword = opensearch.OpenSearchKeyword(
+            opensearch.connect(address, limits), index_name, build_id, limits, partitioning
+        )
         backends.documents_replica = add(KEYWORD, keyword, address)
         backends.documents = keyword
     if address := settings.sources.address(GRAPH.name):

@@ -158,6 +158,8 @@ class HealthService:
             exists = await server.check()  # reports the dimension and the build if they differ
             observation = "exists, built as the settings require" if exists else "none yet: run `trivium index PATH`"
             findings.append(Finding(f"{source} index", True, observation))
+            different = await server.differences() if exists else ()
+            findings += [Finding(f"{source} layout", False, each.observation, each.advice) for each in different]
         except AdapterError as error:
             findings.append(Finding(f"{source} index", False, str(error), "follow the message"))
         try:

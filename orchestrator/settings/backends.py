@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
-from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address
+from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Quantization
 from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from orchestrator.settings.group import SettingsGroup, header_value, not_empty
 
@@ -112,6 +112,37 @@ class SourceSettings(SettingsGroup):
         """Where the server of a source is; ``None`` if the source is embedded."""
         url = self.urls[source]
         return None if url == EMBEDDED else Address.parse(url, _SCHEMES[source])
+
+
+class ServerIndexSettings(SettingsGroup):
+    """How new indexes on OpenSearch and Qdrant are divided and stored; ``trivium doctor`` compares existing ones."""
+
+    replication_factor: int = Field(
+        1, ge=1, le=10, description="copies of each shard in OpenSearch and Qdrant, each on another node"
+    )
+    opensearch_shards: int = Field(
+        1, ge=1, le=1_024, description="shards of the OpenSearch index, fixed when it is created"
+    )
+    qdrant_shards: int = Field(
+        1, ge=1, le=1_024, description="shards of the Qdrant collection, fixed when it is created"
+    )
+    qdrant_on_disk: bool = Field(False, description="whether Qdrant has the vectors in files instead of in memory")
+    qdrant_quantization: Quantization = Field(
+        "none",
+        description="`int8`: Qdrant searches copies of the vectors with a quarter of the size and scores the best of "
+        "them again; `none`",
+    )
+    qdrant_write_consistency: int = Field(
+        1, ge=1, le=10, description="copies in Qdrant that have to apply a write before it is acknowledged"
+    )
+
+    @field_validator("qdrant_write_consistency")
+    @classmethod
+    def _not_above_copies(cls, value: int, info: ValidationInfo) -> int:
+        copies = info.data.get("replication_factor", value)
+        if value > copies:
+            raise ValueError(f"TRIVIUM_REPLICATION_FACTOR allows 1 to {copies}")
+        return value
 
 
 class WriteSettings(SettingsGroup):

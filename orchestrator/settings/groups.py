@@ -16,7 +16,13 @@ from adapters import Sensitivity, rerank
 from adapters.ports.graph import Centrality
 from fusion import RRF, CollapseMode, JointWalk, parse
 from orchestrator.schema.search import MAX_LIMIT, BoostName, EncoderName, ProfileName
-from orchestrator.settings.backends import CacheSettings, SourceSettings, StorageSettings, WriteSettings
+from orchestrator.settings.backends import (
+    CacheSettings,
+    ServerIndexSettings,
+    SourceSettings,
+    StorageSettings,
+    WriteSettings,
+)
 from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
 
 _MAX_WEIGHT = 1_000.0
@@ -245,6 +251,7 @@ class Settings(BaseModel):
 
     storage: StorageSettings = Field(default_factory=StorageSettings)  # relative to the working folder of the moment
     sources: SourceSettings = SourceSettings()
+    server_indexes: ServerIndexSettings = ServerIndexSettings()
     encoding: EncodingSettings = EncodingSettings()
     requests: RequestSettings = RequestSettings()
     ranking: RankingSettings = RankingSettings()

@@ -14,7 +14,7 @@ from adapters.keyword import opensearch
 from adapters.keyword.analysis import analyzer
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.ports import SourceQuery
-from adapters.server import KEYWORD_SCHEMES, Address, Limits
+from adapters.server import KEYWORD_SCHEMES, Address, Limits, Partitioning
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.replication import Replication
 from tests.conftest import SCOPE, vector_record
@@ -71,6 +71,36 @@ async def test_an_index_that_is_read_only_for_a_while_rejects_no_document(
     await client.indices.put_settings(index=name, body={"index.blocks.write": False})
     assert await replication.apply_unapplied() == {}
     assert await keyword.count() == 1
+
+
+async def test_the_number_of_shards_changes_no_score_and_is_compared_with_the_settings(
+    client: AsyncOpenSearch, name: str
+) -> None:
+    """Forty documents in three shards: the statistics of each shard alone would give other scores."""
+    records = [
+        vector_record(str(n), "Alpha " + "Centauri " * (1 + n % 7) + "star " * (n % 5) + "light") for n in range(40)
+    ]
+    allowed = normal(access(SCOPE, "normal"))
+    rankings = []
+    for shards in (1, 3):
+        partitioning = Partitioning(shards, copies=2)
+        keyword = OpenSearchKeyword(client, f"{name}-{shards}", "test-1", LIMITS, partitioning)
+        await keyword.create()
+        await keyword.apply(1, records, [])
+        ranking = await keyword.search(SourceQuery("centauri star", 40, SCOPE, allowed, allowed))
+        rankings.append([(hit.id, pytest.approx(hit.score, rel=1e-5)) for hit in ranking])
+        assert await keyword.differences() == []
+    assert len(rankings[0]) == 40
+    assert rankings[0] == rankings[1]
+    chosen = OpenSearchKeyword(client, f"{name}-3", "test-1", LIMITS, Partitioning(2, copies=1))
+    shards_differ, copies_differ = await chosen.differences()
+    assert shards_differ.observation == "3 shards, TRIVIUM_OPENSEARCH_SHARDS is 2"
+    assert "index everything again under another TRIVIUM_INDEX_NAME" in shards_differ.advice
+    assert copies_differ.observation == "2 copies of each shard, TRIVIUM_REPLICATION_FACTOR is 1"
+    index = next(iter(await client.indices.get_alias(name=f"{name}-3")))
+    assert copies_differ.advice == f'PUT /{index}/_settings with {{"index": {{"number_of_replicas": 0}}}}'
+    await client.indices.put_settings(index=index, body={"index": {"number_of_replicas": 0}})
+    assert [each.observation for each in await chosen.differences()] == [shards_differ.observation]
 
 
 async def test_documents_are_split_by_opensearch_as_queries_are_here(

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from adapters import SourceQuery, VectorRecord, VersionMismatch
 from adapters.ports.replica import Key
+from adapters.ports.server import Difference
 from fusion import Ranking
 from orchestrator.service.service import Service
 
@@ -55,5 +56,8 @@ class FakeServer:
 
     async def clock(self) -> float | None:
         return None
+
+    async def differences(self) -> Sequence[Difference]:
+        return ()
 
     async def close(self) -> None: ...

@@ -46,6 +46,8 @@ DECIDES: dict[str, object] = {
 """Settings that decide responses, each with another value than :func:`settings_with` has."""
 
 DECIDES_NOTHING: dict[str, object] = {
+    "replication_factor": 8, "opensearch_shards": 7, "qdrant_shards": 7, "qdrant_on_disk": True,
+    "qdrant_quantization": "int8", "qdrant_write_consistency": 7,
     "data_dir": "/other", "model_dir": "/other", "index_name": "other", "strict_index": True, "qdrant_api_key": "other",
     "source_timeout_ms": 7, "request_timeout_ms": 7, "upkeep_interval_s": 7,
     "max_limit": 70, "circuit_reset_ms": 7, "retry_budget_ratio": 0.7, "embedder": "minilm://",
@@ -61,7 +63,8 @@ and the files of this machine are in it, too, by what they are and not by what t
 
 
 def settings_with(**values: object) -> Settings:
-    return Settings.of(**{"reranker": "chat+http://127.0.0.1/v1", "centrality_weight": 0.1, "rerank": True, **values})
+    base = {"reranker": "chat+http://127.0.0.1/v1", "centrality_weight": 0.1, "rerank": True, "replication_factor": 7}
+    return Settings.of(**base | values)
 
 
 def key(settings: Settings, request: SearchRequest = REQUEST) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 from adapters import SourceQuery, VectorRecord
 from adapters.ports.replica import Key
+from adapters.ports.server import Difference
 from fusion import Ranking
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.replication import Replication
@@ -60,8 +61,10 @@ class Engine:
 class Server:
     """A source on a server; each value is returned, or raised if it is an error."""
 
-    def __init__(self, release: object = "1.2", exists: object = True, clock: object = NOW) -> None:
-        self.answers = {"release": release, "check": exists, "clock": clock}
+    def __init__(
+        self, release: object = "1.2", exists: object = True, clock: object = NOW, differences: object = ()
+    ) -> None:
+        self.answers = {"release": release, "check": exists, "clock": clock, "differences": differences}
         self.calls: list[str] = []
 
     async def _answer(self, name: str) -> Any:
@@ -79,6 +82,9 @@ class Server:
 
     async def clock(self) -> float | None:
         return await self._answer("clock")  # type: ignore[no-any-return]
+
+    async def differences(self) -> Sequence[Difference]:
+        return await self._answer("differences")  # type: ignore[no-any-return]
 
     async def create(self) -> None: ...
 

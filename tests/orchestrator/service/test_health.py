@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters import TimedOut, Unavailable, VersionMismatch
+from adapters.ports.server import Difference
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, examine_folder
@@ -87,6 +88,16 @@ async def test_the_index_of_a_server(tmp_path: Path, exists: object, expected: F
     health = service(tmp_path, servers={"graph": Server(exists=exists)})
     assert await finding(health, "graph index") == expected
     assert await finding(health, "graph clock") == Finding("graph clock", True, "+0.0 s from this machine")
+
+
+async def test_an_index_that_is_divided_in_another_way_is_reported_with_what_changes_it(tmp_path: Path) -> None:
+    differences = (Difference("1 shards, TRIVIUM_OPENSEARCH_SHARDS is 3", "index again"), Difference("b", "change b"))
+    health = service(tmp_path, servers={"keyword": Server(differences=differences)})
+    assert [each for each in await health.examine() if each.subject == "keyword layout"] == [
+        Finding("keyword layout", False, each.observation, each.advice) for each in differences
+    ]
+    absent = service(tmp_path, servers={"keyword": Server(exists=False, differences=differences)})
+    assert await finding(absent, "keyword layout") is None
 
 
 @pytest.mark.parametrize(

@@ -255,3 +255,12 @@ def test_settings_survive_the_environment_of_another_process(monkeypatch: pytest
     for name, value in environment_of(settings).items():
         monkeypatch.setenv(name, value)
     assert load() == settings
+
+
+def test_no_more_copies_acknowledge_a_write_than_there_are() -> None:
+    assert load(replication_factor=3, qdrant_write_consistency=3).server_indexes.qdrant_write_consistency == 3
+    with pytest.raises(
+        SettingsError,
+        match=r"TRIVIUM_QDRANT_WRITE_CONSISTENCY is 3: .*TRIVIUM_REPLICATION_FACTOR allows 1 to 2",
+    ):
+        load(replication_factor=2, qdrant_write_consistency=3)
