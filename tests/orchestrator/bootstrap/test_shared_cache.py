@@ -70,6 +70,20 @@ async def test_a_write_of_one_service_invalidates_the_responses_of_the_other(set
         assert len((await respond(here, "alpha", limit=50)).hits) == 4
 
 
+async def test_a_response_of_a_service_with_other_synonyms_is_not_used(settings: Settings, tmp_path: Path) -> None:
+    """The same request, the same documents, the same build: what differs is a file of each machine."""
+    (tmp_path / "here.txt").write_text("sun, star\n")
+    (tmp_path / "there.txt").write_text("sun, alpha\n")
+    chosen = {name: settings.changed(query_expansion=f"synonyms://{tmp_path}/{name}.txt") for name in ("here", "there")}
+    async with open_service(chosen["here"]) as here, open_service(chosen["there"]) as there:
+        await index(here, [Document(id="a", text="alpha"), Document(id="s", text="star")])
+        there.maintenance.refresh()
+        assert [hit.id for hit in (await respond(here, "sun", mode="keyword")).hits] == ["s"]
+        await stored_in_redis(here)
+        other = await respond(there, "sun", mode="keyword")
+        assert (other.cache, [hit.id for hit in other.hits]) == ("miss", ["a"])
+
+
 async def test_a_write_does_not_invalidate_other_scopes(settings: Settings) -> None:
     """As long as no file of this machine is searched: there all scopes share one version."""
     async with open_service(settings) as service:

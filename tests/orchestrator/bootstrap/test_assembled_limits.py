@@ -1,0 +1,120 @@
+"""The limits of an opened service, by their effect: each test fails if the limit is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+
+import anyio
+import pytest
+
+from adapters import SourceQuery, Unavailable
+from fusion import Ranking
+from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.ndjson import ParsedLine, ValidLine
+from orchestrator.service.errors import Overloaded
+from orchestrator.settings import Settings
+from tests.conftest import SCOPE
+from tests.orchestrator.bootstrap.fake_server import FakeServer, OpenService
+from tests.orchestrator.bootstrap.helpers import ALPHA, BETA, index, respond, search
+
+pytestmark = pytest.mark.anyio
+assembly = import_module("orchestrator.bootstrap.open_service")
+"""The module; its package exports the function of the same name."""
+
+
+async def test_the_number_of_waiting_searches_is_limited(
+    opened: OpenService, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly, "_MAX_WAITING", 1)
+    release = anyio.Event()
+    inner = server.search
+
+    async def gated(query: SourceQuery) -> Ranking:
+        await release.wait()
+        return await inner(query)
+
+    server.search = gated  # type: ignore[method-assign]
+    async with opened(search_concurrency=1) as service, anyio.create_task_group() as group:
+        await index(service, [ALPHA, BETA])
+        for number in range(2):  # one is computed, one waits
+            group.start_soon(respond, service, f"alpha {number}")
+            await anyio.wait_all_tasks_blocked()
+        with pytest.raises(Overloaded):
+            await respond(service, "alpha too many")
+        release.set()
+
+
+async def test_the_numbers_of_concurrent_and_waiting_writes_are_limited(
+    opened: OpenService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The body of a write is in memory as soon as it has a slot."""
+    monkeypatch.setattr(assembly, "_MAX_WRITES", 2)
+    monkeypatch.setattr(assembly, "_MAX_WAITING_WRITES", 1)
+    release = anyio.Event()
+    reading: list[str] = []
+
+    async with opened() as service, anyio.create_task_group() as group:
+
+        async def put(id_: str) -> None:
+            async def read() -> Iterable[ParsedLine]:
+                reading.append(id_)
+                await release.wait()
+                return [ValidLine(1, ALPHA)]
+
+            await service.documents.put(read, service.anonymous)
+
+        for id_ in "abc":
+            group.start_soon(put, id_)
+            await anyio.wait_all_tasks_blocked()
+        assert reading == ["a", "b"]
+        with pytest.raises(Overloaded):
+            await put("d")
+        release.set()
+
+
+async def test_the_numbers_of_concurrent_and_waiting_reads_are_limited(
+    opened: OpenService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly, "_MAX_NETWORK", 1)
+    monkeypatch.setattr(assembly, "_MAX_WAITING", 0)
+    async with opened() as service:
+        await index(service, [ALPHA])
+        async with service.documents.reads.slot("another", 1.0):
+            with pytest.raises(Overloaded):
+                await service.documents.get("a", service.anonymous)
+        assert (await service.documents.get("a", service.anonymous)).text == ALPHA.text
+
+
+async def test_documents_are_not_read_from_a_replica_that_lacks_a_write(opened: OpenService, chosen: Settings) -> None:
+    async with opened() as service:
+        await index(service, [ALPHA])
+        (record,) = await service.documents.pipeline.prepare([BETA], SCOPE)
+        FileWriteLog(chosen.storage.data_dir / "journal", 2**30).append(Write.of([record], []), ["embedded"])
+        with pytest.raises(Unavailable, match="does not have all writes yet"):
+            await service.documents.get("a", service.anonymous)
+        await service.maintenance.apply_unapplied()
+        assert (await service.documents.get("b", service.anonymous)).text == BETA.text
+
+
+async def test_the_names_of_the_collections_are_read_once_after_each_write(
+    opened: OpenService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened() as service:
+        await index(service, [ALPHA])
+        view = type(service.health.embedded.index.current())  # type: ignore[union-attr]
+        counted: list[str] = []
+        counts = view.counts
+
+        async def recorded(self: object, field: str, condition: object) -> object:
+            counted.append(field)
+            return await counts(self, field, condition)
+
+        monkeypatch.setattr(view, "counts", recorded)
+        for text in ("alpha", "star", "light"):
+            await search(service, text, mode="hybrid")
+        assert counted == ["collection"]
+        await index(service, [BETA])
+        await search(service, "alpha", mode="hybrid")
+        assert counted == ["collection", "collection"]
