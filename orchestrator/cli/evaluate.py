@@ -1,4 +1,4 @@
-"""``trivium evaluate`` and ``trivium tune``."""
+"""``trivium evaluate``, ``trivium tune`` and ``trivium compare``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from orchestrator.cli.terminal import err, out, reported_errors
 from orchestrator.evaluation.dataset import BadDataset, Dataset, read_dataset
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.load import load
+from orchestrator.settings.load import load, read_settings_file
 
 if TYPE_CHECKING:
+    from orchestrator.evaluation.compare import Difference
     from orchestrator.evaluation.evaluate import Evaluation
     from orchestrator.evaluation.trec import Run
     from orchestrator.evaluation.workspace import ResultStore, Workspace
@@ -64,7 +65,7 @@ def evaluate(
         part = None if shard is None else _parse_shard(shard)
         dataset = read_dataset(folder)
         external = _read_runs([*(run or ()), *((against,) if against else ())], set(runs.RUNS))
-        workspace, documents, store = _prepare(dataset)
+        workspace, documents, store = _prepare(load(), dataset)
         total = len(dataset.queries) * len(runs.RUNS)
         if part is not None:
             with progress_bar(err, "searching", "queries", None) as advance:
@@ -102,7 +103,7 @@ def tune(
         dataset = read_dataset(folder)
         if not output.parent.is_dir():
             raise NotADirectoryError(f"{output.parent} is no folder that {output.name} could be written to")
-        workspace, _, _ = _prepare(dataset)
+        workspace, _, _ = _prepare(load(), dataset)
 
         async def search() -> tuning.TuningResult:
             async with _open_service(workspace.settings) as service:
@@ -119,9 +120,7 @@ def tune(
         return
     for half, difference in (("training", result.training), ("held out", result.held_out)):
         out.print(
-            f"{half}: {difference.baseline:.4f} -> {difference.value:.4f} ({difference.difference:+.4f}, "
-            f"95 % {difference.interval[0]:+.4f} to {difference.interval[1]:+.4f}, p {difference.p:.4f})",
-            highlight=False,
+            f"{half}: {difference.baseline:.4f} -> {difference.value:.4f} ({_shown(difference)})", highlight=False
         )
     if result.supported:
         out.print(
@@ -132,14 +131,62 @@ def tune(
         out.print(f"no gain that the held-out half supports, after {result.tried} candidates: nothing was written")
 
 
+def compare(
+    folder: Folder,
+    settings: Annotated[
+        list[Path], typer.Option(help="a file of settings, as TRIVIUM_SETTINGS_FILE names one; give it twice")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
+) -> None:
+    """Search judged queries under two settings, in turn, and say which are better. They override the environment."""
+    with _evaluation_errors():
+        from orchestrator.evaluation import compare_settings as comparing  # noqa: PLC0415  # see evaluate
+
+        with reported_errors(usage_errors=(comparing.NotComparable,)):
+            if len(settings) != 2:
+                raise comparing.NotComparable(f"--settings is given {len(settings)} times, two are compared")
+            first, second = (
+                comparing.Variant(str(path), load(**read_settings_file(path, "--settings"))) for path in settings
+            )
+            comparing.require_comparable(first, second)
+            dataset = read_dataset(folder)
+            one, documents, _ = _prepare(first.settings, dataset)
+            other, _, _ = _prepare(second.settings, dataset)
+            with progress_bar(err, "searching", "queries", 2 * len(dataset.queries)) as advance:
+                outcome = anyio.run(
+                    comparing.compare_settings,
+                    _open_service,
+                    comparing.Variant(first.name, one.settings),
+                    comparing.Variant(second.name, other.settings),
+                    dataset,
+                    documents,
+                    advance,
+                )
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
+        return
+    out.print(f"{outcome.dataset}: {outcome.queries} queries, {outcome.documents} documents", highlight=False)
+    for name, value in ((first.name, outcome.quality.baseline), (second.name, outcome.quality.value)):
+        out.print(f"{escape(name)}: nDCG@10 {value:.4f}, median {outcome.median_ms[name]:.1f} ms", highlight=False)
+    out.print(f"difference: {_shown(outcome.quality)}", highlight=False)
+    out.print(f"{escape(outcome.winner)} is better" if outcome.winner else "no difference that these queries support")
+
+
+def _shown(difference: Difference) -> str:
+    return (
+        f"{difference.difference:+.4f}, 95 % {difference.interval[0]:+.4f} to {difference.interval[1]:+.4f}, "
+        f"p {difference.p:.4f}"
+    )
+
+
 def _open_service(settings: Settings) -> AbstractAsyncContextManager[Service]:
     return open_service(settings, max_query_chars=_MAX_QUERY_CHARS)
 
 
-def _prepare(dataset: Dataset) -> tuple[Workspace, int, ResultStore]:
+def _prepare(settings: Settings, dataset: Dataset) -> tuple[Workspace, int, ResultStore]:
     from orchestrator.evaluation.workspace import Workspace  # noqa: PLC0415  # see evaluate
 
-    workspace = Workspace.of(load(), dataset)
+    workspace = Workspace.of(settings, dataset)
     with (dataset.folder / "corpus.jsonl").open("rb") as corpus:
         total = sum(1 for _ in corpus)
     with progress_bar(err, "encoding", "documents", total) as advance:

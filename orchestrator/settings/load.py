@@ -64,8 +64,9 @@ def load(**overrides: object) -> Settings:
         settings file.
     :raises SettingsError: if a value is not allowed, or the file cannot be read.
     """
-    values: dict[str, object] = {**_from_file(), **_current(os.environ)}
-    return _validated(values | overrides)
+    path = os.environ.get(FILE_VARIABLE)
+    from_file = read_settings_file(Path(path), FILE_VARIABLE) if path else {}
+    return _validated({**from_file, **_current(os.environ), **overrides})
 
 
 def _validated(values: Mapping[str, object]) -> Settings:
@@ -80,14 +81,16 @@ def _validated(values: Mapping[str, object]) -> Settings:
         raise SettingsError(f"{PREFIX}{name.upper()} is {shown}: {message}") from None
 
 
-def _from_file() -> dict[str, object]:
-    path = os.environ.get(FILE_VARIABLE)
-    if not path:
-        return {}
+def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
+    """The settings in a file, by name, not validated yet: for :func:`load`.
+
+    :param named_by: the variable or option that names the file, for errors.
+    :raises SettingsError: if the file cannot be read, or has a line that is no setting.
+    """
     try:
-        Path(path).read_text("utf-8")
+        path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{FILE_VARIABLE} is {path!r}, which cannot be read: {error}") from error
+        raise SettingsError(f"{named_by} is {str(path)!r}, which cannot be read: {error}") from error
     lines = {name: value or "" for name, value in dotenv_values(path).items()}
     for name in lines:
         if not _is_known(name):

@@ -1,0 +1,13 @@
+"""Running a command in this process."""
+
+from __future__ import annotations
+
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import main
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    """Exit code, output and errors of ``trivium`` with these arguments."""
+    result = CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
