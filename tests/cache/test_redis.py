@@ -122,11 +122,11 @@ async def test_a_suspended_redis_costs_at_most_its_deadline_and_nothing_once_the
     for _ in range(3):
         started_at = perf_counter()
         assert await level.get(b"k", time()) is None
-        assert perf_counter() - started_at < DEADLINE_S + 0.1
+        assert perf_counter() - started_at < DEADLINE_S + 5  # forever without the deadline
     assert level.state == "open"
-    started_at = perf_counter()
-    assert await level.get(b"k", time()) is None
-    assert perf_counter() - started_at < 0.01
+    with pytest.raises(StopIteration) as at_once:  # it waits for nothing
+        level.get(b"k", time()).send(None)
+    assert at_once.value.value is None
     os.kill(own[1].pid, signal.SIGCONT)
 
     async def is_back() -> bool:

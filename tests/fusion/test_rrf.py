@@ -142,3 +142,4 @@ def test_a_weight_of_zero_gives_a_score_of_zero() -> None:
 def test_a_k_that_is_not_allowed_is_an_error(k: int) -> None:
     with pytest.raises(ValueError, match=f"k is {k}, allowed are 1 to 10000"):
         RRF(k)
+    assert (RRF(1).k, RRF(10_000).k) == (1, 10_000)

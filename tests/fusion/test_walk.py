@@ -80,6 +80,16 @@ def test_under_the_cap_the_most_visited_nodes_and_all_seeds_stay() -> None:
     assert set(walked(Walk(cap=1), star, 8, 9)) == {8, 9}
 
 
+@pytest.mark.parametrize(("cap", "reached"), [(3, {0, 1, 3}), (4, {0, 1, 3, 4}), (5, {0, 1, 2, 3, 4})])
+def test_beyond_the_cap_those_nodes_are_reached_that_receive_the_largest_mass(cap: int, reached: set[int]) -> None:
+    """Node 0 has three quarters of the mass: 3 receives .725, 4 receives .2, 2 receives .075."""
+    offsets, targets = np.array([0, 2, 4, 4, 4, 4]), np.array([2, 3, 3, 4], np.int32)
+    graph = Adjacency(offsets, targets, np.array([0.1, 0.9, 0.2, 0.8], np.float32))
+    seeds, mass = np.array([0, 1]), np.array([3.0, 1.0], np.float32)
+    nodes, _ = Walk(cap=cap)(graph, seeds, mass, WalkScratch())
+    assert set(nodes.tolist()) == reached
+
+
 def test_a_hub_is_reached_but_not_passed_through() -> None:
     hub = adjacency([(0, leaf) for leaf in range(1, 12)], 12)
     assert set(walked(Walk(fanout=10), hub, 1)) == {0, 1}

