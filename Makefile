@@ -10,7 +10,7 @@ SETS ?= $(wildcard ../shared/data/*)
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers lint bench bench-quality bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
+.PHONY: help setup demo test test-servers mutation lint bench bench-quality bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -30,6 +30,11 @@ test: setup  ## Run every test, with line coverage
 
 test-servers: setup  ## Run the tests that need a real server; fails if one cannot be started
 	TRIVIUM_TEST_SERVERS=required $(BIN)/python -m pytest -m server
+
+mutation: setup  ## Mutate fusion, cache, planning and the assembly, and run their tests against every mutant (2 hours)
+	$(BIN)/python -m pip install --disable-pip-version-check mutmut
+	TRIVIUM_TEST_SERVERS=required $(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
 
 lint: setup  ## Check style, types and import contracts
 	$(BIN)/ruff format --check .
