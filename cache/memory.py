@@ -30,19 +30,23 @@ class MemoryLevel:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: bytes, now: float) -> CacheEntry | None:
-        """The entry, now the most recently used one; ``None`` if there is none or it is expired at ``now``."""
-        entry = self._entries.get(key)
-        if entry is None:
-            self.stats.misses += 1
-            return None
-        if entry.freshness(now) == "expired":
-            self.delete(key)
-            self.stats.misses += 1
-            return None
-        self._entries.move_to_end(key)
-        self.stats.record_found(entry, now)
-        return entry
+    def get(self, key: bytes, now: float, other_key: bytes | None = None) -> CacheEntry | None:
+        """The entry, now the most recently used one; ``None`` if there is none or it is expired at ``now``.
+
+        :param other_key: where to look if there is none at ``key``. Both together are one lookup.
+        """
+        for each in (key,) if other_key is None else (key, other_key):
+            entry = self._entries.get(each)
+            if entry is None:
+                continue
+            if entry.freshness(now) == "expired":
+                self.delete(each)
+                continue
+            self._entries.move_to_end(each)
+            self.stats.record_found(entry, now)
+            return entry
+        self.stats.misses += 1
+        return None
 
     def put(self, key: bytes, entry: CacheEntry) -> None:
         """Store the entry and evict the least recently used ones until it fits.

@@ -97,7 +97,7 @@ class TieredCache:
 
     def _from_l1(self, key: bytes, flight_key: bytes, now: float) -> CacheEntry | None:
         """The entry for all callers; otherwise the degraded result for calls with this ``flight_key``."""
-        return self.l1.get(key, now) or (self.l1.get(key + flight_key, now) if flight_key else None)
+        return self.l1.get(key, now, key + flight_key if flight_key else None)
 
     async def _fetch(self, key: bytes, compute: Compute, flight_key: bytes, shared: bool) -> tuple[bytes, Level]:
         now = self._clock()

@@ -83,3 +83,13 @@ def test_the_bytes_are_those_of_the_stored_entries_and_never_above_the_bound(ste
 def test_a_size_that_is_not_positive_is_an_error(max_bytes: int) -> None:
     with pytest.raises(ValueError, match=f"memory cache is {max_bytes} bytes, allowed are 1 and more"):
         MemoryLevel(max_bytes)
+
+
+def test_a_lookup_of_two_keys_is_one_lookup() -> None:
+    memory = MemoryLevel(10_000)
+    memory.put(b"a", entry())
+    assert memory.get(b"a", 1.0, b"b") == memory.get(b"b", 1.0, b"a") == entry()
+    assert memory.get(b"b", 1.0, b"c") is None
+    assert (memory.stats.hits, memory.stats.misses) == (2, 1)
+    assert memory.get(b"b", 15.0, b"a") is None
+    assert (memory.stats.misses, len(memory)) == (2, 0)

@@ -13,6 +13,7 @@ from fusion import Ranking
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.port import Write
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
+from orchestrator.schema.operations import CacheLevel
 from orchestrator.service.errors import Overloaded
 from orchestrator.settings import Settings
 from tests.conftest import SCOPE
@@ -118,3 +119,35 @@ async def test_the_names_of_the_collections_are_read_once_after_each_write(
         await index(service, [BETA])
         await search(service, "alpha", mode="hybrid")
         assert counted == ["collection", "collection"]
+
+
+async def test_the_counters_of_every_cache_are_reported(opened: OpenService) -> None:
+    async with opened() as service:
+        await index(service, [ALPHA, BETA])
+        levels = service.search.cache.levels
+        stats = levels.l1.stats
+        for limit in (1, 2, 1):
+            await respond(service, "alpha", mode="keyword", limit=limit)
+        stats.stale, stats.evictions, stats.errors, stats.skipped, stats.age_s = 2, 3, 4, 5, 6.0
+        levels.single_flight.coalesced = 7
+        report = service.cache_report()
+        assert report.levels["l1"] == CacheLevel(
+            hits=1,
+            misses=2,
+            entries=2,
+            bytes=levels.l1.bytes,
+            stale=2,
+            stored=2,
+            evictions=3,
+            errors=4,
+            skipped=5,
+            mean_age_s=stats.mean_age_s,
+            hit_rate=stats.hit_rate,
+        )
+        assert levels.l1.bytes > 0
+        assert stats.mean_age_s > 0
+        assert 0 < stats.hit_rate < 1
+        assert report.levels["keyword"] == CacheLevel(hits=1, misses=1, entries=1)
+        assert report.levels["collections"] == CacheLevel(hits=1, misses=1, entries=1)
+        assert (report.flights, report.joined) == (0, 7)
+        assert "l2" not in report.levels
