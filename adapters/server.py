@@ -34,11 +34,11 @@ class Partitioning:
     """How a new index is divided over the nodes of a cluster.
 
     :param shards: parts of the index, each on one node; their number is fixed when the index is created.
-    :param copies: of each shard, each on another node.
+    :param copies: of each shard, each on another node; ``None``: as the server does it.
     """
 
     shards: int = 1
-    copies: int = 1
+    copies: int | None = None
 
 
 UNDIVIDED = Partitioning()

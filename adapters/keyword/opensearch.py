@@ -109,7 +109,7 @@ class OpenSearchKeyword:
         partitioning: Partitioning = UNDIVIDED,
     ) -> None:
         self._client = client
-        self._partitioning = partitioning
+        self.partitioning = partitioning
         self._name = name
         self._index = build_name(name, build_id)
         self._limits = limits
@@ -151,10 +151,12 @@ class OpenSearchKeyword:
         for batch in batches(ids, _BATCH_DOCUMENTS):
             names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
             async with self._writing():  # callers have time limits of their own
-                response = await self._client.mget(
-                    index=self._name, body={"ids": names}, params={"_source_includes": "record"}
-                )
+                params = {"_source_includes": "record"}
+                response = await self._client.mget(index=self._name, body={"ids": names}, params=params)
             try:
+                if failed := [each["error"] for each in response["docs"] if "error" in each]:
+                    # A shard is away: if its documents counted as absent, any writer could replace them.
+                    raise Unavailable(f"opensearch could not read {len(failed)} documents: {str(failed[0])[:200]}")
                 stored = [each["_source"]["record"] for each in response["docs"] if each.get("found")]
                 decoded = msgspec.convert(stored, list[Record])
             except (KeyError, TypeError, msgspec.ValidationError) as error:
@@ -188,7 +190,7 @@ class OpenSearchKeyword:
             "size": 0,
             "aggs": {"values": {"terms": {"field": field, "size": _MAX_COUNTED_VALUES}}},
         }
-        async with self._reading():
+        async with self._writing():  # callers have time limits of their own
             response = await self._client.search(index=self._name, body=body)
         try:
             buckets = response["aggregations"]["values"]["buckets"]
@@ -214,7 +216,7 @@ class OpenSearchKeyword:
         async with self._writing():
             template = {
                 "index_patterns": [self._index, f"{self._index}-*"],
-                "template": {"settings": index_settings(self._partitioning), "mappings": MAPPINGS},
+                "template": {"settings": index_settings(self.partitioning), "mappings": MAPPINGS},
                 "priority": 200,
             }
             await self._client.indices.put_index_template(name=self._index, body=template)
@@ -255,7 +257,7 @@ class OpenSearchKeyword:
         async with self._reading():
             settings = await self._client.indices.get_settings(index=self._index)
         try:
-            return list(differences(self._index, settings[self._index]["settings"]["index"], self._partitioning))
+            return list(differences(self._index, settings[self._index]["settings"]["index"], self.partitioning))
         except (KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"opensearch answered with settings without {describe_error(error)}") from error
 

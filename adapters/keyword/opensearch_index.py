@@ -35,7 +35,8 @@ _SETTINGS: dict[str, Any] = {
 
 def index_settings(partitioning: Partitioning) -> dict[str, Any]:
     """The settings of a new index."""
-    return {**_SETTINGS, "number_of_shards": partitioning.shards, "number_of_replicas": partitioning.copies - 1}
+    copies = {} if partitioning.copies is None else {"number_of_replicas": partitioning.copies - 1}
+    return {**_SETTINGS, "number_of_shards": partitioning.shards, **copies}
 
 
 def differences(name: str, found: Mapping[str, Any], partitioning: Partitioning) -> Iterator[Difference]:
@@ -46,8 +47,9 @@ def differences(name: str, found: Mapping[str, Any], partitioning: Partitioning)
     if (shards := int(found["number_of_shards"])) != partitioning.shards:
         observation = f"{shards} shards, TRIVIUM_OPENSEARCH_SHARDS is {partitioning.shards}"
         yield Difference(observation, index_again("shards"))
-    replicas = partitioning.copies - 1
-    if (copies := int(found["number_of_replicas"]) + 1) != partitioning.copies:
+    copies = int(found["number_of_replicas"]) + 1
+    if partitioning.copies is not None and copies != partitioning.copies:
+        replicas = partitioning.copies - 1
         observation = f"{copies} copies of each shard, TRIVIUM_REPLICATION_FACTOR is {partitioning.copies}"
         yield Difference(observation, f'PUT /{name}/_settings with {{"index": {{"number_of_replicas": {replicas}}}}}')
 

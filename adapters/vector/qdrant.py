@@ -94,7 +94,7 @@ class QdrantVector:
         layout: CollectionLayout = IN_MEMORY,
     ) -> None:
         self._client = client
-        self._layout = layout
+        self.layout = layout
         self._name = name
         self._collection = build_name(name, build_id)
         self._dimension = dimension
@@ -153,7 +153,7 @@ class QdrantVector:
             return
         async with self._writing():
             try:
-                await self._client.create_collection(self._collection, **creation(self._dimension, self._layout))
+                await self._client.create_collection(self._collection, **creation(self._dimension, self.layout))
             except Exception:
                 # Another worker may create it at the same time, or may have died between collection and alias.
                 if not await self._client.collection_exists(self._collection):
@@ -201,7 +201,7 @@ class QdrantVector:
         """See :class:`adapters.ports.ServerSource`."""
         async with self._writing():
             config = (await self._client.get_collection(self._name)).config
-        return list(differences(self._collection, config, self._layout))
+        return list(differences(self._collection, config, self.layout))
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""

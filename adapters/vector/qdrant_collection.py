@@ -60,7 +60,8 @@ def differences(name: str, config: qdrant.CollectionConfig, layout: CollectionLa
     def differs(found: object, setting: str, chosen: object, change: str) -> Difference:
         return Difference(f"{found}, {setting} is {chosen}", f"PATCH /collections/{name} with {change}")
 
-    if (copies := params.replication_factor or 1) != layout.copies:
+    copies = params.replication_factor or 1
+    if layout.copies is not None and copies != layout.copies:
         yield differs(
             f"{copies} copies of each shard",
             "TRIVIUM_REPLICATION_FACTOR",

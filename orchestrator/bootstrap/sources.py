@@ -95,17 +95,17 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
             from adapters.vector import qdrant, qdrant_collection  # noqa: PLC0415
         client = qdrant.connect(address, settings.sources.qdrant_api_key.get_secret_value() or None, limits)
         layout = qdrant_collection.CollectionLayout(
-            layouts.qdrant_shards,
-            layouts.replication_factor,
-            layouts.qdrant_on_disk,
-            layouts.qdrant_quantization,
-            layouts.qdrant_write_consistency,
+            shards=layouts.qdrant_shards,
+            copies=layouts.replication_factor,
+            on_disk=layouts.qdrant_on_disk,
+            quantization=layouts.qdrant_quantization,
+            write_consistency=layouts.qdrant_write_consistency,
         )
         add(VECTOR, qdrant.QdrantVector(client, index_name, dimension, build_id, limits, layout), address)
     if address := settings.sources.address(KEYWORD.name):
         with _extra("opensearch"):
             from adapters.keyword import opensearch  # noqa: PLC0415
-        partitioning = Partitioning(layouts.opensearch_shards, layouts.replication_factor)
+        partitioning = Partitioning(shards=layouts.opensearch_shards, copies=layouts.replication_factor)
         keyword = opensearch.OpenSearchKeyword(
             opensearch.connect(address, limits), index_name, build_id, limits, partitioning
         )

@@ -50,7 +50,7 @@ def index(
         _print_json(report, invalid, documents, static_encoder)
     else:
         _print(report, invalid, documents, static_encoder)
-    is_complete = documents is not None and not (invalid.count or report.pending or report.rejected)
+    is_complete = documents is not None and not (invalid.count or report.pending or report.rejected or report.undecided)
     raise typer.Exit(0 if is_complete else 1)
 
 
@@ -75,9 +75,9 @@ def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | No
         "errors": invalid.first,
         "static_encoder": static_encoder.observation,
     }
-    if report.pending or report.rejected:
+    if report.pending or report.rejected or report.undecided:
         refused = {key[-1]: reasons for key, reasons in report.rejected.items()}
-        outcome |= {"missing": report.pending, "refused": refused}
+        outcome |= {"pending": len(report.undecided), "missing": report.pending, "refused": refused}
     sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
 
 
@@ -91,7 +91,8 @@ def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None, s
     for (*_, id_), reasons in report.rejected.items():
         err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
     holds = "" if documents is None else f"; the index holds {documents} documents"
-    out.print(f"{report.indexed} indexed, {invalid.count} rejected{holds}")
+    pending = f", {len(report.undecided)} pending" if report.undecided else ""
+    out.print(f"{report.indexed} indexed{pending}, {invalid.count} rejected{holds}")
     out.print(f"static encoder: {static_encoder.observation}", highlight=False)
 
 

@@ -15,8 +15,9 @@ from orchestrator.evaluation.evaluate import descending_scores
 from orchestrator.evaluation.measures import MAIN_MEASURE, measure_run
 from orchestrator.evaluation.runner import require_complete
 from orchestrator.evaluation.runs import make_request
-from orchestrator.evaluation.workspace import OpenService
+from orchestrator.evaluation.workspace import WITHOUT_EFFECT, OpenService
 from orchestrator.service.service import Service
+from orchestrator.settings.backends import ServerIndexSettings
 from orchestrator.settings.groups import Settings
 
 _LIMIT = 10
@@ -53,10 +54,14 @@ class SettingsComparison(Struct, frozen=True):
 def require_comparable(first: Variant, second: Variant) -> None:
     """Check what can be known before anything is searched.
 
-    :raises NotComparable: if the settings have the same name, or need different measurements of one index.
+    :raises NotComparable: if the settings have the same name, differ in what has no effect here, or need different
+        measurements of one index.
     """
     if first.name == second.name:
         raise NotComparable(f"both settings are {first.name}: name two files")
+    for name in sorted(WITHOUT_EFFECT | ServerIndexSettings.model_fields.keys()):
+        if first.settings.value(name) != second.settings.value(name):
+            raise NotComparable(f"TRIVIUM_{name.upper()} differs, and a comparison cannot show its effect")
     centralities = [each.settings.ranking.centrality for each in (first, second)]
     same_folder = first.settings.storage.data_dir == second.settings.storage.data_dir
     if same_folder and centralities[0] != centralities[1]:

@@ -36,6 +36,8 @@ _ACCESS = {
     "default_collections": (),
 }
 """The scope of the documents of an evaluation: all of them are visible, whatever the settings say."""
+WITHOUT_EFFECT = frozenset(_ACCESS) | {"source_timeout_ms", "request_timeout_ms", "log_level"}
+"""Settings that an evaluation replaces: for any value of them it is the same."""
 _SHORT = 12
 
 

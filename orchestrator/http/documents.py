@@ -43,7 +43,9 @@ async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_D
         return await anyio.to_thread.run_sync(_parse, await context.body(_MAX_BODY_BYTES))
 
     outcome = await context.service.documents.put(read_lines, context.principal)
-    context.log_fields.update(indexed=outcome.indexed, incomplete=outcome.incomplete, rejected=outcome.rejected)
+    context.log_fields.update(
+        indexed=outcome.indexed, pending=outcome.pending, incomplete=outcome.incomplete, rejected=outcome.rejected
+    )
     return json_response(outcome)
 
 

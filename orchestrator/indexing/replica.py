@@ -68,10 +68,10 @@ class ReplicaApplier:
             if not unapplied:
                 return None
             async with self._with_write_slot() as has_slot:
-                if has_slot and not await self._apply_unapplied():
-                    return UNDECIDED
+                is_decided = not has_slot or await self._apply_unapplied()
             if not await anyio.to_thread.run_sync(self._log.is_applied, self.name, unapplied[-1]):
-                return f"is still applying earlier writes after {self._slot_timeout_s:g} s"
+                still = f"is still applying earlier writes after {self._slot_timeout_s:g} s"
+                return still if is_decided else UNDECIDED
         except AdapterError as error:
             _log.warning("%s does not have the newest writes: %s", self.name, error)
             self._is_created = False  # if the server lost the index meanwhile, it is created again

@@ -29,6 +29,10 @@ PROFILES: Mapping[ProfileName, Profile] = {
 """``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, with centrality at its full strength."""
 
 
+BY_SCORE = str(JointWalk())
+"""The strategy that orders the hits of one source as it does, also if it searched several collections."""
+
+
 def profile_of(request: SearchRequest, settings: Settings) -> Profile:
     """The profile that a request names, as it is; otherwise that of the settings, with what they change in it."""
     if request.profile is not None:

@@ -68,6 +68,12 @@ def in_collection(condition: Filter, name: str) -> Filter:
 
 
 @lru_cache(maxsize=4_096)
+def in_other_collections(condition: Filter, names: tuple[str, ...]) -> Filter:
+    """A filter in normal form, without these collections."""
+    return conjunction(condition, normal(Not(In("collection", names))))
+
+
+@lru_cache(maxsize=4_096)
 def _in_collections(
     scope: Scope, clearance: Sensitivity, collections: tuple[str, ...], excluded: tuple[str, ...]
 ) -> Filter:

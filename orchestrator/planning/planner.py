@@ -9,7 +9,7 @@ from adapters.filter import Filter
 from cache import hash_key
 from fusion import Calibrations, CollapseMode, Source
 from orchestrator.auth.principal import Principal
-from orchestrator.planning.defaults import is_reranked, profile_of
+from orchestrator.planning.defaults import BY_SCORE, is_reranked, profile_of
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
@@ -54,14 +54,14 @@ def make_plan(
         raise BadRequest(f"limit: {request.limit}, allowed are 1 to {settings.requests.max_limit}")
     routing = choose_sources(request, sources, settings.ranking.weights, trust)
     profile = profile_of(request, settings)
-    strategy = profile.fusion if request.fusion is None else request.fusion
+    is_single = request.mode not in (AUTO, HYBRID)
+    # One source alone is asked for its own order, which is that of its scores.
+    strategy = request.fusion or (BY_SCORE if is_single else profile.fusion)
     try:
         parsed, seeded = parse_strategy(strategy)
     except ValueError as error:
         raise BadRequest(f"fusion: {error}") from error
     filters = request_filters(request, principal, settings.access.default_collections)
-    # One source alone is asked for its own order.
-    is_single = request.mode not in (AUTO, HYBRID)
     calls = _calls(routing, filters, seeded is not None)
     # With seeds the walk is near the answers already; without, it has only the names in the query to start from.
     has_seeds = any(call.stage > 1 for call in calls)

@@ -28,7 +28,7 @@ CALIBRATION_FILE = "confidence.json"
 _ANSWERABLE = 100
 """Queries that are made from the documents of a scope."""
 _DEPTH = 50
-_REJECTED = 0.93
+_REJECTED = 0.925
 """The fraction of the queries that cannot be answered whose confidence is below 0.5."""
 _TYPICAL_CONFIDENCE = 0.9
 """Of the median of the queries that were made from the documents."""

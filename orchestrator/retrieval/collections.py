@@ -2,52 +2,77 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cachetools import LRUCache
 from msgspec.structs import replace
 
 from adapters import Snapshot
+from adapters.filter import Filter
+from cache import CacheMode, SingleFlight
 from fusion import Sources
 from orchestrator.planning.budget import COLLECTIONS
 from orchestrator.planning.context import SearchContext
-from orchestrator.planning.filters import in_collection
+from orchestrator.planning.filters import in_collection, in_other_collections
 from orchestrator.planning.plan import RankingPlan
-from orchestrator.retrieval.memo import Memo
-from orchestrator.schema.search import MAX_COLLECTIONS, Degraded
+from orchestrator.retrieval.memo import MAX_ENTRIES, Memo
+from orchestrator.schema.search import Degraded
+
+_MAX_LISTS = 5
+"""Each collection is one more search of each source, so more of them are one list, unless a request names them."""
 
 
-@dataclass(frozen=True, slots=True)
 class CollectionSplitter:
     """Gives every search of a plan one filter for each collection that the documents have.
 
     :param memo: of the names that a caller may see, for each data version.
     """
 
-    memo: Memo[tuple[str, ...]]
+    def __init__(self, memo: Memo[tuple[str, ...]]) -> None:
+        self._memo = memo
+        self._loads: SingleFlight[tuple[str, ...]] = SingleFlight()
+        self._newest: LRUCache[Filter, tuple[str, ...]] = LRUCache(MAX_ENTRIES)
 
     async def split(
-        self, plan: RankingPlan, sources: Sources, snapshot: Snapshot, context: SearchContext
+        self, plan: RankingPlan, sources: Sources, snapshot: Snapshot, context: SearchContext, mode: CacheMode
     ) -> tuple[RankingPlan, list[Degraded]]:
-        """The plan with more filters, if there are several collections, and not more than a request may name.
+        """The plan with more filters, if there are several collections, and not too many.
 
-        The names are those of the snapshot, so that a collection is never missed. If they cannot be read, all
-        collections are searched as one, and the report says so.
+        The names are those of the snapshot. If they cannot be read in time, the newest known ones are used, and all
+        collections without one of these names are one more list, so that no document is missed. Without known ones,
+        all collections are searched as one list, and the report says so.
         """
         if plan.left_out is None or not any(sources[call.source].per_collection for call in plan.calls):
             return plan, []
-        key = (snapshot.data_version, plan.access)
-        degraded: list[Degraded] = []
-        names = self.memo.get(key)
+        failures: list[Degraded] = []
+        is_known = True
+        names = self._memo.get((snapshot.data_version, plan.access)) if mode == "use" else None
         if names is None:
             async with context.best_effort("collections", COLLECTIONS) as attempt:
-                names = tuple(sorted(await snapshot.documents.counts("collection", plan.access)))
-                self.memo.put(key, names)
-            degraded = attempt.failures
+                names = await self._load(plan.access, snapshot)
+            if attempt.failures:
+                is_known = False
+                names = self._newest.get(plan.access)
+                failures = attempt.failures if names is None else []
         searched = [name for name in names or () if name not in plan.left_out]
-        if not 1 < len(searched) <= MAX_COLLECTIONS:
-            return plan, degraded
-        filters = tuple(in_collection(plan.filter, name) for name in searched)
+        filters = [in_collection(plan.filter, name) for name in searched]
+        if not is_known and searched:
+            filters.append(in_other_collections(plan.filter, tuple(searched)))
+        if not 1 < len(filters) <= _MAX_LISTS:
+            return plan, failures
         calls = tuple(
-            replace(call, filters=filters) if sources[call.source].per_collection else call for call in plan.calls
+            replace(call, filters=tuple(filters)) if sources[call.source].per_collection else call
+            for call in plan.calls
         )
-        return replace(plan, calls=calls), degraded
+        return replace(plan, calls=calls), failures
+
+    async def _load(self, access: Filter, snapshot: Snapshot) -> tuple[str, ...]:
+        """The names, read once for all that wait for them. The reading goes on when a request has no time left."""
+        key = (snapshot.data_version, access)
+
+        async def load() -> tuple[str, ...]:
+            names = tuple(sorted(await snapshot.documents.counts("collection", access)))
+            self._memo.put(key, names)
+            self._newest[access] = names
+            return names
+
+        self._loads.run_detached(key, load)
+        return await self._loads.run(key, load)

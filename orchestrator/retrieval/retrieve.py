@@ -49,7 +49,7 @@ class Retrieval:
         :param timeout_s: of all sources together.
         :raises AllSourcesFailed: if none answered.
         """
-        plan, degraded = await self._collections.split(plan, self.sources, snapshot, context)
+        plan, degraded = await self._collections.split(plan, self.sources, snapshot, context, mode)
         deadline = context.deadline.within(1.0, timeout_s)
         search = _PlanSearch(self, plan, mode, snapshot, context)
         _, seeded = parse_strategy(plan.strategy)

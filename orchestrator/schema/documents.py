@@ -38,8 +38,8 @@ class BulkResponse(Struct, frozen=True):
 class DeleteResponse(Struct, frozen=True, omit_defaults=True):
     """The response to ``DELETE /v1/documents/{id}``; ``missing`` as in :class:`LineOutcome`.
 
-    :param deleted: ``None`` if the write is durable, but the documents cannot be read, so that it is not known whether
-        there is a document that the principal may delete.
+    :param deleted: ``None`` if the delete is durable, but it is not known whether there was a document that the
+        principal may delete: the documents could not be read, or earlier writes were not applied to them yet.
     """
 
     id: str

@@ -19,8 +19,9 @@ AUTO, HYBRID = "auto", "hybrid"
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
 ProfileName: TypeAlias = Literal["joint", "rrf"]
 MAX_LIMIT = 1_000
-MAX_COLLECTIONS = 20
 """The largest ``limit`` that a setting may allow."""
+MAX_COLLECTIONS = 20
+"""Collections that a request may name."""
 EncoderName: TypeAlias = Literal["model", "static"]
 EncoderUsed: TypeAlias = EncoderName | Literal["none"]
 """``none``: the query was not encoded."""

@@ -78,7 +78,8 @@ class IndexReport:
         keys = {each.record.key for each in records}
         if acknowledgement.hidden is None:
             self.undecided |= keys
-        self.indexed += sum(each.record.key not in (acknowledgement.hidden or ()) for each in records)
+        else:
+            self.indexed += sum(each.record.key not in acknowledgement.hidden for each in records)
         self.generation = acknowledgement.generation
         self.pending = acknowledgement.pending
         self.rejected |= acknowledgement.rejected

@@ -117,8 +117,11 @@ class SourceSettings(SettingsGroup):
 class ServerIndexSettings(SettingsGroup):
     """How new indexes on OpenSearch and Qdrant are divided and stored; ``trivium doctor`` compares existing ones."""
 
-    replication_factor: int = Field(
-        1, ge=1, le=10, description="copies of each shard in OpenSearch and Qdrant, each on another node"
+    replication_factor: int | None = Field(
+        None,
+        ge=1,
+        le=10,
+        description="copies of each shard in OpenSearch and Qdrant, on different nodes; by default each server decides",
     )
     opensearch_shards: int = Field(
         1, ge=1, le=1_024, description="shards of the OpenSearch index, fixed when it is created"
@@ -139,7 +142,7 @@ class ServerIndexSettings(SettingsGroup):
     @field_validator("qdrant_write_consistency")
     @classmethod
     def _not_above_copies(cls, value: int, info: ValidationInfo) -> int:
-        copies = info.data.get("replication_factor", value)
+        copies = info.data.get("replication_factor") or 1
         if value > copies:
             raise ValueError(f"TRIVIUM_REPLICATION_FACTOR allows 1 to {copies}")
         return value

@@ -13,7 +13,7 @@ from qdrant_client import AsyncQdrantClient, models
 
 from adapters.vector.qdrant import QdrantVector
 from adapters.vector.qdrant_collection import IN_MEMORY, CollectionLayout, creation, differences
-from tests.adapters.source_fixtures import LIMITS
+from tests.adapters.source_fixtures import LIMITS, source_query
 from tests.conftest import DIMENSION, vector_record
 
 CLUSTER = CollectionLayout(shards=4, copies=2, on_disk=True, quantization="int8", write_consistency=2)
@@ -56,7 +56,8 @@ def existing(layout: CollectionLayout) -> models.CollectionConfig:
 
 def test_a_collection_is_created_as_the_settings_say() -> None:
     vectors = {"size": 384, "distance": "Cosine"}
-    undivided = {"shard_number": 1, "replication_factor": 1, "write_consistency_factor": 1}
+    assert "replication_factor" not in request(IN_MEMORY)
+    undivided = {"shard_number": 1, "write_consistency_factor": 1}
     assert request(IN_MEMORY) == {"vectors": vectors, **undivided}
     assert request(CLUSTER) == {
         "vectors": vectors | {"on_disk": True},
@@ -97,10 +98,21 @@ def test_a_quantized_collection_is_named_as_it_is() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.filterwarnings("ignore:(Payload indexes|Local mode):UserWarning")
-async def test_searches_are_the_same_whatever_the_layout() -> None:
-    """In the client's own mode, which accepts a layout and ignores it."""
-    source = QdrantVector(AsyncQdrantClient(":memory:"), "stars", DIMENSION, "test-1", LIMITS, CLUSTER)
+async def test_a_search_scores_the_best_of_quantized_vectors_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the client's own mode, which accepts a layout and ignores it: what is sent is recorded."""
+    client = AsyncQdrantClient(":memory:")
+    source = QdrantVector(client, "stars", DIMENSION, "test-1", LIMITS, CLUSTER)
     await source.create()
-    await source.apply(1, [vector_record("a")], [])
-    assert await source.count() == 1
+    await source.apply(1, [vector_record("a", seed=1)], [])
+    sent: list[Any] = []
+    query_points = client.query_points
+
+    async def recorded(*arguments: Any, **named: Any) -> Any:
+        sent.append(named["search_params"])
+        return await query_points(*arguments, **named)
+
+    monkeypatch.setattr(client, "query_points", recorded)
+    assert [hit.id for hit in await source.search(source_query())] == ["a"]
+    (parameters,) = sent
+    assert (parameters.quantization.rescore, parameters.quantization.oversampling) == (True, 2.0)
     await source.close()

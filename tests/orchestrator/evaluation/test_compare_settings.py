@@ -81,6 +81,11 @@ def test_the_settings_take_turns(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     [
         ((("TRIVIUM_PROFILE=rrf",),), "--settings is given 1 times, two are compared"),
         ((("TRIVIUM_CENTRALITY=degree",), ("TRIVIUM_CENTRALITY=none",)), "one index has one centrality"),
+        (
+            (("TRIVIUM_QDRANT_ON_DISK=true",), ()),
+            "TRIVIUM_QDRANT_ON_DISK differs, and a comparison cannot show its effect",
+        ),
+        ((("TRIVIUM_DEFAULT_COLLECTIONS=a",), ()), "TRIVIUM_DEFAULT_COLLECTIONS differs"),
         ((("TRIVIUM_NOTHING=1",), ()), "there is no setting 'TRIVIUM_NOTHING'"),
         ((("TRIVIUM_PROFILE=best",), ()), "TRIVIUM_PROFILE is 'best'"),
     ],

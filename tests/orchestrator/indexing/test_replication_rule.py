@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from adapters import Unavailable, VectorRecord
+from adapters import Record, Scope, Unavailable, VectorRecord
 from adapters.ports.replica import Key
 from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.replica import UNDECIDED, ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, open_replication
 
@@ -74,12 +75,53 @@ async def test_the_order_of_writes_decides_not_the_time_of_application(tmp_path:
     assert replicas["documents"].texts == replicas["graph"].texts == {"a": "protected", "b": "text of b"}
 
 
-async def test_a_write_with_the_highest_clearance_waits_for_nobody(tmp_path: Path, replicas: Replicas) -> None:
+async def test_a_write_with_the_highest_clearance_needs_no_decision_but_waits_for_earlier_ones(
+    tmp_path: Path, replicas: Replicas
+) -> None:
     replication = open_replication(tmp_path, replicas)
     replicas["documents"].error = Unavailable("away")
     acknowledgement = await replication.write([SECRET], [])
-    assert acknowledgement.pending == {"documents": "away"}
+    assert (acknowledgement.pending, acknowledgement.hidden) == ({"documents": "away"}, frozenset())
     assert replicas["graph"].texts == {"secret": "old"}
+    await replication.write([OPEN], [], "normal")
+    acknowledgement = await replication.write([vector_record("later")], [])
+    assert list(acknowledgement.pending) == ["documents", "graph"]
+    assert replicas["graph"].texts == {"secret": "old"}
+
+
+async def test_a_replica_that_has_a_write_is_not_said_to_wait_for_a_newer_one(
+    tmp_path: Path, replicas: Replicas
+) -> None:
+    """While one write is applied, another one is appended, which is not decided yet."""
+    log = open_log(tmp_path)
+    first = log.append(Write.of([vector_record("a")], []), replicas)
+    applied = MemoryReplica.apply
+
+    class Overtaken(MemoryReplica):
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            await applied(self, sequence, upserts, deletes)
+            log.append(Write.of([vector_record("b")], [], "normal"), replicas)
+
+    graph = Overtaken()
+    applier = ReplicaApplier(log, "graph", graph, 30.0, documents=None)
+    assert await applier.catch_up() is None
+    assert graph.applied == [first]
+    assert await applier.catch_up() == UNDECIDED
+
+
+async def test_nothing_is_decided_by_documents_that_could_not_be_read(tmp_path: Path, replicas: Replicas) -> None:
+    replication = open_replication(tmp_path, replicas)
+    await replication.write([SECRET], [])
+
+    async def fail(scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        raise Unavailable("a shard is away")
+
+    fetch, replicas["documents"].fetch = replicas["documents"].fetch, fail  # type: ignore[method-assign]
+    acknowledgement = await replication.write(REPLACEMENTS, [], "public")
+    assert (acknowledgement.hidden, acknowledgement.pending["documents"]) == (None, "a shard is away")
+    replicas["documents"].fetch = fetch  # type: ignore[method-assign]
+    assert await replication.apply_unapplied() == {}
+    assert replicas["documents"].texts == {"secret": "old", "open": "new"}
 
 
 async def test_the_decision_outlives_a_crash_in_the_middle_of_the_write(tmp_path: Path, replicas: Replicas) -> None:

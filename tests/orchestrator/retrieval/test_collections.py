@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import anyio
 import pytest
 
 from adapters import Record, Scope, SourceQuery, Unavailable
@@ -110,29 +111,96 @@ async def test_a_new_collection_is_searched_at_once_and_one_that_may_not_be_seen
     assert "new" in {hit.id for hit in response.hits}
 
 
-async def test_one_collection_needs_one_search_and_more_than_a_request_may_name_are_one_list(tmp_path: Path) -> None:
+async def test_one_collection_needs_one_search_and_more_than_five_are_one_list(tmp_path: Path) -> None:
     index = empty_index(tmp_path)
     keyword = keyword_source(index)
     service = search_service(index, keyword=keyword)
-    for count, searches in ((1, 1), (20, 20), (21, 1)):
+    for count, searches in ((1, 1), (5, 5), (6, 1)):
         await index.write([vector_record(f"{n:02}", "Alpha Centauri", collection=f"c{n:02}") for n in range(count)], ())
         keyword.queries.clear()
         assert len((await search(service, mode="keyword", limit=50, collapse="none")).hits) == count
         assert len(keyword.queries) == searches
 
 
+async def test_the_names_are_read_again_if_the_request_does_not_want_what_is_cached(index: EmbeddedIndex) -> None:
+    """A write of another machine that is not reported yet: the data version is the same."""
+    keyword = keyword_source(index)
+    service = search_service(index, keyword=keyword, memo_ttl_s=60.0)
+    service.data_versions.current = lambda _: ("unchanged",)  # type: ignore[method-assign]
+    await search(service, mode="keyword")
+    await index.write([vector_record("new", "Alpha Centauri", collection="new")], ())
+    for cache, searches in (("use", 0), ("bypass", 4), ("refresh", 4)):
+        keyword.queries.clear()
+        await search(service, mode="keyword", cache=cache)
+        assert len(keyword.queries) == searches
+
+
+class FailingCounts:
+    """A reader of an index whose collections can be counted or not."""
+
+    def __init__(self, index: EmbeddedIndex) -> None:
+        self._index = index
+        self.fails = False
+        self.calls = 0
+
+    async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
+        self.calls += 1
+        if self.fails:
+            raise Unavailable("no aggregation")
+        return await self._index.counts(field, condition)
+
+    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        return await self._index.fetch(scope, ids)
+
+
+async def test_names_that_are_not_the_newest_miss_no_document(index: EmbeddedIndex) -> None:
+    documents, keyword = FailingCounts(index), keyword_source(index)
+    service = search_service(index, documents=documents, keyword=keyword)  # type: ignore[arg-type]
+    before = await search(service, mode="keyword", limit=50)
+    documents.fails = True
+    keyword.queries.clear()
+    same = await search(service, mode="keyword", limit=50)
+    assert len(keyword.queries) == 4  # the last one: all collections but the known ones
+    assert (same.hits, same.degraded) == (before.hits, ())
+    await index.write([vector_record("new", "Alpha Centauri", collection="new")], ())
+    assert "new" in {hit.id for hit in (await search(service, mode="keyword", limit=50)).hits}
+    assert {hit.collection for hit in before.hits}.isdisjoint({"memory", "history"})
+
+
+async def test_requests_that_wait_for_the_names_wait_for_one_reading(index: EmbeddedIndex) -> None:
+    documents, release = FailingCounts(index), asyncio.Event()
+    counts = documents.counts
+
+    async def slow(field: str, condition: Filter) -> Mapping[str, int]:
+        await release.wait()
+        return await counts(field, condition)
+
+    documents.counts = slow  # type: ignore[method-assign]
+    service = search_service(index, documents=documents)  # type: ignore[arg-type]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(search(service, mode="keyword", timeout_ms=60_000)) for _ in range(5)]
+        await anyio.wait_all_tasks_blocked()
+        release.set()
+    assert documents.calls == 1
+    assert all(not task.result().degraded for task in tasks)
+
+
+async def test_a_source_alone_keeps_its_own_order_over_several_collections(index: EmbeddedIndex) -> None:
+    for profile in ("joint", "rrf"):
+        response = await search(search_service(index), mode="keyword", profile=profile, limit=50)
+        scores = [part.score for hit in response.hits if (part := hit.sources["keyword"])]
+        assert len(scores) == 3
+        assert scores == sorted(scores, reverse=True)
+        assert len(set(scores)) > 1
+
+
 async def test_if_the_names_cannot_be_read_all_collections_are_one_list_and_the_response_says_so(
     index: EmbeddedIndex,
 ) -> None:
-    class Uncounted:
-        async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
-            raise Unavailable("no aggregation")
-
-        async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
-            return await index.fetch(scope, ids)
-
-    keyword = keyword_source(index)
-    response = await search(search_service(index, documents=Uncounted(), keyword=keyword), mode="keyword")
+    documents, keyword = FailingCounts(index), keyword_source(index)
+    documents.fails = True
+    service = search_service(index, documents=documents, keyword=keyword)  # type: ignore[arg-type]
+    response = await search(service, mode="keyword")
     assert [(each.source, each.reason) for each in response.degraded] == [("collections", "no aggregation")]
     assert len(keyword.queries) == 1
     assert response.hits

@@ -198,6 +198,9 @@ async def test_writes_go_on_while_the_documents_cannot_be_read(service: Document
     assert outcome.lines == (LineOutcome(1, "pending", id="a", missing=away),)
     assert (outcome.indexed, outcome.pending, outcome.incomplete, outcome.generation) == (0, 1, 0, 7)
     assert await outdated.delete("a", admin("public")) == DeleteResponse("a", None, 8, away)
+    outdated = replace(service, writer=FixedWriter(Acknowledgement(9, hidden=None)))
+    report = await outdated.index(lines(Document(id="a", text="y")), admin("public"), ignore)
+    assert (report.indexed, report.undecided) == (0, {key("a")})
 
 
 async def test_a_document_that_is_protected_while_another_is_encoded_is_not_replaced(

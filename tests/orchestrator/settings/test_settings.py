@@ -259,6 +259,9 @@ def test_settings_survive_the_environment_of_another_process(monkeypatch: pytest
 
 def test_no_more_copies_acknowledge_a_write_than_there_are() -> None:
     assert load(replication_factor=3, qdrant_write_consistency=3).server_indexes.qdrant_write_consistency == 3
+    assert load().server_indexes.replication_factor is None
+    with pytest.raises(SettingsError, match=r"TRIVIUM_REPLICATION_FACTOR allows 1 to 1"):
+        load(qdrant_write_consistency=2)
     with pytest.raises(
         SettingsError,
         match=r"TRIVIUM_QDRANT_WRITE_CONSISTENCY is 3: .*TRIVIUM_REPLICATION_FACTOR allows 1 to 2",

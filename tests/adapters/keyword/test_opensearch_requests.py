@@ -1,0 +1,61 @@
+"""What is sent to OpenSearch, and replies that a healthy server does not give. The client's methods are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from opensearchpy import AsyncOpenSearch
+
+from adapters import Unavailable
+from adapters.fingerprint import fingerprint
+from adapters.keyword import opensearch
+from adapters.keyword.opensearch import OpenSearchKeyword
+from adapters.server import KEYWORD_SCHEMES, Address
+from tests.adapters.source_fixtures import LIMITS, source_query
+from tests.conftest import SCOPE
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[AsyncOpenSearch]:
+    client = opensearch.connect(Address.parse("opensearch+http://127.0.0.1:9", KEYWORD_SCHEMES), LIMITS)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def source(client: AsyncOpenSearch) -> OpenSearchKeyword:
+    return OpenSearchKeyword(client, "stars", "test-1", LIMITS)
+
+
+async def test_a_document_on_a_shard_that_is_away_is_not_taken_for_absent(
+    client: AsyncOpenSearch, source: OpenSearchKeyword, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A multi-get reports it in an item of a response with the status 200."""
+    error = {"type": "no_shard_available_action_exception", "reason": "No shard available"}
+
+    async def mget(**_: Any) -> Any:
+        return {"docs": [{"_id": "1", "found": False}, {"_id": "2", "error": error}]}
+
+    monkeypatch.setattr(client, "mget", mget)
+    with pytest.raises(Unavailable, match=r"could not read 1 documents: .*No shard available"):
+        await source.fetch(SCOPE, ["absent", "unknown"])
+
+
+async def test_one_query_is_always_sent_to_the_same_copies_and_scored_by_the_statistics_of_all_shards(
+    client: AsyncOpenSearch, source: OpenSearchKeyword, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[dict[str, str]] = []
+
+    async def search(**request: Any) -> Any:
+        sent.append(request["params"])
+        return {"timed_out": False, "hits": {"max_score": None}}
+
+    monkeypatch.setattr(client, "search", search)
+    for text in ("alpha", "alpha", "beta"):
+        await source.search(source_query(text))
+    assert [each["preference"] for each in sent] == [fingerprint("alpha"), fingerprint("alpha"), fingerprint("beta")]
+    assert {each["search_type"] for each in sent} == {"dfs_query_then_fetch"}
