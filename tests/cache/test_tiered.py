@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
+import anyio
 import pytest
 
 from cache import CacheEntry, CachePolicy, Computed, MemoryLevel, Stats, TieredCache
@@ -74,7 +75,7 @@ async def test_a_stale_entry_is_returned_while_it_is_recomputed(clock: Clock) ->
     await cache.get_or_compute(b"k", compute)
     clock.now += 10.0
     assert [await cache.get_or_compute(b"k", compute) for _ in range(3)] == [(b"1", "stale")] * 3
-    await asyncio.sleep(0.01)
+    await anyio.wait_all_tasks_blocked()
     assert await cache.get_or_compute(b"k", compute) == (b"2", "l1")
     clock.now += 15.0
     assert await cache.get_or_compute(b"k", compute) == (b"3", "miss")
@@ -86,7 +87,7 @@ async def test_a_stale_entry_of_the_second_level_is_returned_likewise(clock: Clo
     clock.now += 12.0
     other = tiered(clock, l2)
     assert await other.get_or_compute(b"k", compute) == (b"1", "stale")
-    await asyncio.sleep(0.01)
+    await anyio.wait_all_tasks_blocked()
     assert await other.get_or_compute(b"k", compute) == (b"2", "l1")
 
 
@@ -136,7 +137,7 @@ async def test_a_refresh_is_computed_from_nothing_that_was_cached(clock: Clock) 
     await cache.get_or_compute(b"k", compute)
     clock.now += 11.0
     await cache.get_or_compute(b"k", compute)
-    await asyncio.sleep(0.01)
+    await anyio.wait_all_tasks_blocked()
     await cache.get_or_compute(b"k", compute, "refresh")
     assert arguments == [False, True, True]
     await cache.get_or_compute(b"k", compute, "bypass")
@@ -175,7 +176,7 @@ async def test_a_computation_that_is_rejected_does_not_begin_and_cached_entries_
     assert await cache.get_or_compute(b"k", compute, reject=Overloaded) == (b"1", "l1")
     clock.now += 10.0
     assert await cache.get_or_compute(b"k", compute, reject=Overloaded) == (b"1", "stale")
-    await asyncio.sleep(0.01)
+    await anyio.wait_all_tasks_blocked()
     assert compute.calls == 1
 
 
@@ -185,3 +186,51 @@ async def test_waiting_for_a_computation_that_is_under_way_is_never_rejected(clo
     await asyncio.sleep(0)
     assert await cache.get_or_compute(b"k", compute, reject=Overloaded) == (b"1", "miss")
     assert await first == (b"1", "miss")
+
+
+async def test_a_degraded_result_is_found_again_by_calls_with_the_same_flight_key_only(clock: Clock) -> None:
+    cache, degraded = tiered(clock), Compute(cacheable=False)
+    assert await cache.get_or_compute(b"k", degraded, flight_key=b"short") == (b"1", "miss")
+    assert await cache.get_or_compute(b"k", degraded, flight_key=b"short") == (b"1", "l1")
+    assert await cache.get_or_compute(b"k", degraded, flight_key=b"long") == (b"2", "miss")
+    clock.now += 1.0
+    assert await cache.get_or_compute(b"k", degraded, flight_key=b"short") == (b"3", "miss")
+    assert (cache.l1.stats.hits, cache.l1.stats.misses) == (1, 3)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_what_is_recomputed_reaches_the_second_level_if_the_key_is_shared(
+    clock: Clock, l2: DictLevel, shared: bool
+) -> None:
+    compute, cache = Compute(), tiered(clock, l2)
+    await cache.get_or_compute(b"k", compute, shared=shared)
+    clock.now += 10.0
+    assert await cache.get_or_compute(b"k", compute, shared=shared) == (b"1", "stale")
+    await anyio.wait_all_tasks_blocked()
+    assert {key: entry.content for key, entry in l2.entries.items()} == ({b"k": b"2"} if shared else {})
+    await cache.get_or_compute(b"k", compute, "refresh", shared=shared)
+    assert {key: entry.content for key, entry in l2.entries.items()} == ({b"k": b"3"} if shared else {})
+
+
+async def test_stale_entries_of_two_keys_are_recomputed_at_the_same_time(clock: Clock) -> None:
+    cache, computes = tiered(clock), {b"a": Compute(), b"b": Compute()}
+    for key, compute in computes.items():
+        await cache.get_or_compute(key, compute)
+    clock.now += 10.0
+    for key, compute in computes.items():
+        await cache.get_or_compute(key, compute)
+    await anyio.wait_all_tasks_blocked()
+    assert [compute.calls for compute in computes.values()] == [2, 2]
+
+
+async def test_the_mean_age_is_that_of_all_entries_found(clock: Clock) -> None:
+    compute, cache = Compute(), tiered(clock)
+    await cache.get_or_compute(b"k", compute)
+    for seconds in (0.5, 2.5, 8.0, 1.0):  # found at the ages .5, 3, 11 and 12: the last two are stale
+        clock.now += seconds
+        entry = cache.l1.get(b"k", clock.now)
+        assert entry is not None
+    stats = cache.l1.stats
+    assert (stats.hits, stats.stale, stats.misses) == (2, 2, 1)
+    assert stats.mean_age_s == pytest.approx((0.5 + 3 + 11 + 12) / 4)
+    assert stats.hit_rate == 4 / 5
