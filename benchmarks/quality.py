@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from statistics import mean, median
+from time import process_time
 
 import anyio
 from rich.console import Console
@@ -30,7 +31,7 @@ from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByRun
 from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, make_request
 from orchestrator.evaluation.workspace import Workspace
-from orchestrator.schema.search import ProfileName
+from orchestrator.schema.search import EncoderName, ProfileName
 from orchestrator.settings import load
 
 _console = Console(width=180)
@@ -48,6 +49,7 @@ _OTHERS = (
     "hybrid/static",
     "auto",
 )
+_ENCODERS: tuple[EncoderName, ...] = ("model", "static")
 _STAGES = ("plan", "gather", "fuse", "boost", "collapse", "hydrate")
 _MAX_LOSS = -0.01
 """How far the reference run may be below the best single source, relatively."""
@@ -61,14 +63,17 @@ def main() -> None:
     arguments = parser.parse_args()
     reference = Table(title=f"{REFERENCE_RUN}, default settings", title_justify="left")
     others = Table(title=f"{MAIN_MEASURE} of the other runs", title_justify="left")
-    latency = Table(title="median time of a search without encoding the query, profiles in turn", title_justify="left")
+    latency = Table(
+        title="a search: median time without encoding the query, profiles in turn; mean CPU with it, encoders in turn",
+        title_justify="left",
+    )
     confidence = Table(title=f"with min_confidence {MIN_CONFIDENCE:g}", title_justify="left")
     datasets = {folder.name: read_dataset(folder) for folder in arguments.folders}
     recalls = Table(title="recall minus that of the best single source", title_justify="left")
     for table, columns in (
         (reference, ("set", *_MEASURES, "best single", "gain", "p", "best text", "gain", "p", "graph trust")),
         (others, ("set", *_SINGLE, *_OTHERS)),
-        (latency, ("set", *(f"{profile}, ms" for profile in _PROFILES))),
+        (latency, ("set", *(f"{profile}, ms" for profile in _PROFILES), *(f"{each}, CPU ms" for each in _ENCODERS))),
         (confidence, ("set", "unanswerable queries without hits", f"loss of {MAIN_MEASURE}")),
         (recalls, ("set", *(f"{profile} {measure}" for profile in _PROFILES for measure in _RECALLS))),
     ):
@@ -126,16 +131,29 @@ def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
 
 
 async def _latencies(workspace: Workspace) -> list[float]:
-    """By profile, the median ms of a search without any cache but that of the query's vector."""
+    """By profile, the median ms of a search without any cache but that of the query's vector; by encoder, the mean ms
+    of CPU of a search that encodes the query.
+    """
     times: dict[ProfileName, list[float]] = {"joint": [], "rrf": []}
+    cpu: dict[EncoderName, list[float]] = {encoder: [] for encoder in _ENCODERS}
     async with open_service(workspace.settings) as service:
+        by_encoder = {
+            encoder: service.search.with_settings(service.search.settings.changed(query_encoder=encoder))
+            for encoder in _ENCODERS
+        }
+        for text in workspace.dataset.queries.values():  # first, while no vector is remembered
+            for encoder, search in by_encoder.items():
+                request = make_request(text, {"mode": "hybrid", "limit": 10, "cache": "bypass"})
+                start = process_time()
+                await search.search(request, service.anonymous, "cpu")
+                cpu[encoder].append((process_time() - start) * 1_000)
         for text in workspace.dataset.queries.values():
             service.search.retrieval.preparation.encoders.encode(text, "model")
             for profile, taken in times.items():
                 request = make_request(text, {"mode": "hybrid", "limit": 10, "profile": profile, "cache": "bypass"})
                 response = await service.search.search(request, service.anonymous, "latency")
                 taken.append(sum(response.timings_ms[stage] for stage in _STAGES))
-    return [median(taken) for taken in times.values()]
+    return [*(median(taken) for taken in times.values()), *(mean(taken) for taken in cpu.values())]
 
 
 def _recall_differences(by_run: ByRun) -> Iterator[str]:
