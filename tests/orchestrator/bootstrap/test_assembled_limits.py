@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 
 import anyio
 import pytest
+from msgspec import structs
 
 from adapters import SourceQuery, Unavailable
 from fusion import Ranking
@@ -151,3 +153,18 @@ async def test_the_counters_of_every_cache_are_reported(opened: OpenService) -> 
         assert report.levels["collections"] == CacheLevel(hits=1, misses=1, entries=1)
         assert (report.flights, report.joined) == (0, 7)
         assert "l2" not in report.levels
+
+
+async def test_the_embedded_documents_decide_what_a_writer_may_replace(opened: OpenService) -> None:
+    """With one source on a server and the documents embedded; the server waits for the decision."""
+    async with opened() as service:
+        await index(service, [structs.replace(ALPHA, sensitivity="restricted")])
+        writer = replace(service.anonymous, clearance="public")
+
+        async def read() -> Iterable[ParsedLine]:
+            return [ValidLine(1, structs.replace(ALPHA, text="stolen")), ValidLine(2, BETA)]
+
+        outcome = await service.documents.put(read, writer)
+        assert [line.status for line in outcome.lines] == ["rejected", "indexed"]
+        everyone = replace(service.anonymous, clearance="restricted")
+        assert (await service.documents.get("a", everyone)).text == ALPHA.text
