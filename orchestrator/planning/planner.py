@@ -56,7 +56,8 @@ def make_plan(
     profile = profile_of(request, settings)
     is_single = request.mode not in (AUTO, HYBRID)
     # One source alone is asked for its own order, which is that of its scores.
-    strategy = request.fusion or (BY_SCORE if is_single else profile.fusion)
+    default = BY_SCORE if is_single else profile.fusion
+    strategy = default if request.fusion is None else request.fusion
     try:
         parsed, seeded = parse_strategy(strategy)
     except ValueError as error:
