@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from statistics import mean, median
@@ -27,10 +27,10 @@ from orchestrator.bootstrap import open_service
 from orchestrator.evaluation import evaluate as figures
 from orchestrator.evaluation import measures, runner
 from orchestrator.evaluation.compare import Difference, compare
-from orchestrator.evaluation.dataset import read_dataset
+from orchestrator.evaluation.dataset import Dataset, read_dataset
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByRun
-from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, make_request
-from orchestrator.evaluation.workspace import Workspace
+from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, TEXT_SOURCES, make_request
+from orchestrator.evaluation.workspace import QueryResult, Workspace
 from orchestrator.schema.search import EncoderName, ProfileName
 from orchestrator.settings import load
 
@@ -49,6 +49,8 @@ _OTHERS = (
     "hybrid/static",
     "auto",
 )
+_TEXT = "+".join(TEXT_SOURCES)
+_TOP, _TEXT_DEPTH = 3, 20
 _ENCODERS: tuple[EncoderName, ...] = ("model", "static")
 _STAGES = ("plan", "gather", "fuse", "boost", "collapse", "hydrate")
 _MAX_LOSS = -0.01
@@ -69,12 +71,14 @@ def main() -> None:
     )
     confidence = Table(title=f"with min_confidence {MIN_CONFIDENCE:g}", title_justify="left")
     datasets = {folder.name: read_dataset(folder) for folder in arguments.folders}
+    harm = Table(title=f"{REFERENCE_RUN}: what the graph adds to {_TEXT}", title_justify="left")
     recalls = Table(title="recall minus that of the best single source", title_justify="left")
     for table, columns in (
         (reference, ("set", *_MEASURES, "best single", "gain", "p", "best text", "gain", "p", "graph trust")),
         (others, ("set", *_SINGLE, *_OTHERS)),
         (latency, ("set", *(f"{profile}, ms" for profile in _PROFILES), *(f"{each}, CPU ms" for each in _ENCODERS))),
         (confidence, ("set", "unanswerable queries without hits", f"loss of {MAIN_MEASURE}")),
+        (harm, ("set", _TEXT, "gain", "p", "only the graph knows, first three", "relevant")),
         (recalls, ("set", *(f"{profile} {measure}" for profile in _PROFILES for measure in _RECALLS))),
     ):
         for column in columns:
@@ -83,7 +87,7 @@ def main() -> None:
     for folder in arguments.folders:
         for name, variant in _variants(folder):
             with variant as path:
-                by_run, trust = _evaluate(path, arguments.work)
+                by_run, trust, (graph_only, right) = _evaluate(path, arguments.work)
                 workspace = Workspace.of(load(data_dir=arguments.work), read_dataset(path))
                 latency.add_row(name, *(f"{ms:.1f}" for ms in anyio.run(_latencies, workspace)))
                 if len(datasets) > 1:
@@ -103,11 +107,13 @@ def main() -> None:
             runs = (*_SINGLE, *_OTHERS)
             others.add_row(name, *(f"{measures.mean(by_run[run][MAIN_MEASURE]):.4f}" for run in runs))
             recalls.add_row(name, *_recall_differences(by_run))
+            harm.add_row(name, *_cells(_compare(by_run, _TEXT)), f"{graph_only}", f"{right}")
             worst = min(worst, over_single.relative or 0.0)
             if (folder / "edges.jsonl").exists():
                 gains.append(over_text.relative or 0.0)
     _console.print(reference)
     _console.print(others)
+    _console.print(harm)
     _console.print(recalls)
     _console.print(confidence)
     _console.print(latency)
@@ -117,7 +123,18 @@ def main() -> None:
     raise SystemExit(0 if worst >= _MAX_LOSS else 1)
 
 
-def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
+def _graph_only(results: Mapping[str, QueryResult], dataset: Dataset) -> tuple[int, int]:
+    """Documents among the first three that no text source has among its first 20, and how many of them are relevant."""
+    found = [
+        dataset.judgments[query].get(hit.id, 0) > 0
+        for query, result in results.items()
+        for hit in result.hits[:_TOP]
+        if all(hit.ranks.get(source, _TEXT_DEPTH + 1) > _TEXT_DEPTH for source in TEXT_SOURCES)
+    ]
+    return len(found), sum(found)
+
+
+def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float, tuple[int, int]]:
     dataset = read_dataset(folder)
     workspace = Workspace.of(load(data_dir=work_folder), dataset)
     with Progress(console=_console, transient=True) as progress:
@@ -126,8 +143,9 @@ def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float]:
         store = workspace.results(indexed.build_id)
         task = progress.add_task(f"{dataset.name}: searching", total=len(dataset.queries) * len(RUNS))
         runner.run_all(open_service, workspace, store, 1, lambda count: progress.advance(task, count))
-    runs = figures.as_runs(runner.collect(workspace, store), dataset)
-    return figures.measure_runs(runs, dataset), workspace.graph_trust()
+    results = runner.collect(workspace, store)
+    by_run = figures.measure_runs(figures.as_runs(results, dataset), dataset)
+    return by_run, workspace.graph_trust(), _graph_only(results[REFERENCE_RUN], dataset)
 
 
 async def _latencies(workspace: Workspace) -> list[float]:
