@@ -80,7 +80,8 @@ def _unanswerable(others: Mapping[str, Dataset]) -> list[str]:
     count = _COUNT - len(foreign) - len(shuffled)
     for number, dataset in enumerate(others.values()):
         some = count // len(others) + (number < count % len(others))
-        questions += rng.choice(sorted(dataset.queries.values()), some, replace=False).tolist()
+        texts = sorted(dataset.queries.values())
+        questions += rng.choice(texts, min(some, len(texts)), replace=False).tolist()
     return [*questions, *shuffled, *foreign]
 
 

@@ -67,6 +67,8 @@ async def test_documents_are_found_and_found_again_after_a_restart(settings: Set
         assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
         boosted = await ids(service, "The Prestige", mode="graph", boosts={"centrality": True})
         assert sorted(boosted) == ["nolan", "prestige"]
+        explained = await search(service, "The Prestige", mode="graph", boosts={"centrality": True})
+        assert max(hit.boosts["centrality"] for hit in explained.hits) > 1  # measured by optimize() on the server
         assert await ids(service, "magicians", mode="keyword") == ["prestige"]
         assert (await service.documents.delete("prestige", service.anonymous)).deleted
         assert await ids(service, "magicians", mode="keyword") == []
