@@ -61,13 +61,11 @@ def request_filters(
     return RequestFilters(access_filter(scope, clearance), all_collections, by_collection, left_out)
 
 
-@lru_cache(maxsize=4_096)
 def in_collection(condition: Filter, name: str) -> Filter:
-    """A filter in normal form, of one collection only."""
+    """A filter in normal form, of one collection only. Not cached: filters with 1.0 and with True are equal."""
     return conjunction(condition, Eq("collection", name))
 
 
-@lru_cache(maxsize=4_096)
 def in_other_collections(condition: Filter, names: tuple[str, ...]) -> Filter:
     """A filter in normal form, without these collections."""
     return conjunction(condition, normal(Not(In("collection", names))))

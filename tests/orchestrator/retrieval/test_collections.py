@@ -185,6 +185,18 @@ async def test_requests_that_wait_for_the_names_wait_for_one_reading(index: Embe
     assert all(not task.result().degraded for task in tasks)
 
 
+async def test_a_filter_by_a_number_and_one_by_a_truth_value_are_two_filters(index: EmbeddedIndex) -> None:
+    """In Python ``1.0 == True``."""
+    values: dict[str, bool | int] = {"truth": True, "number": 1}
+    await index.write(
+        [vector_record(id_, "Alpha Centauri", metadata={"flag": value}) for id_, value in values.items()], ()
+    )
+    service = search_service(index)
+    for value, id_ in ((True, "truth"), (1.0, "number"), (True, "truth")):
+        response = await search(service, mode="keyword", filter=Eq("metadata.flag", value))
+        assert [hit.id for hit in response.hits] == [id_]
+
+
 async def test_a_source_alone_keeps_its_own_order_over_several_collections(index: EmbeddedIndex) -> None:
     for profile in ("joint", "rrf"):
         response = await search(search_service(index), mode="keyword", profile=profile, limit=50)
