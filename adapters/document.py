@@ -26,6 +26,11 @@ Weight = Annotated[float, Meta(gt=0, le=1_000)]
 Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
 
 
+def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:
+    """Whether a caller with this clearance may see a document of its scope."""
+    return SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
+
+
 class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An edge to another document of the same scope. A walk follows it in proportion to ``weight``."""
 
@@ -60,11 +65,6 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     metadata: dict[str, Metadatum] = {}
     entities: tuple[str, ...] | None = None
     links: tuple[Link, ...] = ()
-
-
-def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:
-    """Whether a caller with this clearance may see a document of its scope."""
-    return SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
 
 
 @dataclass(frozen=True, slots=True)

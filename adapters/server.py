@@ -42,11 +42,8 @@ class Partitioning:
 
 
 UNDIVIDED = Partitioning()
-
-
-def index_again(what: str) -> str:
-    """What to do about a property that is fixed when an index is created."""
-    return f"the number of {what} of an index is fixed: index everything again under another TRIVIUM_INDEX_NAME"
+SHARDS_ARE_FIXED = "the number of shards of an index is fixed: index everything again under another TRIVIUM_INDEX_NAME"
+"""What to do if an index has another number of shards."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import msgspec
 
 from adapters.keyword import analysis
 from adapters.ports.server import Difference
-from adapters.server import Partitioning, index_again
+from adapters.server import SHARDS_ARE_FIXED, Partitioning
 from fusion.rank_fields import DocId, DocumentFields
 
 _SETTINGS: dict[str, Any] = {
@@ -46,7 +46,7 @@ def differences(name: str, found: Mapping[str, Any], partitioning: Partitioning)
     """
     if (shards := int(found["number_of_shards"])) != partitioning.shards:
         observation = f"{shards} shards, TRIVIUM_OPENSEARCH_SHARDS is {partitioning.shards}"
-        yield Difference(observation, index_again("shards"))
+        yield Difference(observation, SHARDS_ARE_FIXED)
     copies = int(found["number_of_replicas"]) + 1
     if partitioning.copies is not None and copies != partitioning.copies:
         replicas = partitioning.copies - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from qdrant_client import models as qdrant
 
 from adapters.ports.server import Difference
-from adapters.server import Partitioning, Quantization, index_again
+from adapters.server import SHARDS_ARE_FIXED, Partitioning, Quantization
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,9 @@ SEARCH_QUANTIZATION = qdrant.QuantizationSearchParams(rescore=True, oversampling
 """Without an effect where vectors are not quantized."""
 
 
+_INT8 = qdrant.ScalarQuantization(scalar=qdrant.ScalarQuantizationConfig(type=qdrant.ScalarType.INT8, always_ram=True))
+
+
 def creation(dimension: int, layout: CollectionLayout) -> dict[str, Any]:
     """The arguments of ``create_collection`` besides the name."""
     return {
@@ -48,52 +52,40 @@ def creation(dimension: int, layout: CollectionLayout) -> dict[str, Any]:
     }
 
 
-_INT8 = qdrant.ScalarQuantization(scalar=qdrant.ScalarQuantizationConfig(type=qdrant.ScalarType.INT8, always_ram=True))
-
-
 def differences(name: str, config: qdrant.CollectionConfig, layout: CollectionLayout) -> Iterator[Difference]:
     """How the collection ``name`` differs from the layout, and how to change it."""
     params = config.params
+
+    def patch(change: dict[str, Any]) -> str:
+        return f"PATCH /collections/{name} with {json.dumps(change)}"
+
     if (shards := params.shard_number or 1) != layout.shards:
-        yield Difference(f"{shards} shards, TRIVIUM_QDRANT_SHARDS is {layout.shards}", index_again("shards"))
-
-    def differs(found: object, setting: str, chosen: object, change: str) -> Difference:
-        return Difference(f"{found}, {setting} is {chosen}", f"PATCH /collections/{name} with {change}")
-
+        yield Difference(f"{shards} shards, TRIVIUM_QDRANT_SHARDS is {layout.shards}", SHARDS_ARE_FIXED)
     copies = params.replication_factor or 1
     if layout.copies is not None and copies != layout.copies:
-        yield differs(
-            f"{copies} copies of each shard",
-            "TRIVIUM_REPLICATION_FACTOR",
-            layout.copies,
-            f'{{"params": {{"replication_factor": {layout.copies}}}}}, then add or drop replicas of its shards with '
-            f"POST /collections/{name}/cluster",
+        change = patch({"params": {"replication_factor": layout.copies}})
+        yield Difference(
+            f"{copies} copies of each shard, TRIVIUM_REPLICATION_FACTOR is {layout.copies}",
+            f"{change}, then add or drop replicas of its shards with POST /collections/{name}/cluster",
         )
     if (consistency := params.write_consistency_factor or 1) != layout.write_consistency:
-        yield differs(
-            f"{consistency} copies acknowledge a write",
-            "TRIVIUM_QDRANT_WRITE_CONSISTENCY",
-            layout.write_consistency,
-            f'{{"params": {{"write_consistency_factor": {layout.write_consistency}}}}}',
+        yield Difference(
+            f"{consistency} copies acknowledge a write, TRIVIUM_QDRANT_WRITE_CONSISTENCY is {layout.write_consistency}",
+            patch({"params": {"write_consistency_factor": layout.write_consistency}}),
         )
-    vectors = params.vectors
-    on_disk = isinstance(vectors, qdrant.VectorParams) and bool(vectors.on_disk)
+    on_disk = isinstance(params.vectors, qdrant.VectorParams) and bool(params.vectors.on_disk)
     if on_disk != layout.on_disk:
-        chosen = str(layout.on_disk).lower()
         where = "on disk" if on_disk else "in memory"
-        yield differs(
-            f"vectors {where}", "TRIVIUM_QDRANT_ON_DISK", chosen, f'{{"vectors": {{"": {{"on_disk": {chosen}}}}}}}'
+        yield Difference(
+            f"vectors {where}, TRIVIUM_QDRANT_ON_DISK is {str(layout.on_disk).lower()}",
+            patch({"vectors": {"": {"on_disk": layout.on_disk}}}),
         )
     quantization = "none" if config.quantization_config is None else _described(config.quantization_config)
     if quantization != layout.quantization:
-        new_config = (
-            '{"scalar": {"type": "int8", "always_ram": true}}' if layout.quantization == "int8" else '"Disabled"'
-        )
-        yield differs(
-            f"quantization {quantization}",
-            "TRIVIUM_QDRANT_QUANTIZATION",
-            layout.quantization,
-            f'{{"quantization_config": {new_config}}}',
+        int8 = _INT8.model_dump(mode="json", exclude_none=True)
+        yield Difference(
+            f"quantization {quantization}, TRIVIUM_QDRANT_QUANTIZATION is {layout.quantization}",
+            patch({"quantization_config": int8 if layout.quantization == "int8" else "Disabled"}),
         )
 
 

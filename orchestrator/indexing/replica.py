@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio.to_thread
 
 from adapters import AdapterError, DocumentFetcher, Rejected, Scope, TimedOut, VectorRecord
-from adapters.document import HIGHEST_CLEARANCE, hidden_keys
+from adapters.document import hidden_keys
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from adapters.server import batches
 from fusion.rank_fields import DocId
@@ -101,7 +101,7 @@ class ReplicaApplier:
         yield False
 
     async def _apply_unapplied(self) -> bool:
-        """Whether everything is applied: a write whose hidden documents are not known yet ends it."""
+        """Whether everything was applied; it stops at a write whose hidden documents are not decided yet."""
         unapplied = await anyio.to_thread.run_sync(self._log.unapplied, self.name)
         if unapplied:
             self._log.record_missed_history(self.name)
@@ -125,7 +125,7 @@ class ReplicaApplier:
 
     async def _hidden(self, sequence: int, write: Write) -> frozenset[Key] | None:
         """The documents that a write must not touch. Recorded before anything is applied: the write may hide them."""
-        if write.clearance == HIGHEST_CLEARANCE:
+        if not write.is_conditional:
             return frozenset()
         hidden = await anyio.to_thread.run_sync(self._log.hidden, sequence)
         if hidden is None and self._documents is not None:

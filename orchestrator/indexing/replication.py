@@ -107,7 +107,7 @@ class Replication:
         pending = await self._catch_up()
         rejections = await anyio.to_thread.run_sync(self._log.rejections, sequence)
         hidden: frozenset[Key] | None = frozenset()
-        if clearance != HIGHEST_CLEARANCE:
+        if write.is_conditional:
             hidden = await anyio.to_thread.run_sync(self._log.hidden, sequence)
         return Acknowledgement(self._generation, pending, rejections, hidden)
 

@@ -35,6 +35,11 @@ class Write(msgspec.Struct, frozen=True):
         return cls([each.record for each in newest.values()], vectors, sorted(set(deletes) - set(newest)), clearance)
 
     @property
+    def is_conditional(self) -> bool:
+        """Whether there may be documents that it must not touch."""
+        return self.clearance != HIGHEST_CLEARANCE
+
+    @property
     def keys(self) -> list[Key]:
         """Of every document that the write replaces or deletes."""
         return [*(record.key for record in self.records), *self.deletes]
