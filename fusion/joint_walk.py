@@ -3,8 +3,9 @@
 Scores are added, not ranks: each is divided by the best of its source (CombSUM with the scores scaled by their maximum:
 Fox, Shaw: "Combination of Multiple Searches", TREC-2, 1994; Lee: "Analyses of Multiple Evidence Combination", SIGIR
 1997) and raised to the exponent of the source: above 1 for text sources (sharper head), below 1 for the walk (flatter).
-The walk counts more, the more of the query consists of entities that the graph knows.
-docs/decisions/0006-joint-walk-by-default.md has the measurements.
+The walk counts more, the more of the query consists of entities that the graph knows. A document that no text source
+has among its first 100 is known by the walk alone, and counts only as far as such entities justify it.
+docs/decisions/0006-joint-walk-by-default.md and 0025-trust-by-query.md have the measurements.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fusion.columns import Candidates
 from fusion.rank_fields import Floats, Ints
 from fusion.source import Sources, described
 from fusion.sums import Fused, rank_by_sum, raw_sums, sum_contributions
+
+_KNOWN_DEPTH = 100
+"""First documents of a text source that it is taken to know. A fixed number: deeper searches change no order."""
+_FULL_COVERAGE = 0.1
+"""The entity coverage from which on a document that only the walk knows counts in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +83,21 @@ class JointWalk:
         if best <= 0:  # a cosine may be negative, and then it is no evidence
             return np.zeros(len(scores))
         highest = self._best_contribution(candidates, source, weights, sources)
-        exponent = described(source, sources).exponent
-        return highest * _power(np.maximum(scores, 0.0) / best, exponent)
+        description = described(source, sources)
+        contributions = highest * _power(np.maximum(scores, 0.0) / best, description.exponent)
+        coverage = candidates.entity_coverage[source]
+        if description.is_graph and coverage < _FULL_COVERAGE:
+            contributions[_unknown_to_texts(candidates, source, sources)] *= coverage / _FULL_COVERAGE
+        return contributions
+
+
+def _unknown_to_texts(candidates: Candidates, graph: str, sources: Sources) -> npt.NDArray[np.bool_]:
+    """Of the ranking of a graph, the documents that no text source knows; none if no text source found anything."""
+    known = np.zeros(len(candidates), np.bool_)
+    for source in candidates.sources:
+        if not described(source, sources).is_graph:
+            known[candidates.rows[source][:_KNOWN_DEPTH]] = True
+    return ~known[candidates.rows[graph]] if known.any() else np.zeros(len(candidates.rows[graph]), np.bool_)
 
 
 def _power(values: Floats, exponent: float) -> Floats:

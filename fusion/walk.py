@@ -25,8 +25,9 @@ _EVERYWHERE = np.zeros(0, np.uint8)
 class Adjacency:
     """A graph in compressed sparse rows: node ``i`` leads to ``targets[offsets[i]:offsets[i + 1]]``.
 
-    ``offsets`` has one entry more than there are nodes. ``weights``, parallel to ``targets``, sum to 1 in each row that
-    is not empty. The arrays may be mapped from files; nothing here writes to them.
+    ``offsets`` has one entry more than there are nodes. ``weights``, parallel to ``targets``, are positive, with a sum
+    of at most 1 in each row; what is missing in it goes back to the seeds. The arrays may be mapped from files; nothing
+    here writes to them.
     """
 
     offsets: Ints

@@ -194,6 +194,16 @@ class EmbeddedIndex:
             is_one = len(segments.segments) == 1 and segments.count == len(segments)
             self._publish(1 if is_one else 0, ~segments.live, [], Delta([], []), optimized=True)
 
+    def rebuild(self) -> None:
+        """Build the files of every component again from the segments as they are: their settings have changed."""
+        with files.exclusive(self._folder / "lock"), self._exchange:
+            self.refresh()
+            self._require_same_build(self._view.manifest)
+            segments = self._view.segments
+            self._publish(
+                len(segments.segments), ~segments.live, [], Delta([], []), optimized=self._view.manifest.optimized
+            )
+
     def _publish(
         self, unmerged: int, dead: Flags, added: Sequence[Stored], delta: Delta, optimized: bool = False
     ) -> None:

@@ -13,6 +13,7 @@ from adapters.embedded.segment_set import SegmentSet
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
 from adapters.graph.link import LinkedEntities, link_entities, walk_seeds
+from adapters.graph.link_types import LinkStrength
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.snapshot import Snapshot
 from adapters.sources import GRAPH
@@ -25,7 +26,8 @@ from fusion.walk import Walk, WalkScratch
 class EmbeddedGraph:
     """The graph source of an embedded index with a :class:`GraphComponent`.
 
-    It is also an :class:`adapters.ports.EntityLookup` and a :class:`adapters.ports.CentralityReader`.
+    It is also an :class:`adapters.ports.EntityLookup`, a :class:`adapters.ports.CentralityReader` and a
+    :class:`adapters.ports.LinkStrengthReader`.
 
     :param centrality: the precomputed centralities; no document has one if ``None``.
     """
@@ -68,6 +70,13 @@ class EmbeddedGraph:
             return False
         graph = view.component(self._component)
         return bool(_linked_entities(graph, query, _visible_nodes(graph, view.segments, query)).seeds)
+
+    async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
+        """See :class:`adapters.ports.LinkStrengthReader`."""
+        view = self._index.current()
+        if not view.segments.count:
+            return ()
+        return view.component(self._component).strengths.get((scope.tenant, scope.environment), ())
 
     async def centralities(
         self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None

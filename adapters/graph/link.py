@@ -30,7 +30,8 @@ class LinkedEntities:
     """The entities that a query mentions.
 
     :param seeds: weight by node, positive.
-    :param entity_coverage: the fraction of the query's information that their names carry, in [0, 1].
+    :param entity_coverage: the fraction of the query's information that their names carry, in [0, 1]; less for a name
+        whose words are more often used without meaning it.
     """
 
     seeds: Mapping[int, float]
@@ -46,8 +47,10 @@ def link_entities(
 ) -> LinkedEntities:
     """Match spans of 8 to 1 words exactly against names, the longest first; spans never overlap.
 
-    A seed weighs ``(sum of idf over its words) ** 3`` with ``idf = ln(1 + passages / df)``: the rarest name of a query
-    carries most of its information.
+    A seed weighs ``(sum of idf over its words) ** 3 * share ** 0.5`` with ``idf = ln(1 + passages / df)``: the rarest
+    name of a query carries most of its information. ``share`` is the number of passages that mention the name divided
+    by the number of those that contain its rarest word, at most 1: how much the graph knows of what the text says. In
+    the coverage the information of a name counts ``share ** 0.25`` times.
 
     :param nodes: node by name in normal form.
     :param degree: by node, the number of passages that mention the name and that the caller may see. A name with a
@@ -64,18 +67,19 @@ def link_entities(
     matches = [(-length, start, nodes[name]) for name, start, length in _spans(tokens) if name in nodes]
     for negative_length, start, node in sorted(matches):
         span = slice(start, start - negative_length)
-        if not all(free[span]) or not degree(node):
+        if not all(free[span]) or not (mentions := degree(node)):
             continue
+        rarest = min(frequency.get(word, 0) for word in tokens[span])
         if negative_length == -1:
-            word = tokens[start]
-            may_be_name = _may_be_name(word, frequency, common)
-            if not may_be_name or degree(node) < _MIN_MENTION_RATIO * frequency.get(word, 0):
+            may_be_name = _may_be_name(tokens[start], frequency, common)
+            if not may_be_name or mentions < _MIN_MENTION_RATIO * rarest:
                 continue
         if (information := sum(idf[span])) <= 0:
             continue
-        seeds[node] = seeds.get(node, 0.0) + information**3
+        root_of_share = math.sqrt(mentions / max(mentions, rarest))
+        seeds[node] = seeds.get(node, 0.0) + information**3 * root_of_share
         free[span] = [False] * -negative_length
-        covered += information
+        covered += information * math.sqrt(root_of_share)
     total = sum(idf)
     return LinkedEntities(seeds, covered / total if total else 0.0)
 

@@ -9,6 +9,7 @@ three steps (see :func:`ring_weights`), and without returning to the seeds what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 
 import anyio.to_thread
@@ -20,7 +21,8 @@ from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
 from adapters.graph.cypher import Clause, clauses, schema, statement, walk_statement
 from adapters.graph.link import LinkedEntities, link_entities, lookup_keys, walk_seeds
-from adapters.graph.memgraph_write import GraphWrites
+from adapters.graph.link_types import LinkStrength, TypeStrengths, full_length, strengths_by_type
+from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
 from adapters.ports.graph import Centrality
 from adapters.ports.replica import Key, VectorRecord
@@ -45,6 +47,18 @@ _SCORE_DIGITS = 9
 """Scores are rounded: a server adds in any order, so the last digits are not the same every time."""
 
 
+@dataclass(frozen=True, slots=True)
+class _WalkedScope:
+    """What a walk needs to know of a scope.
+
+    :param strengths: by link type, those from source to target, and from target to source.
+    :param full_length: number of words from which on a document gets all that the walk brings to it.
+    """
+
+    strengths: Mapping[str, tuple[float, float]]
+    full_length: float
+
+
 class MemgraphGraph:
     """The graph source on a server.
 
@@ -54,12 +68,14 @@ class MemgraphGraph:
     :param bolt: closed by :meth:`close`.
     :param name: of the index. It is part of every key, so that several indexes can use one server.
     :param build_id: identity of encoder and analysers; an index of another build is refused.
+    :param chosen: strengths of link types that are not to be found by their names or their form.
     """
 
-    def __init__(self, bolt: Bolt, name: str, build_id: str) -> None:
+    def __init__(self, bolt: Bolt, name: str, build_id: str, chosen: TypeStrengths | None = None) -> None:
         self._bolt = bolt
         self._name = name
         self._build_id = build_id
+        self._chosen = dict(chosen or {})
         self._keys = NodeKeys(name)
         self._writes = GraphWrites(name)
         self._walk = Walk()
@@ -71,7 +87,7 @@ class MemgraphGraph:
         seed the ranking is empty.
         """
         access, condition = clauses(query.access), clauses(query.filter)
-        entities, names = await self._linked_entities(query, access)
+        entities, names, scope = await self._linked_entities(query, access)
         documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
         if not names and not documents:
             return Ranking.empty(GRAPH.name)
@@ -89,6 +105,9 @@ class MemgraphGraph:
             "seed_fanout": self._walk.seed_fanout,
             "depth": query.depth,
             "seed_names": names,
+            "forward": {name: forward for name, (forward, _) in scope.strengths.items()},
+            "backward": {name: backward for name, (_, backward) in scope.strengths.items()},
+            "full_length": scope.full_length,
             "access": access,
             "filter": condition,
         }
@@ -106,14 +125,14 @@ class MemgraphGraph:
         """See :class:`adapters.ports.EntityLookup`."""
         return bool((await self._linked_entities(query, clauses(query.access)))[1])
 
-    async def _linked_entities(self, query: SourceQuery, access: list[Clause]) -> tuple[LinkedEntities, list[str]]:
-        """The names in the query, numbered from 0, and their keys by number."""
+    async def _linked_entities(
+        self, query: SourceQuery, access: list[Clause]
+    ) -> tuple[LinkedEntities, list[str], _WalkedScope]:
+        """The names in the query, numbered from 0; their keys by number; and what a walk needs to know of the scope."""
         spans, tokens = lookup_keys(query.text)
         key_of_name, key_of_word = self._keys.names(query.scope), self._keys.words(query.scope)
         name_by_key = {key_of_name(name): name for name in spans}
         word_by_key = {key_of_word(word): word for word in tokens}
-        if not name_by_key:
-            return LinkedEntities({}, 0.0), []
         parameters = {
             "scope": self._keys.scope(query.scope),
             "names": list(name_by_key),
@@ -129,10 +148,15 @@ class MemgraphGraph:
             nodes = {name_by_key[key]: number for number, key in enumerate(keys)}
             frequency = {word_by_key[key]: count for key, count in row["words"]}
             entities = link_entities(query.text, nodes, degrees.__getitem__, frequency, row["documents"])
+            columns = zip(row["link_types"], row["forward"], row["backward"], strict=True)
+            known = [LinkStrength(name, forward, backward, "") for name, forward, backward in columns]
+            scope = _WalkedScope(
+                strengths_by_type(known, self._chosen), full_length(row["length"], max(row["documents"], 1))
+            )
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise BadResponse(f"the graph server answered a search for names with {describe_error(error)}") from error
         numbered = LinkedEntities(dict(enumerate(entities.seeds.values())), entities.entity_coverage)
-        return numbered, [keys[node] for node in entities.seeds]
+        return numbered, [keys[node] for node in entities.seeds], scope
 
     async def centralities(
         self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
@@ -148,6 +172,13 @@ class MemgraphGraph:
         rows = await self._bolt.read(statement("document_keys"), {"index": self._name}, maintenance=True)
         for keys in batches([row["key"] for row in rows], _BATCH_UPDATES):
             await self._bolt.write(statement("update_strengths"), {"keys": list(keys)})
+        counts = await self._bolt.read(statement("link_counts"), {"index": self._name}, maintenance=True)
+        await self._bolt.write(statement("write_link_types"), {"rows": link_type_rows(counts, self._chosen)})
+
+    async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
+        """See :class:`adapters.ports.LinkStrengthReader`. As of the last maintenance."""
+        rows = await self._bolt.read(statement("link_types"), {"scope": self._keys.scope(scope)})
+        return [LinkStrength(row["type"], row["forward"], row["backward"], row["reason"]) for row in rows]
 
     async def compute_centralities(self, measure: Centrality) -> None:
         """See :class:`adapters.ports.GraphMaintenance`. Memgraph computes PageRank; all else is computed here."""

@@ -18,11 +18,12 @@ from adapters.filter_terms import filter_terms
 from adapters.graph.bolt import Row, Run, TransactionBody
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names, link_weight
+from adapters.graph.link_types import LinkCounts, LinkStrength, TypeStrengths, link_strength
 from adapters.graph.names import words
 from adapters.graph.node_keys import NodeKeys
 from adapters.ports.replica import Key, VectorRecord
 
-_ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": []}
+_ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": [], "size": 0}
 """The stored state of a document that does not exist."""
 
 
@@ -45,16 +46,18 @@ class DocumentWrite:
 
 @dataclass(slots=True)
 class _CountDeltas:
-    """Changes of the degrees of names, the frequencies of words and the numbers of documents."""
+    """Changes of the degrees of names, the frequencies of words, and the numbers of documents and of their words."""
 
     names: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     words: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     documents: Counter[Scope] = field(default_factory=Counter)
+    sizes: Counter[Scope] = field(default_factory=Counter)
 
     def add(self, state: Mapping[str, Any], sign: int, scope: Scope) -> None:
         """Count what a document has (``sign`` 1), or no longer has (-1)."""
         if state["present"]:
             self.documents[scope] += sign
+            self.sizes[scope] += sign * state["size"]
             self.names.update({(scope, name): sign for name in state["names"]})
             self.words.update({(scope, word): sign for word in state["words"]})
 
@@ -104,7 +107,10 @@ class GraphWrites:
         keys = self._keys
         name_rows = _count_rows({keys.names(scope)(name): delta for (scope, name), delta in deltas.names.items()})
         word_rows = _count_rows({keys.words(scope)(word): delta for (scope, word), delta in deltas.words.items()})
-        scope_rows = _count_rows({keys.scope(scope): delta for scope, delta in deltas.documents.items()})
+        scope_rows = [
+            {"key": key, "delta": deltas.documents[scope], "words": deltas.sizes[scope]}
+            for key, scope in sorted((keys.scope(scope), scope) for scope in deltas.documents)
+        ]
         await run(statement("add_name_counts"), {"rows": name_rows})
         await run(statement("add_word_counts"), {"rows": word_rows, **common})
         await run(statement("add_scope_counts"), {"rows": scope_rows, **common})
@@ -117,18 +123,20 @@ class GraphWrites:
     def _upsert(self, record: Record) -> DocumentWrite:
         document, key = record.document, self._keys.document(record.key)
         scope = Scope(record.tenant, record.environment)
-        names, distinct_words = entity_names(record), set(words(passage(document)))
+        names, in_text = entity_names(record), words(passage(document))
+        distinct_words = set(in_text)
         key_of_name = self._keys.names(scope)
         return DocumentWrite(
             key,
             scope,
-            {"present": True, "words": distinct_words, "names": names},
+            {"present": True, "words": distinct_words, "names": names, "size": len(in_text)},
             row={
                 "key": key,
                 "id": document.id,
                 "scope": self._keys.scope(scope),
                 "labels": filter_terms(fields(record)),
                 "words": sorted(distinct_words),
+                "size": max(len(in_text), 1),
                 "facts": msgspec.json.encode(rank_fields(document)).decode(),
             },
             mentions=[{"document": key, "key": key_of_name(name), "name": name} for name in sorted(names)],
@@ -148,3 +156,32 @@ class GraphWrites:
 def _count_rows(deltas: Mapping[str, int]) -> list[Row]:
     """The counts that change, by key. Sorted, so that two writers lock the nodes that both change in the same order."""
     return [{"key": key, "delta": delta} for key, delta in sorted(deltas.items()) if delta]
+
+
+def link_type_rows(rows: Sequence[Row], chosen: TypeStrengths) -> list[Row]:
+    """The strengths of the link types of each scope, from the counts that the server returns."""
+    sides: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        sides.setdefault((row["scope"], row["type"]), {})[row["side"]] = row
+    by_scope: dict[str, list[LinkStrength]] = {}
+    for (scope, type_), side in sorted(sides.items()):
+        source, target, either = side["source"], side["target"], side["either"]
+        counts = LinkCounts(
+            links=source["links"],
+            documents=either["documents"],
+            sources=source["documents"],
+            targets=target["documents"],
+            squares_by_source=source["squares"],
+            squares_by_target=target["squares"],
+        )
+        by_scope.setdefault(scope, []).append(link_strength(type_, counts, chosen))
+    return [
+        {
+            "scope": scope,
+            "types": [each.type for each in strengths],
+            "forward": [each.forward for each in strengths],
+            "backward": [each.backward for each in strengths],
+            "reasons": [each.reason for each in strengths],
+        }
+        for scope, strengths in by_scope.items()
+    ]

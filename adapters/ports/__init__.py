@@ -6,7 +6,7 @@ Here: protocols and the values that pass through them. Not here: any implementat
 from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentReader, DocumentSampler
 from adapters.ports.encoders import DocumentEncoder, Matrix, QueryEncoder, Vector
 from adapters.ports.expander import Expander
-from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance
+from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.replica import IndexAdmin, Key, Replica, VectorRecord
 from adapters.ports.reranker import Reranker, RerankResult
 from adapters.ports.retriever import Retriever, SourceQuery
@@ -29,6 +29,7 @@ __all__ = [
     "GraphMaintenance",
     "IndexAdmin",
     "Key",
+    "LinkStrengthReader",
     "Matrix",
     "QueryEncoder",
     "Replica",

@@ -9,6 +9,7 @@ from adapters.document import Scope
 from fusion.rank_fields import DocId
 
 if TYPE_CHECKING:
+    from adapters.graph.link_types import LinkStrength
     from adapters.ports.retriever import SourceQuery
     from adapters.ports.snapshot import Snapshot
 
@@ -41,11 +42,23 @@ class CentralityReader(Protocol):
         ...
 
 
+class LinkStrengthReader(Protocol):
+    """How far walks follow links."""
+
+    async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
+        """The link types of a scope.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
 class GraphMaintenance(Protocol):
     """The maintenance of a graph server: figures of all documents, which it computes and stores."""
 
     async def update_strengths(self) -> None:
-        """Bring up to date what a walk needs of each document; a write does so for its own neighbourhood only.
+        """Bring up to date what a walk needs of each document and of each type of link; a write does so for the
+        documents in its own neighbourhood only.
 
         :raises AdapterError: and nothing else.
         """

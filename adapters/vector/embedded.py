@@ -25,6 +25,7 @@ from adapters.errors import Rejected
 from adapters.ports.encoders import Vector
 from adapters.ports.retriever import SourceQuery
 from adapters.sources import VECTOR
+from adapters.vector.search_width import search_width
 from fusion.columns import Ranking
 from fusion.top import top
 
@@ -34,8 +35,6 @@ _EXACT_FRACTION = 0.05
 """If a filter leaves a smaller fraction, the recall of the graph falls, so all vectors are compared."""
 _NEIGHBOURS = 32
 _EF_CONSTRUCTION = 80
-_EF_SEARCH = 80
-"""With 100,000 passages and depth 50: recall .97 (`make bench-load` prints it)."""
 
 _Graphs = Mapping[str, "faiss.IndexHNSWSQ"]
 
@@ -115,10 +114,10 @@ def _search(
     allowed = len(segment) if flags is None else int(flags.sum())
     rows: npt.NDArray[np.int64] | None = None
     if graph is not None and allowed > max(_EXACT_FRACTION * len(segment), depth):
-        parameters = _parameters(max(_EF_SEARCH, depth))
+        parameters = _parameters(search_width(depth))
         if flags is not None:
             bitmap = np.packbits(flags, bitorder="little")
-            parameters = faiss.SearchParametersHNSW(efSearch=max(_EF_SEARCH, depth), sel=faiss.IDSelectorBitmap(bitmap))
+            parameters = faiss.SearchParametersHNSW(efSearch=search_width(depth), sel=faiss.IDSelectorBitmap(bitmap))
         faiss.omp_set_num_threads(1)  # of this thread: a second one would only spin
         _, found = graph.search(vector[np.newaxis], depth, params=parameters)
         rows = found[0][found[0] >= 0]

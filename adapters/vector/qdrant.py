@@ -36,11 +36,11 @@ from adapters.server import (
 )
 from adapters.sources import VECTOR
 from adapters.vector.qdrant_collection import IN_MEMORY, SEARCH_QUANTIZATION, CollectionLayout, creation, differences
+from adapters.vector.search_width import search_width
 from fusion.columns import Ranking
 from fusion.rank_fields import DocumentFields
 
 _BATCH_DOCUMENTS = 256
-_EF_SEARCH = 128
 _UNAVAILABLE_CODES = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -114,9 +114,7 @@ class QdrantVector:
                 self._name,
                 query=query.vector.tolist(),
                 query_filter=_tenant_filter(query),
-                search_params=qdrant.SearchParams(
-                    hnsw_ef=max(_EF_SEARCH, query.depth), quantization=SEARCH_QUANTIZATION
-                ),
+                search_params=qdrant.SearchParams(hnsw_ef=search_width(query.depth), quantization=SEARCH_QUANTIZATION),
                 limit=query.depth,
                 with_payload=["id", "facts"],
                 with_vectors=False,

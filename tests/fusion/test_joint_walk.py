@@ -87,3 +87,29 @@ def test_no_rankings_and_empty_rankings_give_no_hits() -> None:
 def test_a_value_out_of_bounds_is_an_error(arguments: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         JointWalk(**arguments)
+
+
+@pytest.mark.parametrize(("coverage", "share"), [(0.0, 0.0), (0.025, 0.25), (0.1, 1.0), (0.5, 1.0)])
+def test_a_document_that_only_the_walk_knows_counts_as_far_as_the_query_names_entities(
+    coverage: float, share: float
+) -> None:
+    """``d`` is in no text ranking; ``c`` is."""
+    fused = {hit.id: hit.raw for hit in hits_of(JointWalk(base=4, slope=12), [*TEXT, walk(coverage)])}
+    strength = 4 + 12 * coverage
+    assert fused["d"] == pytest.approx(share * strength * sqrt(0.25))
+    assert fused["c"] == pytest.approx(0.8**1.5 + strength)
+
+
+def test_a_text_source_knows_its_first_hundred_documents_however_deep_it_is_searched() -> None:
+    ids = [f"{number:03}" for number in range(120)]
+    text = Ranking.of_ids("keyword", ids, [1.0] * 120)
+    graph = Ranking.of_ids("graph", ids[98:102], [1.0] * 4, entity_coverage=0.05)
+    contributions = JointWalk()(Candidates.of([text, graph]), {}, SOURCES).contributions["graph"]
+    assert (contributions / contributions[0]).tolist() == [1.0, 1.0, 0.5, 0.5]
+
+
+def test_a_walk_alone_keeps_its_scores() -> None:
+    """The text sources failed, or found nothing."""
+    for others in ([], [Ranking.empty("keyword")]):
+        hits = hits_of(JointWalk(), [*others, walk(0.0)])
+        assert [hit.raw for hit in hits] == pytest.approx([4.0, 2.0])

@@ -120,7 +120,12 @@ def reference_sum(
     return Reference(ordered_by_sum(sums, ordered), sums, score, ordered, contributions, weights)
 
 
-def reference_rrf(k: int, rankings: Sequence[Plain], weights: Weights) -> Reference:
+def reference_rrf(k: int, slope: int | None, rankings: Sequence[Plain], weights: Weights) -> Reference:
+    weights = {ranking.source: weights.get(ranking.source, 1.0) for ranking in rankings} | {
+        ranking.source: weights.get(ranking.source, 1.0) * slope * ranking.coverage
+        for ranking in rankings
+        if slope is not None and ranking.source == "graph"
+    }
     contributions = {
         ranking.source: [weights.get(ranking.source, 1.0) / (k + rank) for rank in ranking.ranks]
         for ranking in rankings
@@ -184,16 +189,25 @@ def joint_best(strategy: JointWalk, ranking: Plain, weights: Weights) -> float:
     return weights.get(ranking.source, 1.0) * strength
 
 
-def joint_contributions(strategy: JointWalk, ranking: Plain, weights: Weights) -> list[float]:
+def joint_contributions(
+    strategy: JointWalk, ranking: Plain, rankings: Sequence[Plain], weights: Weights
+) -> list[float]:
     first = ranking.scores[0] if ranking.scores else 0.0
     if first <= 0:
         return [0.0] * len(ranking.ids)
     best, power = joint_best(strategy, ranking, weights), POWERS.get(ranking.source, lambda x: x)
-    return [best * power(score / first) if score > 0 else 0.0 for score in ranking.scores]
+    values = [best * power(score / first) if score > 0 else 0.0 for score in ranking.scores]
+    known = {id_ for other in rankings if other.source != "graph" for id_ in other.ids[:100]}
+    if ranking.source != "graph" or ranking.coverage >= 0.1 or not known:
+        return values
+    return [
+        value if id_ in known else value * (ranking.coverage / 0.1)
+        for id_, value in zip(ranking.ids, values, strict=True)
+    ]
 
 
 def reference_joint_walk(strategy: JointWalk, rankings: Sequence[Plain], weights: Weights) -> Reference:
-    contributions = {ranking.source: joint_contributions(strategy, ranking, weights) for ranking in rankings}
+    contributions = {ranking.source: joint_contributions(strategy, ranking, rankings, weights) for ranking in rankings}
     ceiling = sum(joint_best(strategy, ranking, weights) for ranking in in_order(rankings))
     return reference_sum(rankings, contributions, weights, ceiling)
 
@@ -257,7 +271,9 @@ def plain_rankings(draw: st.DrawFn) -> list[Plain]:
         values = sorted(draw(st.lists(scores, min_size=count, max_size=count)), reverse=True)
         any_ranks = st.lists(st.integers(1, 300), min_size=count, max_size=count)
         ranks = draw(st.just(list(range(1, count + 1))) | any_ranks)
-        rankings.append(Plain(source, tuple(ids), tuple(values), tuple(ranks), draw(st.floats(0, 1))))
+        rankings.append(
+            Plain(source, tuple(ids), tuple(values), tuple(ranks), draw(st.floats(0, 1) | st.floats(0, 0.1)))
+        )
     return rankings
 
 
@@ -267,7 +283,9 @@ def by_id(rankings: Sequence[Plain]) -> list[Ranking]:
 
 joint_walks = st.builds(JointWalk, st.integers(0, 100), st.integers(0, 100), st.integers(1, 12))
 cases = st.one_of(
-    st.integers(1, 10_000).map(lambda k: (RRF(k), lambda *arguments: reference_rrf(k, *arguments))),
+    st.tuples(st.integers(1, 10_000), st.none() | st.integers(0, 100)).map(
+        lambda values: (RRF(*values), lambda *arguments: reference_rrf(*values, *arguments))
+    ),
     st.just((Concatenate(), reference_concatenate)),
     st.just((relative_score(), lambda *arguments: reference_score_sum(relative, *arguments))),
     st.just((dbsf(), lambda *arguments: reference_score_sum(distributed, *arguments))),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import RRF, Candidates, Contribution, Ranking, fused_hits, merge_collections
+from fusion import RRF, Candidates, Contribution, Ranking, fused_hits, merge_collections, parse
 from tests.fusion.helpers import SOURCES, hits_of
 
 ids = st.text("abcdefghij", min_size=1, max_size=2)
@@ -54,6 +54,17 @@ def test_a_weight_multiplies_the_contributions_of_its_source() -> None:
     fused = hits_of(RRF(60), [ranking("keyword", "a"), ranking("vector", "b", "a")], {"vector": 3.0})
 
     assert [(hit.id, hit.raw) for hit in fused] == [("a", 1 / 61 + 3 / 62), ("b", 3 / 61)]
+
+
+def test_with_a_slope_the_graph_weighs_as_much_as_it_knows_of_the_query() -> None:
+    graph = Ranking.of_ids("graph", ("a",), (0.5,), entity_coverage=0.25)
+    (hit,) = hits_of(RRF(60, slope=2), [graph, ranking("keyword", "a")], {"graph": 0.5, "keyword": 3.0})
+    assert hit.raw == 0.5 * 2 * 0.25 / 61 + 3 / 61
+    assert hit.fusion_score == 1.0
+    assert hit.sources["graph"] == Contribution(1, 0.5, 0.25, 0.25 / 61)
+    assert (str(RRF(60, slope=2)), parse("rrf(slope=2)")) == ("rrf(k=60, slope=2)", RRF(60, slope=2))
+    with pytest.raises(ValueError, match="rrf: slope is 101, allowed are 0 to 100"):
+        RRF(slope=101)
 
 
 def test_every_source_that_answered_is_in_the_provenance() -> None:

@@ -1,7 +1,8 @@
 // Those of the names that visible documents mention, each with the number of these documents; the frequency of the
-// words; and the number of documents of the scope.
+// words; and of the scope the number of documents and of their words, and how far walks follow links.
 OPTIONAL MATCH (s:Scope {key: $scope})
-WITH coalesce(s.documents, 0) AS documents
+WITH coalesce(s.documents, 0) AS documents, coalesce(s.words, 0) AS length, coalesce(s.link_types, []) AS link_types,
+  coalesce(s.link_forward, []) AS forward, coalesce(s.link_backward, []) AS backward
 CALL {
   UNWIND $names AS key
   MATCH (n:Name {key: key})<-[:MENTIONS]-(d:Document)
@@ -16,4 +17,4 @@ CALL {
   MATCH (w:Word {key: key})
   RETURN collect([w.key, w.count]) AS words
 }
-RETURN documents, names, words
+RETURN documents, length, link_types, forward, backward, names, words

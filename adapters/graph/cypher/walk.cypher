@@ -13,7 +13,7 @@ CALL {
   UNWIND $names AS seed
   MATCH (n:Name {key: seed[0]})<-[:MENTIONS]-(d:Document)
   WHERE n.degree <= $seed_fanout
-  RETURN collect([d, seed[1] / n.degree]) AS mentioning
+  RETURN collect([d, seed[1] / n.degree * {length_factor:d}]) AS mentioning
 }
 CALL {
   WITH ring0

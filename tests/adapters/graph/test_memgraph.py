@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -78,11 +79,20 @@ async def test_the_probabilities_are_those_of_the_embedded_walk(
 async def test_a_hub_is_reached_but_not_passed_through_unless_it_is_a_seed(
     name: str, links: int, is_passed: bool, tmp_path: Path, server_url: Callable[[str], str]
 ) -> None:
-    """The limit is 200 edges: those of its links, and that of the document that links to it."""
+    """The limit is 200 edges: those of its links, and that of the document that links to it.
+
+    Its targets are linked in a row, too: with one parent each they would be a hierarchy.
+    """
     targets = [str(number) for number in range(links)]
+    following = dict(pairwise(targets))
     hub = vector_record("hub", "one", entities=(), links=tuple(Link(target, "cites") for target in targets))
     first = vector_record("a", "two", entities=(), links=(Link("hub", "cites"),))
-    others = [vector_record(target, "three", entities=()) for target in targets]
+    others = [
+        vector_record(
+            target, "three", entities=(), links=(Link(following[target], "cites"),) if target in following else ()
+        )
+        for target in targets
+    ]
     async with source_under_test(name, tmp_path, server_url) as subject:
         await subject.write([hub, first, *others])
         from_first = await subject.source.search(SEEDED)

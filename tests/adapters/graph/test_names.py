@@ -78,6 +78,17 @@ def test_coverage_is_the_fraction_of_information_in_linked_words() -> None:
     assert entities.entity_coverage == pytest.approx(idf["rare"] / sum(idf.values()))
 
 
+def test_a_name_whose_rarest_word_is_more_often_used_without_meaning_it_counts_less() -> None:
+    """4 of 16 passages with the rarer word mention the name: a share of a quarter, its square root a half."""
+    frequency = {"reporting": 16, "duty": 64, "who": 50}
+    query, nodes = "who reporting duty", {"reporting duty": 7}
+    sure = link_entities(query, nodes, lambda _: 16, frequency, 100)
+    doubtful = link_entities(query, nodes, lambda _: 4, frequency, 100)
+    assert doubtful.seeds[7] == pytest.approx(sure.seeds[7] * 0.5)
+    assert doubtful.entity_coverage == pytest.approx(sure.entity_coverage * 0.5**0.5)
+    assert sure == link_entities(query, nodes, large_degree, frequency, 100)
+
+
 @pytest.mark.parametrize(("word", "df"), [("ab", 1), ("the", 1), ("common", 3_000)])
 def test_short_common_and_stop_words_are_not_names(word: str, df: int) -> None:
     assert link_entities(word, {word: 1}, large_degree, {word: df}, 10_000).seeds == {}

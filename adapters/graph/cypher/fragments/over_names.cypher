@@ -10,4 +10,4 @@
   LIMIT $cap
   MATCH (n)<-[:MENTIONS]-(d:Document)
   WITH d, sum(share) AS mass
-  RETURN collect([d, mass]) AS related
+  RETURN collect([d, mass * {length_factor:d}]) AS related

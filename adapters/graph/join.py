@@ -1,0 +1,195 @@
+"""The parts of all segments as one graph."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from adapters.embedded.segment_set import SegmentSet
+from adapters.graph.link_types import LinkCounts, LinkStrength, TypeStrengths, full_length, link_strength
+from adapters.graph.segment_graph import LinkTarget, LinkType, Name, SegmentGraph
+from fusion.rank_fields import Ints
+from fusion.walk import Adjacency
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Links between living documents, as columns: source nodes, target nodes, weights, indices of types."""
+
+    sources: Ints
+    targets: Ints
+    weights: npt.NDArray[np.float32]
+    types: Ints
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[_Links]) -> _Links:
+        """All links, in order."""
+        return cls(
+            np.concatenate([np.zeros(0, np.int64), *(part.sources for part in parts)]),
+            np.concatenate([np.zeros(0, np.int64), *(part.targets for part in parts)]),
+            np.concatenate([np.zeros(0, np.float32), *(part.weights for part in parts)]),
+            np.concatenate([np.zeros(0, np.int64), *(part.types for part in parts)]),
+        )
+
+
+def join_graphs(
+    graphs: Sequence[SegmentGraph], segments: SegmentSet, chosen: TypeStrengths
+) -> tuple[list[Name], Adjacency, Mapping[tuple[str, str], list[LinkStrength]]]:
+    """The names and edges of all segments as one graph with both directions of every edge; the strengths of its links.
+
+    The rows of a graph whose links all have the strength 1 and whose documents all have the full length sum to 1.
+    What is missing in a row is what a walk takes back to its seeds.
+    """
+    node_by_position = np.cumsum(segments.live) - 1
+    numbers: dict[Name, int] = {}
+    types: dict[LinkType, int] = {}
+    mentions: list[tuple[Ints, Ints]] = []
+    parts: list[_Links] = []
+    for graph, base in zip(graphs, segments.bases[:-1], strict=True):
+        positions = np.frombuffer(graph.mention_rows, np.int32) + base
+        mentioned = np.frombuffer(graph.mention_names, np.int32)
+        alive = segments.live[positions]
+        used = np.unique(mentioned[alive])
+        number = np.zeros(len(graph.names), np.int64)
+        number[used] = [numbers.setdefault(graph.names[index], len(numbers)) for index in used]
+        mentions.append((node_by_position[positions[alive]], number[mentioned[alive]]))
+        parts.append(_resolved_links(graph, int(base), segments, node_by_position, types))
+    links = _Links.concatenated(parts)
+    strengths = [
+        link_strength(name, counts, chosen) for (_, _, name), counts in zip(types, _counts(links, types), strict=True)
+    ]
+    by_scope: dict[tuple[str, str], list[LinkStrength]] = defaultdict(list)
+    for (tenant, environment, _), strength in zip(types, strengths, strict=True):
+        by_scope[tenant, environment].append(strength)
+    documents = segments.count
+    mentioning = np.concatenate([np.zeros(0, np.int64), *(nodes for nodes, _ in mentions)])
+    names = np.concatenate([np.zeros(0, np.int64), *(named for _, named in mentions)])
+    degree = np.bincount(names, minlength=len(numbers)).astype(np.float32)
+    ones = np.ones(len(names), np.float32)
+    edges = _Edges(
+        sources=np.concatenate((mentioning, links.sources)),
+        targets=np.concatenate((names + documents, links.targets)),
+        weights=np.concatenate((degree[names] ** -0.5, links.weights)),
+        forward=np.concatenate((ones, np.array([each.forward for each in strengths], np.float32)[links.types])),
+        backward=np.concatenate((ones, np.array([each.backward for each in strengths], np.float32)[links.types])),
+    )
+    factors = np.ones(documents + len(numbers), np.float32)
+    factors[:documents] = _length_factors(graphs)[segments.live]
+    return list(numbers), _both_directions(edges, factors), by_scope
+
+
+def _length_factors(graphs: Sequence[SegmentGraph]) -> npt.NDArray[np.float32]:
+    """By row of all segments, the share of what a walk brings to a document that it gets: less for a short one."""
+    numbers: dict[tuple[str, str], int] = {}
+    lengths, scopes = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    for graph in graphs:
+        number = [numbers.setdefault((tenant, environment), len(numbers)) for tenant, environment, _ in graph.words]
+        lengths.append(np.frombuffer(graph.lengths, np.int32))
+        scopes.append(np.asarray(number, np.int64)[np.frombuffer(graph.row_scopes, np.int32)])
+    length, scope = np.maximum(np.concatenate(lengths), 1), np.concatenate(scopes)
+    totals, counts = np.bincount(scope, length, len(numbers)), np.bincount(scope, minlength=len(numbers))
+    full = np.array([full_length(float(total), int(count)) for total, count in zip(totals, counts, strict=True)])
+    factors: npt.NDArray[np.float32] = np.minimum(length / full[scope], 1.0).astype(np.float32)
+    return factors
+
+
+def _resolved_links(
+    graph: SegmentGraph, base: int, segments: SegmentSet, node_by_position: Ints, types: dict[LinkType, int]
+) -> _Links:
+    """A segment's links between living documents. A target that does not exist yet is looked up by the next build.
+
+    :param types: number by type; those of the segment are added.
+    """
+    sources = np.frombuffer(graph.link_rows, np.int32).astype(np.int64) + base
+    targets = np.asarray(list(_positions(graph.link_targets, segments)), np.int64)
+    valid = np.zeros(0, np.bool_)
+    if len(sources):
+        valid = segments.live[sources] & (targets >= 0) & (targets != sources)
+    weights = np.frombuffer(graph.link_weights, np.float32)
+    local = np.frombuffer(graph.link_type_numbers, np.int32)[valid]
+    number = np.zeros(len(graph.link_types), np.int64)
+    used = np.unique(local)
+    number[used] = [types.setdefault(graph.link_types[index], len(types)) for index in used]
+    return _Links(node_by_position[sources[valid]], node_by_position[targets[valid]], weights[valid], number[local])
+
+
+def _counts(links: _Links, types: Collection[LinkType]) -> Iterator[LinkCounts]:
+    """The counts of each type."""
+    order = np.lexsort((links.targets, links.sources, links.types))
+    columns = links.types[order], links.sources[order], links.targets[order]
+    first = np.ones(len(order), np.bool_)
+    first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    kinds, sources, targets = (column[first] for column in columns)
+    size = len(types)
+    by_source, by_target = _degrees(kinds, sources, size), _degrees(kinds, targets, size)
+    either, _ = _degrees(np.concatenate((kinds, kinds)), np.concatenate((sources, targets)), size)
+    links_by_type = np.bincount(kinds, minlength=size)
+    for index in range(size):
+        yield LinkCounts(
+            links=int(links_by_type[index]),
+            documents=int(either[index]),
+            sources=int(by_source[0][index]),
+            targets=int(by_target[0][index]),
+            squares_by_source=int(by_source[1][index]),
+            squares_by_target=int(by_target[1][index]),
+        )
+
+
+def _degrees(kinds: Ints, nodes: Ints, size: int) -> tuple[Ints, Ints]:
+    """By kind, the number of distinct nodes, and the sum over them of the square of how often each occurs."""
+    order = np.lexsort((nodes, kinds))
+    kinds, nodes = kinds[order], nodes[order]
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (kinds[1:] != kinds[:-1]) | (nodes[1:] != nodes[:-1])
+    starts = np.flatnonzero(first)
+    degrees = np.diff(np.append(starts, len(order)))
+    squares = np.bincount(kinds[starts], degrees**2, minlength=size)
+    return np.bincount(kinds[starts], minlength=size), squares.astype(np.int64)
+
+
+def _positions(keys: Sequence[LinkTarget], segments: SegmentSet) -> Iterator[int]:
+    """The position of each living document, -1 for one that does not exist."""
+    for key in keys:
+        position = segments.position(key)
+        yield -1 if position is None else position
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Edges as columns. A walk follows ``weights * forward`` of an edge from source to target, ``weights * backward``
+    from target to source."""
+
+    sources: Ints
+    targets: Ints
+    weights: npt.NDArray[np.float32]
+    forward: npt.NDArray[np.float32]
+    backward: npt.NDArray[np.float32]
+
+
+def _both_directions(edges: _Edges, factors: npt.NDArray[np.float32]) -> Adjacency:
+    """Both directions of every edge, the strongest of parallel ones, as fractions of the weight of all edges of a node.
+
+    :param factors: by node, the share of what a walk brings to it that it gets.
+    """
+    nodes = len(factors)
+    rows = np.concatenate((edges.sources, edges.targets))
+    columns = np.concatenate((edges.targets, edges.sources))
+    weights = np.concatenate((edges.weights, edges.weights)).astype(np.float32)
+    followed = weights * np.concatenate((edges.forward, edges.backward))
+    order = np.lexsort((columns, rows))
+    rows, columns, weights, followed = rows[order], columns[order], weights[order], followed[order]
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    starts = np.flatnonzero(first)
+    rows, columns = rows[starts], columns[starts]
+    if len(starts):
+        weights, followed = np.maximum.reduceat(weights, starts), np.maximum.reduceat(followed, starts)
+    totals = np.bincount(rows, weights, minlength=nodes).astype(np.float32)
+    fractions = (followed / totals[rows] * factors[columns]).astype(np.float32)
+    used = fractions > 0
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(rows[used], minlength=nodes))))
+    return Adjacency(offsets.astype(np.int64), columns[used].astype(np.int32), fractions[used])
