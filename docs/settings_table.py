@@ -26,6 +26,7 @@ _KINDS: Mapping[object, str] = {
     Path: "a folder or a file",
     tuple[str, ...]: "names, separated by commas",
     Mapping[str, float]: "`name=number`, separated by commas",
+    Mapping[str, tuple[float, float]]: "`name=number/number`, separated by commas",
     str: "text",
     SecretStr: "text",
 }

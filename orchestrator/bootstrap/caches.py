@@ -120,7 +120,7 @@ def _installation_id(data_dir: Path) -> str:
 
 
 def content_ids(settings: Settings) -> tuple[str, ...]:
-    """What decides a response and is not in a plan: release and format, servers, centrality, synonyms, encoder."""
+    """What decides a response and is not in a plan: release and format, servers, graph, synonyms, encoder."""
     schema = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(ResponseBody))).hexdigest()
     expansion = settings.encoding.query_expansion
     path = expansion.removeprefix("synonyms://")
@@ -128,4 +128,5 @@ def content_ids(settings: Settings) -> tuple[str, ...]:
     encoder = settings.encoding.query_encoder
     # Without their credentials: processes that share a Redis may search different servers.
     servers = [str(settings.sources.address(source) or url) for source, url in settings.sources.urls.items()]
-    return version("trivium"), schema, *servers, settings.ranking.centrality, expansion, synonyms, encoder
+    graph = settings.ranking.centrality, msgspec.json.encode(settings.ranking.link_strengths).decode()
+    return version("trivium"), schema, *servers, *graph, expansion, synonyms, encoder

@@ -14,7 +14,7 @@ from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
-from adapters.ports.graph import CentralityReader, EntityLookup
+from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
 from adapters.ports.server import ServerSource
 from adapters.sources import GRAPH, KEYWORD, VECTOR
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
@@ -48,7 +48,7 @@ class EmbeddedEngine:
         urls = settings.sources.urls
         self._vector = VectorComponent() if urls[VECTOR.name] == EMBEDDED else None
         self._keyword = KeywordComponent() if urls[KEYWORD.name] == EMBEDDED else None
-        self._graph = GraphComponent() if urls[GRAPH.name] == EMBEDDED else None
+        self._graph = GraphComponent(settings.ranking.link_strengths) if urls[GRAPH.name] == EMBEDDED else None
         components = [each for each in (self._vector, self._keyword, self._graph) if each]
         folder = settings.storage.data_dir / "index"
         build_id = "+".join((prepared_by, *(component.format for component in components)))
@@ -64,6 +64,11 @@ class EmbeddedEngine:
 
     @property
     def centralities(self) -> CentralityReader | None:
+        """Of the embedded graph, if the graph is embedded."""
+        return self._graph_source
+
+    @property
+    def link_strengths(self) -> LinkStrengthReader | None:
         """Of the embedded graph, if the graph is embedded."""
         return self._graph_source
 
@@ -111,6 +116,9 @@ class EmbeddedEngine:
         if self.index.needs_optimizing():
             progress("one segment")
             self.index.optimize()
+        if self._graph and self.documents() and self._graph.is_outdated(self.index.current().component(self._graph)):
+            progress("strengths of links")
+            self.index.rebuild()
 
     def measure(self, progress: Progress) -> None:
         """See :class:`orchestrator.service.maintenance.EmbeddedMaintenance`."""

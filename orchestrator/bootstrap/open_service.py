@@ -178,6 +178,7 @@ class _Assembly:
             replication=self._replication,
             counters=caches.counters,
             maintenance=maintenance,
+            link_strengths=self._backends.link_strengths,
             encoder=f"{self._model.identity}, {self._model.dimension} numbers",
             anonymous_scope=scope,
         )

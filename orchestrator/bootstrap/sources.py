@@ -12,7 +12,7 @@ import numpy as np
 
 from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, SourceQuery, Unavailable
 from adapters.fingerprint import build_name
-from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance
+from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.server import ServerSource
 from adapters.server import Limits, Partitioning
 from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
@@ -32,7 +32,7 @@ WRITE_TIMEOUT_S = 30.0
 """Time limit of a server for one batch of a write; also of the wait for a slot to write."""
 _MAX_CONNECTIONS = 32
 """Connections to each server."""
-_SERVER_FORMAT = 6
+_SERVER_FORMAT = 7
 """Counted up whenever the adapters of servers would store something else for the same document."""
 
 
@@ -67,6 +67,7 @@ class Backends:
     documents: DocumentReader | None = None
     documents_replica: str = ""
     centralities: CentralityReader | None = None
+    link_strengths: LinkStrengthReader | None = None
     graph_maintenance: GraphMaintenance | None = None
 
     @property
@@ -114,9 +115,11 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
     if address := settings.sources.address(GRAPH.name):
         with _extra("memgraph"):
             from adapters.graph import bolt, memgraph  # noqa: PLC0415
-        graph = memgraph.MemgraphGraph(bolt.Bolt(address, limits), index_name, build_id)
+        graph = memgraph.MemgraphGraph(
+            bolt.Bolt(address, limits), index_name, build_id, settings.ranking.link_strengths
+        )
         add(GRAPH, graph, address, graph)
-        backends.centralities = backends.graph_maintenance = graph
+        backends.centralities = backends.link_strengths = backends.graph_maintenance = graph
     return backends
 
 
@@ -128,7 +131,7 @@ def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedEngine)
     backends.replicas["embedded"] = engine.replica
     backends.documents, backends.documents_replica = None, "embedded"
     if settings.sources.urls[GRAPH.name] == EMBEDDED:
-        backends.centralities = engine.centralities
+        backends.centralities, backends.link_strengths = engine.centralities, engine.link_strengths
 
 
 def build_formats(settings: Settings, embedded_formats: Mapping[str, str]) -> Iterator[str]:

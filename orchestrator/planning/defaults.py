@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from adapters.sources import KEYWORD
 from fusion import RRF, JointWalk
 from orchestrator.schema.search import BoostName, ProfileName, SearchRequest
 from orchestrator.settings.groups import Settings
@@ -12,21 +13,37 @@ from orchestrator.settings.groups import Settings
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A named way of ranking: the fusion strategy, the boosts that are on, and the weight of the boost ``centrality``.
+    """A named way of ranking. A strategy with seeds searches the graph after the text sources, any other one all
+    sources at the same time.
 
-    A strategy with seeds searches the graph after the text sources, any other one all sources at the same time.
+    :param weighted_fusion: the strategy for a request with weights of its own.
+    :param weights: of the sources, where neither the request nor the settings have weights.
+    :param boosts: that are on.
+    :param centrality_weight: of the boost ``centrality``.
+    :param scales_centrality: whether that weight is multiplied by what the graph knows of the query.
     """
 
     fusion: str
+    weighted_fusion: str
+    weights: Mapping[str, float]
     boosts: tuple[BoostName, ...]
     centrality_weight: float
+    scales_centrality: bool = False
 
 
 PROFILES: Mapping[ProfileName, Profile] = {
-    "joint": Profile(str(JointWalk()), ("importance", "recency"), 0.1),
-    "rrf": Profile(str(RRF(60)), ("centrality", "importance", "recency"), 1.0),
+    "joint": Profile(str(JointWalk()), str(JointWalk()), {}, ("importance", "recency"), 0.1),
+    "rrf": Profile(
+        str(RRF(60, slope=2)),
+        str(RRF(60)),
+        {KEYWORD.name: 2.0},
+        ("centrality", "importance", "recency"),
+        1.0,
+        scales_centrality=True,
+    ),
 }
-"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, with centrality at its full strength."""
+"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, and centrality, each as far as the graph
+knows the query. docs/decisions/0025-trust-by-query.md has the measurements of its numbers."""
 
 
 BY_SCORE = str(JointWalk())
@@ -45,8 +62,11 @@ def default_profile(settings: Settings) -> Profile:
     ranking, named = settings.ranking, PROFILES[settings.requests.profile]
     return Profile(
         named.fusion if ranking.fusion is None else ranking.fusion,
+        named.weighted_fusion if ranking.fusion is None else ranking.fusion,
+        named.weights,
         named.boosts if ranking.boosts is None else ranking.boosts,
         named.centrality_weight if ranking.centrality_weight is None else ranking.centrality_weight,
+        named.scales_centrality and ranking.boosts is None and ranking.centrality_weight is None,
     )
 
 

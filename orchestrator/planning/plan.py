@@ -29,10 +29,14 @@ class CallPlan(Struct, frozen=True):
 
 
 class BoostPlan(Struct, frozen=True):
-    """A boost, and its weight where it has one."""
+    """A boost, and its weight where it has one.
+
+    :param is_scaled: whether the weight is multiplied by what the graph knows of the query.
+    """
 
     name: BoostName
     weight: float = 1.0
+    is_scaled: bool = False
 
 
 class RankingPlan(Struct, frozen=True):

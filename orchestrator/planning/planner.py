@@ -9,7 +9,7 @@ from adapters.filter import Filter
 from cache import hash_key
 from fusion import Calibrations, CollapseMode, Source
 from orchestrator.auth.principal import Principal
-from orchestrator.planning.defaults import BY_SCORE, is_reranked, profile_of
+from orchestrator.planning.defaults import BY_SCORE, Profile, is_reranked, profile_of
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
@@ -52,11 +52,12 @@ def make_plan(
     _check_text(request.query, max_query_chars)
     if request.limit > settings.requests.max_limit:
         raise BadRequest(f"limit: {request.limit}, allowed are 1 to {settings.requests.max_limit}")
-    routing = choose_sources(request, sources, settings.ranking.weights, trust)
     profile = profile_of(request, settings)
+    weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
+    routing = choose_sources(request, sources, weights, trust)
     is_single = request.mode not in (AUTO, HYBRID)
     # One source alone is asked for its own order, which is that of its scores.
-    default = BY_SCORE if is_single else profile.fusion
+    default = BY_SCORE if is_single else profile.weighted_fusion if request.weights else profile.fusion
     strategy = default if request.fusion is None else request.fusion
     try:
         parsed, seeded = parse_strategy(strategy)
@@ -89,7 +90,7 @@ def make_plan(
             filter=filters.filter,
             left_out=filters.left_out,
             strategy=str(parsed),
-            boosts=_boosts(request, () if is_single else profile.boosts, profile.centrality_weight),
+            boosts=_boosts(request, profile, is_single),
             collapse=collapse,
             window_radius=request.neighbors or settings.ranking.window_radius,
             min_score=request.min_score,
@@ -177,10 +178,13 @@ def _calls(routing: Routing, filters: RequestFilters, is_seeded: bool) -> tuple[
     )
 
 
-def _boosts(request: SearchRequest, default: Sequence[BoostName], centrality_weight: float) -> tuple[BoostPlan, ...]:
+def _boosts(request: SearchRequest, profile: Profile, is_single: bool) -> tuple[BoostPlan, ...]:
+    default: Sequence[BoostName] = () if is_single else profile.boosts
     switches: dict[BoostName, bool] = dict.fromkeys(default, True) | request.boosts
-    weights = {"centrality": centrality_weight, "relationship": _RELATIONSHIP_WEIGHT}
-    return tuple(BoostPlan(name, weights.get(name, 1.0)) for name, on in sorted(switches.items()) if on)
+    weights = {"centrality": profile.centrality_weight, "relationship": _RELATIONSHIP_WEIGHT}
+    # A boost that the request asks for is applied as it is.
+    scaled = {"centrality"} - request.boosts.keys() if profile.scales_centrality else set()
+    return tuple(BoostPlan(name, weights.get(name, 1.0), name in scaled) for name, on in sorted(switches.items()) if on)
 
 
 def _rerank(settings: Settings) -> RerankPlan:

@@ -31,7 +31,7 @@ async def boost_columns(
     for boost in plan.boosts:
         if boost.name == "centrality":
             async with context.best_effort("boosts", BOOSTS) as attempt:
-                factors[boost.name] = await _centrality(plan, boost, fused, centralities, snapshot)
+                factors[boost.name] = await _centrality(plan, boost, fused, sources, centralities, snapshot)
             degraded += attempt.failures
         else:
             factors[boost.name] = _by_columns(plan, boost, fused.candidates, sources)
@@ -81,13 +81,35 @@ def _relationship(boost: BoostPlan, candidates: Candidates, sources: Sources) ->
 
 
 async def _centrality(
-    plan: RankingPlan, boost: BoostPlan, fused: FusedCandidates, reader: CentralityReader, snapshot: Snapshot
+    plan: RankingPlan,
+    boost: BoostPlan,
+    fused: FusedCandidates,
+    sources: Sources,
+    reader: CentralityReader,
+    snapshot: Snapshot,
 ) -> Floats | None:
+    weight = boost.weight
+    if boost.is_scaled:
+        weight *= _graph_knowledge(plan, fused.candidates, sources)
+    if weight == 0:
+        return None
     rows = fused.fused.rows
     ids = fused.candidates.ids(rows)
     values = await reader.centralities(plan.scope, ids, snapshot)
     if not values:
         return None
     column = np.ones(len(fused.candidates))
-    column[rows] = centrality(np.array([values.get(id_, 0.0) for id_ in ids]), boost.weight)
+    column[rows] = centrality(np.array([values.get(id_, 0.0) for id_ in ids]), weight)
     return column
+
+
+def _graph_knowledge(plan: RankingPlan, candidates: Candidates, sources: Sources) -> float:
+    """How much of the query a graph knows, times its weight where that is below 1, as with a graph of little trust."""
+    return max(
+        (
+            min(plan.weights.get(name, 1.0), 1.0) * candidates.entity_coverage[name]
+            for name in candidates.sources
+            if sources[name].is_graph
+        ),
+        default=0.0,
+    )

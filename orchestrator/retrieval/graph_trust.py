@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ from orchestrator.retrieval.scope_file import Measurements, ScopeFile
 
 TRUST_FILE = "graph-trust.json"
 """Its name in the data folder."""
+_NO_TRUST, _FULL_TRUST = 0.2, 0.4
+"""Shuffled graphs are at 0 and below, those of the development sets at 0.5 and above."""
 
 
 class ScopeTrust(msgspec.Struct, frozen=True):
@@ -18,17 +21,22 @@ class ScopeTrust(msgspec.Struct, frozen=True):
 
     :param lift: how many times more often than by chance a walk finds documents that vectors find, too; the median.
     :param walks: number of walks that were measured.
+    :param highest_lift: that of a walk that finds nothing else.
     """
 
     tenant: str
     environment: str
     lift: float
     walks: int
+    highest_lift: float
 
     @property
     def graph_weight_factor(self) -> float:
-        """The factor on the weight of the graph: 0 up to twice chance, 1 from three times on."""
-        return min(max(self.lift - 2.0, 0.0), 1.0)
+        """The factor on the weight of the graph: on a logarithmic scale from chance (0) to the highest lift (1), 0 up
+        to 0.2 and 1 from 0.4 on. The highest lift grows with the corpus, so the scale does, too.
+        """
+        position = log(self.lift) / log(self.highest_lift) if self.lift > 0 else 0.0
+        return min(max((position - _NO_TRUST) / (_FULL_TRUST - _NO_TRUST), 0.0), 1.0)
 
 
 TrustMeasurements = Measurements[ScopeTrust]

@@ -50,7 +50,8 @@ class TrustMeasurement:
             lifts = [await self._lift(record, sample.count) for record in _evenly_chosen(sample.records)]
             known = [lift for lift in lifts if lift is not None]
             if len(known) >= _MIN_WALKS:
-                scopes.append(ScopeTrust(scope.tenant, scope.environment, round(median(known), 6), len(known)))
+                lift, highest = round(median(known), 6), (sample.count - 1) / _nearest_count(sample.count)
+                scopes.append(ScopeTrust(scope.tenant, scope.environment, lift, len(known), highest))
         return TrustMeasurements(generation, scopes)
 
     async def _lift(self, record: Record, count: int) -> float | None:
@@ -59,7 +60,7 @@ class TrustMeasurement:
         ``None`` if it reaches nothing else: then the graph says nothing about the passage.
         """
         scope, own_id = Scope(record.tenant, record.environment), record.document.id
-        size = min(_MAX_NEAREST, count // _SEED_FRACTION)
+        size = _nearest_count(count)
         everything = all_of(scope)
         vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS])
         ranking = await self.vectors.search(SourceQuery("", size + 1, scope, everything, everything, vector))
@@ -70,6 +71,11 @@ class TrustMeasurement:
         )
         fraction = _fraction_on(walk.ids, walk.scores.tolist(), {*seeds, own_id}, set(nearest))
         return None if fraction is None else fraction * (count - 1) / size
+
+
+def _nearest_count(count: int) -> int:
+    """Of so many documents, the number of nearest ones by vector that count as found."""
+    return min(_MAX_NEAREST, count // _SEED_FRACTION)
 
 
 def _evenly_chosen(records: Sequence[Record]) -> Sequence[Record]:

@@ -12,6 +12,7 @@ from time import time
 from typing import Protocol, TypeAlias
 
 from adapters import AdapterError, Scope, TimedOut
+from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
 from cache import InvalidationCounters
 from orchestrator.indexing.replication import Replication
@@ -82,6 +83,7 @@ class HealthService:
     :param servers: by source, those on a server.
     :param searches: by source, a search of each source that is neither embedded nor on a server: it raises
         :class:`adapters.AdapterError` if the source does not answer.
+    :param link_strengths: ``None`` if there is no graph.
     :param encoder: name and dimension of the encoder.
     """
 
@@ -93,6 +95,7 @@ class HealthService:
     replication: Replication | None
     counters: InvalidationCounters | None
     maintenance: MaintenanceService
+    link_strengths: LinkStrengthReader | None
     encoder: str
     anonymous_scope: Scope
     now: Callable[[], float] = time
@@ -131,6 +134,7 @@ class HealthService:
         findings += await self._examine_replication()
         findings.append(self.examine_static_encoder())
         findings.append(self._examine_trust())
+        findings += await self._examine_links()
         return [*findings, await self._examine_cache()]
 
     def _examine_embedded(self) -> Iterator[Finding]:
@@ -212,6 +216,23 @@ class HealthService:
         if self.maintenance.trust_outdated():
             observation += "; not measured since the newest writes: `trivium tidy` does it"
         return Finding("graph trust", True, observation)
+
+    async def _examine_links(self) -> list[Finding]:
+        """How far walks follow each type of link, and why."""
+        if self.link_strengths is None:
+            return []
+        try:
+            strengths = await self.link_strengths.link_strengths(self.anonymous_scope)
+        except AdapterError as error:
+            return [Finding("graph links", False, str(error), "follow the message")]
+        return [
+            Finding(
+                f"links {each.type}",
+                True,
+                f"followed {each.forward:.0%} to the target, {each.backward:.0%} to the source: {each.reason}",
+            )
+            for each in strengths
+        ]
 
     async def _examine_cache(self) -> Finding:
         """The shared cache: one counter is read, which nothing uses."""

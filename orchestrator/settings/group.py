@@ -17,6 +17,18 @@ def split(value: object) -> object:
     return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
 
+def named_items(text: str, form: str) -> dict[str, str]:
+    """The items of ``name=value, name=value``.
+
+    :param form: of one item, for the message.
+    :raises ValueError: if one has no ``=``.
+    """
+    items = [item.partition("=") for item in text.split(",") if item.strip()]
+    if not all(equals for _, equals, _ in items):
+        raise ValueError(f"write `{form}`, with commas between them")
+    return {name.strip(): value.strip() for name, _, value in items}
+
+
 def not_empty(value: object) -> object:
     """The value.
 

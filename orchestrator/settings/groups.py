@@ -23,7 +23,7 @@ from orchestrator.settings.backends import (
     StorageSettings,
     WriteSettings,
 )
-from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
+from orchestrator.settings.group import SettingsGroup, header_value, named_items, not_empty, split
 
 _MAX_WEIGHT = 1_000.0
 
@@ -60,7 +60,8 @@ class RequestSettings(SettingsGroup):
     profile: ProfileName = Field(
         "joint",
         description="how results are ranked: `joint` (the graph is searched from the best texts; fusion "
-        f"`{JointWalk()}`) or `rrf` (all sources at once; fusion `{RRF()}` and the boost `centrality` at weight 1)",
+        f"`{JointWalk()}`) or `rrf` (all sources at once; fusion `{RRF()}`, boost `centrality`, the graph as far as it "
+        "knows the query)",
     )
     hops: int = Field(
         2,
@@ -103,6 +104,12 @@ class RankingSettings(SettingsGroup):
         description="weights of sources, such as `vector=1, graph=0.5`, 0 to 1000; 1 for a source that is not named. "
         "The weight of the graph is multiplied by its measured trust",
     )
+    link_strengths: Mapping[str, tuple[float, float]] = Field(
+        {},
+        description="how far walks follow links of a type, from source to target and back, each 0 to 1, such as "
+        "`part_of=0/1, cites=1/0.5`; for other types it is found out, see `trivium doctor`. `trivium tidy` applies a "
+        "change",
+    )
     boosts: tuple[BoostName, ...] | None = Field(
         None,
         description="boosts that are on, instead of those of the profile: of `importance`, `recency`, `centrality`, "
@@ -128,12 +135,7 @@ class RankingSettings(SettingsGroup):
     @field_validator("weights", mode="before")
     @classmethod
     def _parse_weights(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        items = [item.partition("=") for item in value.split(",") if item.strip()]
-        if not all(equals for _, equals, _ in items):
-            raise ValueError("write `source=weight`, with commas between them")
-        return {name.strip(): weight.strip() for name, _, weight in items}
+        return named_items(value, "source=weight") if isinstance(value, str) else value
 
     @field_validator("weights")
     @classmethod
@@ -141,6 +143,24 @@ class RankingSettings(SettingsGroup):
         for source, weight in value.items():
             if not 0 <= weight <= _MAX_WEIGHT:
                 raise ValueError(f"the weight of {source} is {weight}, allowed are 0 to {_MAX_WEIGHT:g}")
+        return dict(sorted(value.items()))
+
+    @field_validator("link_strengths", mode="before")
+    @classmethod
+    def _parse_strengths(cls, value: object) -> object:
+        form = "type=forward/backward"
+        if isinstance(value, str):
+            value = {name: tuple(pair.split("/")) for name, pair in named_items(value, form).items()}
+            if not all(len(pair) == 2 for pair in value.values()):
+                raise ValueError(f"write `{form}`, with commas between them")
+        return value
+
+    @field_validator("link_strengths")
+    @classmethod
+    def _are_fractions(cls, value: Mapping[str, tuple[float, float]]) -> Mapping[str, tuple[float, float]]:
+        for name, pair in value.items():
+            if not all(0 <= strength <= 1 for strength in pair):
+                raise ValueError(f"the strengths of {name} are {pair[0]:g}/{pair[1]:g}, allowed are 0 to 1")
         return dict(sorted(value.items()))
 
     @field_validator("boosts", mode="before")

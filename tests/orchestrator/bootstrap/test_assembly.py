@@ -211,17 +211,17 @@ async def test_a_synonym_of_the_query_is_searched(chosen: Settings, tmp_path: Pa
 
 
 async def test_the_trust_of_the_graph_is_a_factor_on_its_weight(chosen: Settings) -> None:
-    """2.4 times chance is a factor of 0.4."""
+    """The square root of 8 is halfway between the fifth and the two fifths of 32."""
     async with open_service(chosen) as service:
         await index(service, [ALPHA, BETA])
         weights = []
-        for lift in (3.0, 2.4):
+        for lift in (4.0, 8**0.5):
             GraphTrust(chosen.storage.data_dir / TRUST_FILE).save(
-                TrustMeasurements(1, [ScopeTrust(SCOPE.tenant, SCOPE.environment, lift, 50)])
+                TrustMeasurements(1, [ScopeTrust(SCOPE.tenant, SCOPE.environment, lift, 50, 32.0)])
             )
             service.maintenance.refresh()
             response = await search(service, "Alpha Centauri", mode="hybrid")
             contribution = response.hits[0].sources["graph"]
             assert contribution
             weights.append(contribution.weight)
-        assert weights == pytest.approx([1.0, 0.4])
+        assert weights == pytest.approx([1.0, 0.5])

@@ -30,6 +30,7 @@ DECIDES: dict[str, object] = {
     "fusion": "rrf(k=10)",
     "weights": {"graph": 2.0},
     "boosts": ("recency",),
+    "link_strengths": {"cites": (1.0, 0.5)},
     "centrality": "degree",
     "centrality_weight": 0.3,
     "window_radius": 3,

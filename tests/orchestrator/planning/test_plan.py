@@ -8,30 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters import Scope
 from adapters.filter import Eq, Filter, In, Not, access, matches
-from adapters.sources import SOURCES
-from fusion import JointWalk
-from orchestrator.auth.principal import Principal
 from orchestrator.planning.budget import sources_timeout_s
 from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.plan import DAY_S, Plan, RankingPlan, parse_strategy
-from orchestrator.planning.planner import make_plan
+from orchestrator.planning.plan import DAY_S, parse_strategy
 from orchestrator.schema.search import SearchRequest
 from orchestrator.settings import Settings
-
-TODAY = 20_000
-PRINCIPAL = Principal("test", Scope("t", "e"), "normal")
-
-
-def planned(settings: Settings | None = None, trust: float = 1.0, **fields: object) -> Plan:
-    request = SearchRequest(**{"query": "words", **fields})  # type: ignore[arg-type]
-    return make_plan(request, PRINCIPAL, settings or Settings(), SOURCES, trust, TODAY, dimension=2)
-
-
-def ranking(settings: Settings | None = None, trust: float = 1.0, **fields: object) -> RankingPlan:
-    return planned(settings, trust, **fields).ranking
+from tests.orchestrator.planning.plans import PRINCIPAL, TODAY, planned, ranking
 
 
 def passes(condition: Filter, collection: str = "documents", tenant: str = "t", **values: str) -> bool:
@@ -57,34 +41,6 @@ def test_one_source_alone_has_its_own_order_unless_the_request_changes_it(mode: 
     assert (plan.boosts, plan.collapse) == ((), "none")
     changed = ranking(settings, mode=mode, boosts={"recency": True}, collapse="parent")
     assert ([boost.name for boost in changed.boosts], changed.collapse) == (["recency"], "parent")
-
-
-def test_the_profile_rrf_is_reciprocal_rank_fusion_of_all_sources_at_once_with_full_centrality() -> None:
-    plan = planned(profile="rrf", mode="hybrid")
-    assert (plan.profile, plan.ranking.strategy) == ("rrf", "rrf(k=60)")
-    assert [(boost.name, boost.weight) for boost in plan.ranking.boosts] == [
-        ("centrality", 1.0),
-        ("importance", 1.0),
-        ("recency", 1.0),
-    ]
-    assert {call.stage for call in plan.ranking.calls} == {1}
-
-
-def test_the_profile_joint_searches_the_graph_after_the_texts_without_centrality() -> None:
-    plan = planned(profile="joint", mode="hybrid")
-    assert (plan.profile, plan.ranking.strategy) == ("joint", str(JointWalk()))
-    assert [boost.name for boost in plan.ranking.boosts] == ["importance", "recency"]
-    assert [(call.source, call.stage) for call in plan.ranking.calls] == [("vector", 1), ("graph", 2), ("keyword", 1)]
-    assert planned(mode="hybrid").ranking == plan.ranking
-
-
-def test_settings_change_a_profile_and_a_request_that_names_one_gets_it_as_it_is() -> None:
-    settings = Settings.of(profile="rrf", fusion="rrf(k=10)", boosts=("recency",), centrality_weight=0.5)
-    assert ranking(settings).strategy == "rrf(k=10)"
-    assert [boost.name for boost in ranking(settings).boosts] == ["recency"]
-    assert ranking(settings, boosts={"centrality": True}).boosts[0].weight == 0.5
-    assert ranking(settings, profile="rrf") == ranking(profile="rrf")
-    assert ranking(settings, profile="joint", fusion="dbsf").strategy == "dbsf()"
 
 
 def test_the_settings_have_the_defaults_of_requests() -> None:

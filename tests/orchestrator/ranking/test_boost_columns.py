@@ -10,7 +10,7 @@ import pytest
 
 from adapters.embedded import EmbeddedIndex
 from tests.conftest import vector_record
-from tests.orchestrator.services import NOW, SETTINGS, empty_index, search, search_service
+from tests.orchestrator.services import NOW, SETTINGS, FixedGraph, empty_index, search, search_service
 
 pytestmark = pytest.mark.anyio
 TODAY = datetime.fromtimestamp(NOW, UTC).replace(hour=0)
@@ -81,3 +81,18 @@ async def test_the_settings_name_the_boosts_that_are_on(index: EmbeddedIndex) ->
     assert [hit.boosts for hit in response.hits] == [{}] * 4
     other = search_service(index, settings=SETTINGS.changed(boosts="recency"))
     assert set((await search(other, mode="hybrid", weights=ONLY_VECTOR)).hits[0].boosts) == {"recency"}
+
+
+async def test_in_the_profile_rrf_centrality_counts_as_far_as_the_graph_knows_the_query(index: EmbeddedIndex) -> None:
+    """What it knows is half of the weight of the graph, which is twice that."""
+    service = search_service(index, centralities=FixedGraph(plain=1.0))
+    factors = []
+    for query in ("Alpha Centauri", "Alpha Centauri with unknown words", "text"):
+        response = await search(service, query, mode="hybrid", profile="rrf")
+        plain = next(hit for hit in response.hits if hit.id == "plain")
+        graph = plain.sources["graph"]
+        factors.append(plain.boosts["centrality"])
+        assert factors[-1] == pytest.approx(1 + (graph.weight / 2 if graph else 0.0))
+    assert factors == sorted(set(factors), reverse=True)
+    explicit = await search(service, "text", mode="hybrid", profile="rrf", boosts={"centrality": True})
+    assert next(hit for hit in explicit.hits if hit.id == "plain").boosts["centrality"] == 2.0

@@ -109,19 +109,27 @@ async def test_too_few_documents_are_not_measured(tmp_path: Path) -> None:
     assert trust.weight_factor(SCOPE) == 1.0
 
 
-@pytest.mark.parametrize(("lift", "factor"), [(0.0, 0.0), (2.0, 0.0), (2.25, 0.25), (3.0, 1.0), (11.0, 1.0)])
-def test_the_weight_factor_rises_between_two_and_three_times_chance(lift: float, factor: float) -> None:
-    assert ScopeTrust("t", "e", lift, 1).graph_weight_factor == factor
+@pytest.mark.parametrize(
+    ("lift", "factor"), [(0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (2.0, 0.0), (2**1.5, 0.5), (4.0, 1.0), (32.0, 1.0)]
+)
+def test_the_weight_factor_rises_from_a_fifth_to_two_fifths_of_the_way_from_chance(lift: float, factor: float) -> None:
+    assert ScopeTrust("t", "e", lift, 1, highest_lift=32.0).graph_weight_factor == pytest.approx(factor)
+
+
+def test_the_same_lift_is_worth_less_in_a_larger_corpus() -> None:
+    small, large = (ScopeTrust("t", "e", 4.0, 1, highest) for highest in (10.0, 1_000.0))
+    assert small.graph_weight_factor == 1.0
+    assert large.graph_weight_factor == pytest.approx(0.00343, abs=1e-4)
 
 
 def test_a_measurement_of_another_process_is_read(tmp_path: Path) -> None:
     file = tmp_path / "trust.json"
     trust = GraphTrust(file)
-    scope = b'{"tenant": "default", "environment": "default", "lift": 2.5, "walks": 90}'
+    scope = b'{"tenant": "default", "environment": "default", "lift": 3.0, "walks": 90, "highest_lift": 9}'
     file.write_bytes(b'{"generation": 4, "scopes": [' + scope + b"]}")
     trust.refresh()
     assert (trust.weight_factor(SCOPE), trust.weight_factor(Scope("other", "default")), trust.generation) == (
-        0.5,
+        1.0,
         1.0,
         4,
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from adapters import SourceQuery, VectorRecord
+from adapters import Scope, SourceQuery, VectorRecord
+from adapters.graph.link_types import LinkStrength
 from adapters.ports.replica import Key
 from adapters.ports.server import Difference
 from fusion import Ranking
@@ -99,6 +100,17 @@ class Server:
         raise NotImplementedError
 
 
+class LinkReader:
+    """Answers with the same strengths for every scope."""
+
+    def __init__(self, strengths: Sequence[LinkStrength]) -> None:
+        self._strengths = strengths
+
+    async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
+        assert scope == SCOPE
+        return self._strengths
+
+
 def service(
     folder: Path,
     *,
@@ -109,6 +121,7 @@ def service(
     counters: MemoryCounters | None = None,
     agreement: float | None = None,
     generation: int = 0,
+    links: Sequence[LinkStrength] | None = None,
 ) -> HealthService:
     """Health of a service with the given parts."""
     maintenance = MaintenanceService(
@@ -133,6 +146,7 @@ def service(
         replication=replication,
         counters=counters,
         maintenance=maintenance,
+        link_strengths=None if links is None else LinkReader(links),
         encoder="minilm, 384 numbers",
         anonymous_scope=SCOPE,
         now=lambda: NOW,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters import TimedOut, Unavailable, VersionMismatch
+from adapters.graph.link_types import LinkStrength
 from adapters.ports.server import Difference
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.service import health as health_module
@@ -206,15 +207,22 @@ async def test_the_static_encoder(
 
 @pytest.mark.parametrize(("generation", "outdated"), [(3, ""), (4, "; not measured since the newest writes")])
 async def test_the_trust_of_the_graph(tmp_path: Path, generation: int, outdated: str) -> None:
-    """2.4 times chance is a factor of 0.4."""
-    measured = TrustMeasurements(3, [ScopeTrust(SCOPE.tenant, SCOPE.environment, 2.4, 50)])
+    """The square root of 8 is halfway between the fifth and the two fifths of 32."""
+    measured = TrustMeasurements(3, [ScopeTrust(SCOPE.tenant, SCOPE.environment, 8**0.5, 50, 32.0)])
     GraphTrust(tmp_path / TRUST_FILE).save(measured)
     found = await finding(service(tmp_path, generation=generation), "graph trust")
     assert found
     assert found.is_well
-    expected = f"2.4 times chance over 50 passages, so the graph has 40% of its weight{outdated}"
+    expected = f"2.8 times chance over 50 passages, so the graph has 50% of its weight{outdated}"
     assert found.observation.startswith(expected)
     assert bool(outdated) is ("trivium tidy" in found.observation)
+
+
+async def test_the_links_that_a_walk_follows_and_why(tmp_path: Path) -> None:
+    links = [LinkStrength("part_of", 0.0, 1.0, "leads to a parent, by its name")]
+    assert await finding(service(tmp_path, links=links), "links part_of") == Finding(
+        "links part_of", True, "followed 0% to the target, 100% to the source: leads to a parent, by its name"
+    )
 
 
 async def test_the_shared_cache(tmp_path: Path) -> None:

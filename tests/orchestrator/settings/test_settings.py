@@ -120,6 +120,28 @@ def test_weights_are_pairs_of_source_and_number(monkeypatch: pytest.MonkeyPatch,
     assert load().ranking.weights == {"graph": 0.5, "vector": 2.0}
 
 
+def test_strengths_of_links_are_pairs_of_type_and_two_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load().ranking.link_strengths == {}
+    monkeypatch.setenv("TRIVIUM_LINK_STRENGTHS", "part_of=0/1, cites = 1/0.5")
+    assert load().ranking.link_strengths == {"cites": (1.0, 0.5), "part_of": (0.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("part_of", "write `type=forward/backward`"),
+        ("part_of=1", "write `type=forward/backward`"),
+        ("part_of=1/2/3", "write `type=forward/backward`"),
+        ("part_of=1/x", "unable to parse string as a number"),
+        ("part_of=0/1.5", "the strengths of part_of are 0/1.5, allowed are 0 to 1"),
+    ],
+)
+def test_invalid_strengths_of_links_are_reported(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+    monkeypatch.setenv("TRIVIUM_LINK_STRENGTHS", text)
+    with pytest.raises(SettingsError, match=f"TRIVIUM_LINK_STRENGTHS is .*{message}"):
+        load()
+
+
 def test_weights_are_empty_by_default_and_for_an_empty_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().ranking.weights == {}
     monkeypatch.setenv("TRIVIUM_WEIGHTS", "")

@@ -1,0 +1,45 @@
+"""The named ways of ranking, and what requests and settings change in them."""
+
+from __future__ import annotations
+
+from fusion import JointWalk
+from orchestrator.planning.plan import BoostPlan
+from orchestrator.settings import Settings
+from tests.orchestrator.planning.plans import planned, ranking
+
+
+def test_the_profile_rrf_is_reciprocal_rank_fusion_with_the_graph_as_far_as_it_knows_the_query() -> None:
+    plan = planned(profile="rrf", mode="hybrid")
+    assert (plan.profile, plan.ranking.strategy) == ("rrf", "rrf(k=60, slope=2)")
+    assert plan.ranking.weights == {"vector": 1.0, "graph": 1.0, "keyword": 2.0}
+    assert plan.ranking.boosts == (
+        BoostPlan("centrality", 1.0, is_scaled=True),
+        BoostPlan("importance"),
+        BoostPlan("recency"),
+    )
+    assert {call.stage for call in plan.ranking.calls} == {1}
+
+
+def test_with_weights_or_boosts_of_its_own_a_request_gets_the_profile_rrf_as_published() -> None:
+    weighted = planned(profile="rrf", mode="hybrid", weights={"graph": 0.5}).ranking
+    assert weighted.strategy == "rrf(k=60)"
+    assert weighted.weights == {"vector": 1.0, "graph": 0.5, "keyword": 1.0}
+    boosted = planned(profile="rrf", mode="hybrid", boosts={"centrality": True}).ranking
+    assert boosted.boosts[0] == BoostPlan("centrality", 1.0)
+
+
+def test_the_profile_joint_searches_the_graph_after_the_texts_without_centrality() -> None:
+    plan = planned(profile="joint", mode="hybrid")
+    assert (plan.profile, plan.ranking.strategy) == ("joint", str(JointWalk()))
+    assert [boost.name for boost in plan.ranking.boosts] == ["importance", "recency"]
+    assert [(call.source, call.stage) for call in plan.ranking.calls] == [("vector", 1), ("graph", 2), ("keyword", 1)]
+    assert planned(mode="hybrid").ranking == plan.ranking
+
+
+def test_settings_change_a_profile_and_a_request_that_names_one_gets_it_as_it_is() -> None:
+    settings = Settings.of(profile="rrf", fusion="rrf(k=10)", boosts=("recency",), centrality_weight=0.5)
+    assert ranking(settings).strategy == "rrf(k=10)"
+    assert [boost.name for boost in ranking(settings).boosts] == ["recency"]
+    assert ranking(settings, boosts={"centrality": True}).boosts[0].weight == 0.5
+    assert ranking(settings, profile="rrf") == ranking(profile="rrf")
+    assert ranking(settings, profile="joint", fusion="dbsf").strategy == "dbsf()"
