@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
-from adapters import Link, Record, Scope, VectorRecord
+from adapters import Link, Scope, VectorRecord
 from adapters.graph.link_types import LinkStrength
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.embedded import EmbeddedEngine
@@ -124,9 +124,8 @@ def _shuffled(records: Records, chance: random.Random) -> Records:
 
 def _with_edges(stored: VectorRecord, links: tuple[Link, ...], entities: tuple[str, ...]) -> VectorRecord:
     """The same document with other edges."""
-    record: Record = stored.record
-    document = replace(record.document, links=tuple(links), entities=tuple(entities))
-    return VectorRecord(replace(record, document=document, entities=tuple(entities)), stored.vector)
+    document = replace(stored.record.document, links=links, entities=entities)
+    return VectorRecord(replace(stored.record, document=document, entities=entities), stored.vector)
 
 
 async def _measure(workspace: Workspace, records: Records) -> tuple[Difference, float, str]:
