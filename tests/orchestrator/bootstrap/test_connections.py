@@ -1,0 +1,245 @@
+"""What the assembly connects with what, with sources embedded and on servers. No server is contacted."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cache.redis
+from adapters import Unavailable
+from adapters.server import Limits
+from cache import CachePolicy
+from orchestrator.bootstrap import embedded as embedded_module
+from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap.caches import Caches
+from orchestrator.bootstrap.encoders import StaticEncoderReport
+from orchestrator.bootstrap.sources import WRITE_TIMEOUT_S
+from orchestrator.planning.errors import BadRequest
+from orchestrator.planning.planner import MAX_QUERY_CHARS
+from orchestrator.service.service import Service
+from orchestrator.settings import Settings
+from tests.conftest import SCOPE
+from tests.orchestrator.bootstrap.helpers import ALPHA, BETA, index, search
+from tests.orchestrator.bootstrap.test_sources import ON_SERVERS
+
+pytestmark = pytest.mark.anyio
+assembly = import_module("orchestrator.bootstrap.open_service")
+"""The module; its package exports the function of the same name."""
+
+
+def source_call(service: Service, source: str) -> Any:
+    return service.search.retrieval._calls[source]
+
+
+async def test_a_service_of_servers_alone_keeps_no_state_of_an_index(chosen: Settings) -> None:
+    settings = chosen.changed(**ON_SERVERS, source_timeout_ms=700)
+    async with open_service(settings, prepare=False) as service:
+        adapters = service.health.servers
+        snapshots = service.search.snapshots
+        snapshot = snapshots.pin(SCOPE)
+        assert (snapshot.view, snapshot.documents) == (None, adapters["keyword"])
+        assert snapshots._has_servers
+        assert service.health.embedded is None
+        assert service.health.replication is service.maintenance.replication is not None
+        assert service.maintenance.graph_maintenance is service.health.link_strengths is adapters["graph"]
+        assert service.search.centralities.reader is adapters["graph"]
+        entities = {name: source_call(service, name).entities for name in adapters}
+        assert entities == {"vector": None, "keyword": None, "graph": adapters["graph"]}
+        assert all(source_call(service, name).waits for name in adapters)
+        limits = Limits(read_timeout_s=0.7, write_timeout_s=WRITE_TIMEOUT_S, max_connections=32)
+        assert [adapters["vector"]._limits, adapters["keyword"]._limits, adapters["graph"]._bolt._limits] == [
+            limits
+        ] * 3
+        assert adapters["vector"]._dimension == 384
+        assert adapters["graph"]._build_id == service.search.build_id() == service.health.replication.build_id
+
+
+async def test_an_embedded_service_reads_everything_from_one_state_of_its_index(chosen: Settings) -> None:
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA, BETA])
+        engine = service.health.embedded
+        snapshots = service.search.snapshots
+        snapshot = snapshots.pin(SCOPE)
+        assert snapshot.view is snapshot.documents is engine.index.current()
+        assert not snapshots._has_servers
+        assert service.health.replication is service.maintenance.replication is None
+        assert service.search.build_id() == engine.index.build_id
+        graph = source_call(service, "graph").entities
+        assert graph is engine.centralities is service.search.centralities.reader
+        assert [source_call(service, name).entities for name in ("vector", "keyword")] == [None, None]
+        assert not any(source_call(service, name).waits for name in ("vector", "keyword", "graph"))
+        assert service.documents.is_current()
+        assert not service.documents.writer._has_unapplied()
+
+
+async def test_memos_without_a_snapshot_know_the_version_of_the_data(chosen: Settings) -> None:
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA])
+        current = service.search.data_versions.current(SCOPE)
+        assert service.search.centralities.data_version(SCOPE) == current
+        assert source_call(service, "vector").retriever.data_version(SCOPE) == current
+
+
+async def test_with_one_source_on_a_server_the_build_names_it_and_the_rest_is_embedded(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly, "WRITE_TIMEOUT_S", 7.0)
+    settings = chosen.changed(graph=ON_SERVERS["graph"])
+    async with open_service(settings, prepare=False) as service:
+        engine, replication = service.health.embedded, service.maintenance.replication
+        assert engine._graph is engine.centralities is engine.link_strengths is None
+        assert [binding[0].name for binding in engine.bindings()] == ["vector", "keyword"]
+        assert service.search.build_id() == replication.build_id
+        assert re.search(r"\+bolt-\d+$", replication.build_id)
+        assert engine.index.build_id in replication.build_id
+        assert service.documents.writer._has_unapplied == replication.has_unapplied
+        assert service.documents.is_current == replication.is_current
+        assert {each._slot_timeout_s for each in replication._appliers.values()} == {7.0}
+        assert service.search.snapshots._has_servers
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 2),
+        ({"reranker": "rerank+http://127.0.0.1:9/v1"}, 64),
+        ({"query_expansion": "python://tests.orchestrator.bootstrap.test_connections:no_expansion"}, 64),
+        ({"graph": ON_SERVERS["graph"]}, 64),
+        ({"search_concurrency": 5, "graph": ON_SERVERS["graph"]}, 5),
+    ],
+)
+async def test_more_searches_run_at_once_if_they_wait_for_something(
+    chosen: Settings, settings: dict[str, object], expected: int
+) -> None:
+    async with open_service(chosen.changed(**settings), prepare=False) as service:
+        assert service.search.admission._max_concurrent == expected
+
+
+def no_expansion(query: str) -> list[str]:
+    """For the settings of the test above."""
+    return []
+
+
+async def test_a_reranker_that_is_set_is_used(chosen: Settings) -> None:
+    settings = chosen.changed(reranker="rerank+http://127.0.0.1:9/v1", rerank_timeout_ms=600)
+    async with open_service(settings, prepare=False) as service:
+        assert service.search.rerank.reranker is not None
+        assert service.search.rerank.timeout_s == 0.6
+
+
+async def test_queries_may_be_longer_if_the_caller_of_the_assembly_says_so(chosen: Settings) -> None:
+    query = "alpha " * (MAX_QUERY_CHARS // 6 + 1)
+    async with open_service(chosen) as service:
+        with pytest.raises(BadRequest, match=f"allowed are 1 to {MAX_QUERY_CHARS}"):
+            await search(service, query)
+    async with open_service(chosen, max_query_chars=2 * MAX_QUERY_CHARS) as service:
+        await index(service, [ALPHA])
+        assert [hit.id for hit in (await search(service, query)).hits] == ["a"]
+
+
+@pytest.mark.parametrize(("ttl_s", "degraded_ttl_s"), [(30.0, 1.0), (0.5, 0.5)])
+async def test_degraded_responses_are_cached_for_a_second_at_most(
+    tmp_path: Path, ttl_s: float, degraded_ttl_s: float
+) -> None:
+    settings = Settings.of(data_dir=tmp_path, cache_ttl_s=ttl_s, cache_stale_while_revalidate_s=7.0)
+    async with AsyncExitStack() as stack:
+        responses = Caches(settings, [], False, stack).responses
+    assert responses.levels._policy == CachePolicy(ttl_s, 7.0, degraded_ttl_s)
+
+
+class _Versioned:
+    def data_version(self) -> int:
+        return 5
+
+
+@pytest.mark.parametrize(
+    ("url", "all_on_servers", "has_local_versions"),
+    [
+        ("memory://", False, True),
+        ("memory://", True, True),
+        ("redis://127.0.0.1:9", False, True),
+        ("redis://127.0.0.1:9", True, False),
+    ],
+)
+async def test_only_without_files_and_with_counters_the_data_version_is_that_of_the_counters(
+    tmp_path: Path, url: str, all_on_servers: bool, has_local_versions: bool
+) -> None:
+    """Processes on other machines share responses exactly then."""
+    async with AsyncExitStack() as stack:
+        caches = Caches(Settings.of(data_dir=tmp_path, cache=url), [_Versioned()], all_on_servers, stack)
+        version = caches.data_versions.current(SCOPE)
+    assert (5 in version) is has_local_versions
+    assert bool(version[0]) is has_local_versions
+
+
+async def test_redis_has_a_client_for_reads_and_one_with_a_longer_time_limit_for_counters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected: list[tuple[str, float]] = []
+    connect = cache.redis.connect
+    monkeypatch.setattr(
+        cache.redis, "connect", lambda url, limit: connected.append((url, limit)) or connect(url, limit)
+    )
+    url = "redis://127.0.0.1:9"
+    settings = Settings.of(data_dir=tmp_path, cache=url, cache_timeout_ms=40, index_name="name")
+    async with AsyncExitStack() as stack:
+        caches = Caches(settings, [], True, stack)
+        level: Any = caches.responses.levels.l2
+        counters: Any = caches.counters
+        assert connected == [(url, 0.04), (url, 0.04)]
+        assert (level.redis._deadline_s, counters._writes._deadline_s) == (0.04, 0.4)
+        assert level.redis is counters._reads
+        assert level.redis.client is not counters._writes.client
+        assert (level._prefix, counters._prefix) == (b"trivium:name:answer:", "trivium:name:written")
+
+
+async def test_the_client_of_redis_that_is_not_installed_is_named_with_its_extra(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    monkeypatch.delitem(sys.modules, "cache.redis", raising=False)
+    monkeypatch.delattr(cache, "redis", raising=False)
+    async with AsyncExitStack() as stack:
+        with pytest.raises(Unavailable, match=re.escape("is not installed: pip install 'trivium[redis]'")):
+            Caches(chosen.changed(cache="redis://127.0.0.1:9"), [], True, stack)
+
+
+async def test_measuring_fits_the_static_encoder_to_the_documents_and_measures_nothing_twice(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted: list[tuple[object, ...]] = []
+    saved: list[Path] = []
+
+    def fit(model: object, records: Iterator[Any], *others: object) -> object:
+        fitted.append((model, sorted(each.record.document.id for each in records), *others))
+        return SimpleNamespace(save=saved.append)
+
+    monkeypatch.setattr(embedded_module, "fit", fit)
+    monkeypatch.setattr(embedded_module, "MIN_FIT_DOCUMENTS", 2)
+    steps: list[str] = []
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA, BETA])
+        engine: Any = service.maintenance.embedded
+        engine.measure(steps.append)
+        assert fitted == [(engine._model, ["a", "b"], chosen.storage.model_dir, steps.append)]
+        assert saved == [engine._static_encoder.path] == [chosen.storage.data_dir / "query-table.bin"]
+        centralities = await engine.centralities.centralities(service.anonymous.scope, ["a", "b"])
+        assert sorted(centralities) == ["a", "b"]
+        monkeypatch.setattr(embedded_module, "MIN_FIT_DOCUMENTS", 3)
+        engine.measure(steps.append)
+        monkeypatch.setattr(engine.index, "needs_optimizing", lambda: True)
+        engine.merge(steps.append)
+    assert steps == ["pagerank", "static encoder", "one segment"]
+
+
+@pytest.mark.parametrize(("encoder", "expected"), [(None, None), (SimpleNamespace(agreement=0.5), 0.5)])
+def test_the_agreement_of_the_static_encoder_is_reported(encoder: object, expected: float | None) -> None:
+    assert StaticEncoderReport(SimpleNamespace(encoder=encoder)).agreement() == expected  # type: ignore[arg-type]
