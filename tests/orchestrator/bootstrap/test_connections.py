@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import cache.redis
-from adapters import Unavailable
+from adapters import Scope, Unavailable, VersionMismatch
 from adapters.server import Limits
 from cache import CachePolicy
 from orchestrator.bootstrap import embedded as embedded_module
@@ -24,6 +24,7 @@ from orchestrator.bootstrap.encoders import StaticEncoderReport
 from orchestrator.bootstrap.sources import WRITE_TIMEOUT_S
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.planner import MAX_QUERY_CHARS
+from orchestrator.retrieval.circuit_breakers import BLAMED_TIMEOUT, MAX_FAILURES
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
 from tests.conftest import SCOPE
@@ -78,6 +79,57 @@ async def test_an_embedded_service_reads_everything_from_one_state_of_its_index(
         assert not any(source_call(service, name).waits for name in ("vector", "keyword", "graph"))
         assert service.documents.is_current()
         assert not service.documents.writer._has_unapplied()
+
+
+async def test_a_service_has_the_scope_and_the_limits_of_its_settings(chosen: Settings) -> None:
+    settings = chosen.changed(
+        tenant="t", environment="e", circuit_reset_ms=7_000, source_timeout_ms=700, upkeep_interval_s=60
+    )
+    async with open_service(settings) as service:
+        assert service.settings is settings
+        assert service.health.anonymous_scope == service.anonymous.scope == Scope("t", "e")
+        assert service.health.encoder == f"{service.search.embedding_model}, 384 numbers"
+        assert service.upkeep.state == "idle"
+        breakers = service.search.retrieval._breakers
+        assert breakers._blamed_ms == 700 * BLAMED_TIMEOUT
+        breaker = breakers._new()
+        assert (breaker._max_failures, breaker._reset_s) == (MAX_FAILURES, 7.0)
+        assert service.search.calibrations == service.maintenance.calibrations.calibrations
+        engine: Any = service.health.embedded
+        encoder = service.search.retrieval.preparation.encoders
+        assert engine._model is encoder._model
+        assert engine._static_encoder._space == engine._model.identity == service.search.embedding_model
+        assert engine._static_encoder._word_pieces._tokenizer is engine._model.tokenizer
+
+
+async def test_a_strict_service_refuses_an_index_of_another_build(chosen: Settings) -> None:
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA])
+    with pytest.raises(VersionMismatch):
+        async with open_service(chosen.changed(entity_extractor="none://", strict_index=True)):
+            pass
+
+
+async def test_responses_have_the_build_of_the_index_that_was_searched(chosen: Settings) -> None:
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA])
+        build_id = service.search.build_id()
+    async with open_service(chosen.changed(entity_extractor="none://")) as service:
+        assert service.search.build_id() == build_id
+        assert "rules://1" in build_id
+
+
+@pytest.mark.parametrize("source", ["vector", "keyword", "graph"])
+async def test_a_source_on_a_server_is_not_in_the_embedded_index(chosen: Settings, source: str) -> None:
+    url = "redis://127.0.0.1:9"
+    async with open_service(chosen.changed(**{source: ON_SERVERS[source], "cache": url}), prepare=False) as service:
+        engine: Any = service.health.embedded
+        others = [name for name in ("vector", "keyword", "graph") if name != source]
+        assert [binding[0].name for binding in engine.bindings()] == others
+        assert service.search.data_versions._local == [engine.index, service.maintenance.replication]
+    on_servers = chosen.changed(**ON_SERVERS, cache=url, data_dir=chosen.storage.data_dir / "other")
+    async with open_service(on_servers, prepare=False) as service:
+        assert not service.search.data_versions._local
 
 
 async def test_memos_without_a_snapshot_know_the_version_of_the_data(chosen: Settings) -> None:
