@@ -117,6 +117,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._headers_too_large = True
             raise ValueError  # the parser reports it like any other error
         super().on_headers_complete()
+        self.headers = []  # those of a trailer are not headers of the request (RFC 9110, section 6.5.1)
 
     def on_body(self, body: bytes) -> None:
         self._header_bytes = 0

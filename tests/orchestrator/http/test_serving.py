@@ -132,6 +132,15 @@ def test_the_trailer_of_a_body_is_bounded(port: int) -> None:
     assert received.count(b"HTTP/1.1") <= 1
 
 
+def test_a_trailer_is_not_a_header(port: int) -> None:
+    """In one write with the request: the headers are read when all of it was parsed."""
+    head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n"
+    trailer = b"2\r\n{}\r\n0\r\nx-request-id: of-the-trailer\r\n\r\n"
+    received = exchange(port, head + b"x-request-id: of-the-header\r\n\r\n" + trailer)
+    assert b"x-request-id: of-the-header\r\n" in received
+    assert b"of-the-trailer" not in received
+
+
 def test_a_request_behind_a_large_body_is_not_part_of_it(port: int) -> None:
     """In one write: a large body, and the beginning of the next request."""
     body = json.dumps({"query": "a", "timeout_ms": 10_000, "collections": ["x" * 500] * 20}).encode()
