@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import dropwhile
 
 import tantivy
 
@@ -73,8 +74,7 @@ def _phrases(text: str) -> Iterator[str]:
     for match in _PHRASE.finditer(text):
         phrase_words = match.group().split()
         if _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()):
-            while phrase_words and is_stopword(phrase_words[0].lower()):
-                phrase_words.pop(0)
+            phrase_words = list(dropwhile(lambda word: is_stopword(word.lower()), phrase_words))
             if len(phrase_words) < 2:
                 continue
         # "RESULTS In": a heading, and the first word of the sentence after it
