@@ -7,25 +7,27 @@ from zlib import crc32
 
 from cache.policy import CacheEntry
 
-FORMAT = 1
+FORMAT = 2
 """First byte of an encoded entry. It changes with the layout, so that entries of another layout are not read."""
-_HEADER = struct.Struct(">BdffI")
-"""Format, created_at, ttl_s, stale_while_revalidate_s, CRC-32 of the content."""
+_HEADER = struct.Struct(">BdffIH")
+"""Format, created_at, ttl_s, stale_while_revalidate_s, CRC-32 of the content, length of the key."""
 
 
-def encode(entry: CacheEntry) -> bytes:
-    """The header, then the content. The two durations are rounded to 32-bit floats."""
+def encode(key: bytes, entry: CacheEntry) -> bytes:
+    """The header, the key, then the content. The two durations are rounded to 32-bit floats."""
     checksum = crc32(entry.content)
-    header = _HEADER.pack(FORMAT, entry.created_at, entry.ttl_s, entry.stale_while_revalidate_s, checksum)
-    return header + entry.content
+    header = _HEADER.pack(FORMAT, entry.created_at, entry.ttl_s, entry.stale_while_revalidate_s, checksum, len(key))
+    return header + key + entry.content
 
 
-def decode(encoded: bytes) -> CacheEntry | None:
-    """The entry that :func:`encode` encoded; ``None`` for any other bytes."""
+def decode(key: bytes, encoded: bytes) -> CacheEntry | None:
+    """The entry that :func:`encode` encoded with this key; ``None`` for any other bytes, as a store that confuses its
+    keys may return them."""
     if len(encoded) < _HEADER.size:
         return None
-    format_, created_at, ttl_s, stale_while_revalidate_s, checksum = _HEADER.unpack_from(encoded)
-    content = encoded[_HEADER.size :]
-    if format_ != FORMAT or checksum != crc32(content):
+    format_, created_at, ttl_s, stale_while_revalidate_s, checksum, key_length = _HEADER.unpack_from(encoded)
+    start = _HEADER.size + key_length
+    content = encoded[start:]
+    if format_ != FORMAT or encoded[_HEADER.size : start] != key or checksum != crc32(content):
         return None
     return CacheEntry(content, created_at, ttl_s, stale_while_revalidate_s)

@@ -122,14 +122,15 @@ class RedisLevel:
         return self.redis.breaker.state
 
     async def get(self, key: bytes, now: float) -> CacheEntry | None:
-        """The entry; ``None`` if Redis has none, fails or is too slow, or if the bytes are not an encoded entry."""
+        """The entry; ``None`` if Redis has none, fails or is too slow, or if the bytes are no encoded entry of it."""
+        redis_key = self._prefix + key
         try:
             async with self.redis.call() as client:
-                encoded = await client.get(self._prefix + key)
+                encoded = await client.get(redis_key)
         except RedisFailed:
             self.stats.errors += 1
             return None
-        entry = codec.decode(encoded) if isinstance(encoded, bytes) else None
+        entry = codec.decode(redis_key, encoded) if isinstance(encoded, bytes) else None
         if entry is None or entry.freshness(now) == "expired":
             self.stats.errors += encoded is not None and entry is None  # not written by this program
             self.stats.misses += 1
@@ -145,10 +146,11 @@ class RedisLevel:
         self._in_background(self._put(key, entry, now))
 
     async def _put(self, key: bytes, entry: CacheEntry, now: float) -> None:
+        redis_key = self._prefix + key
         expires_in_ms = max(1, int(entry.remaining_s(now) * 1_000))
         try:
             async with self.redis.call() as client:
-                await client.set(self._prefix + key, codec.encode(entry), px=expires_in_ms)
+                await client.set(redis_key, codec.encode(redis_key, entry), px=expires_in_ms)
             self.stats.stored += 1
         except RedisFailed:
             self.stats.errors += 1

@@ -50,48 +50,62 @@ def test_jitter_takes_at_most_a_tenth(seconds: float, draw: float) -> None:
 entries = st.builds(CacheEntry, st.binary(max_size=50), st.floats(0, 1e10), durations, durations)
 
 
-@given(entries)
-def test_an_encoded_entry_is_decoded_to_itself(entry: CacheEntry) -> None:
-    assert decode(encode(entry)) == entry
+keys = st.binary(max_size=20)
 
 
-@given(entries, entries)
-def test_different_entries_have_different_bytes(one: CacheEntry, other: CacheEntry) -> None:
-    assert (encode(one) == encode(other)) == (repr(one) == repr(other))
+@given(keys, entries)
+def test_an_encoded_entry_is_decoded_to_itself(key: bytes, entry: CacheEntry) -> None:
+    assert decode(key, encode(key, entry)) == entry
+
+
+@given(keys, keys, entries)
+def test_an_entry_of_another_key_is_not_decoded(key: bytes, other: bytes, entry: CacheEntry) -> None:
+    """A store that confuses its keys must not show the response for one tenant to another."""
+    assume(key != other)
+    assert decode(other, encode(key, entry)) is None
+
+
+@given(keys, entries, keys, entries)
+def test_different_entries_have_different_bytes(
+    key: bytes, entry: CacheEntry, other_key: bytes, other: CacheEntry
+) -> None:
+    same = (key, repr(entry)) == (other_key, repr(other))
+    assert (encode(key, entry) == encode(other_key, other)) == same
 
 
 @given(st.binary(max_size=80))
 def test_garbage_is_not_decoded(garbage: bytes) -> None:
-    assert decode(garbage) is None
+    assert decode(b"", garbage) is None
 
 
 @given(entries, st.data())
 def test_a_truncated_or_extended_entry_is_not_decoded(entry: CacheEntry, data: st.DataObject) -> None:
-    encoded = encode(entry)
-    assert decode(encoded[: data.draw(st.integers(0, len(encoded) - 1))]) is None
-    assert decode(encoded + data.draw(st.binary(min_size=1, max_size=20))) is None
+    encoded = encode(b"k", entry)
+    assert decode(b"k", encoded[: data.draw(st.integers(0, len(encoded) - 1))]) is None
+    assert decode(b"k", encoded + data.draw(st.binary(min_size=1, max_size=20))) is None
 
 
 @given(st.binary(min_size=1, max_size=50), st.data())
 def test_a_changed_byte_of_the_content_is_detected(content: bytes, data: st.DataObject) -> None:
-    encoded = bytearray(encode(CacheEntry(content, 1.0, 1.0, 1.0)))
+    encoded = bytearray(encode(b"k", CacheEntry(content, 1.0, 1.0, 1.0)))
     index = data.draw(st.integers(len(encoded) - len(content), len(encoded) - 1))
     encoded[index] ^= data.draw(st.integers(1, 255))
-    assert decode(bytes(encoded)) is None
+    assert decode(b"k", bytes(encoded)) is None
 
 
 @given(st.integers(0, 255), entries)
 def test_another_format_is_not_decoded(format_: int, entry: CacheEntry) -> None:
     assume(format_ != FORMAT)
-    encoded = encode(entry)
+    encoded = encode(b"k", entry)
     assert encoded[0] == FORMAT
-    assert decode(bytes([format_]) + encoded[1:]) is None
+    assert decode(b"k", bytes([format_]) + encoded[1:]) is None
 
 
 def test_the_bytes_of_an_entry_stay_what_other_processes_can_read() -> None:
-    """Format 1, created_at 2.0 as 64-bit float, 3.0 and 0.5 as 32-bit floats, CRC-32 of ``x``, the content."""
-    encoded = "014000000000000000404000003f0000008cdc168378"
-    assert encode(CacheEntry(b"x", 2.0, 3.0, 0.5)).hex() == encoded
+    """Format 2, created_at 2.0 as 64-bit float, 3.0 and 0.5 as 32-bit floats, CRC-32 of ``x``, the length of the key,
+    the key, the content."""
+    encoded = "024000000000000000404000003f0000008cdc168300016b78"
+    assert encode(b"k", CacheEntry(b"x", 2.0, 3.0, 0.5)).hex() == encoded
 
 
 values = st.recursive(

@@ -70,6 +70,16 @@ async def test_garbage_under_a_key_is_a_miss(client: Redis, prefix: str) -> None
     assert level.state == "closed"
 
 
+async def test_the_entry_of_another_key_is_a_miss(client: Redis, prefix: str) -> None:
+    """A Redis that answers with it is lying, or was restored from two others."""
+    level = RedisLevel(GuardedRedis(client, DEADLINE_S), prefix.encode())
+    await put(level, b"restricted", entry())
+    await client.copy(prefix.encode() + b"restricted", prefix.encode() + b"public")
+    assert await level.get(b"public", time()) is None
+    assert (level.stats.errors, level.stats.misses) == (1, 1)
+    assert await level.get(b"restricted", time()) is not None
+
+
 async def test_an_entry_that_is_too_large_is_not_stored(client: Redis, prefix: str) -> None:
     level = RedisLevel(GuardedRedis(client, DEADLINE_S), prefix.encode())
     await put(level, b"k", entry(b"x" * 2_000_000))
