@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adapters.document import Link, Record
-from adapters.graph.names import MAX_WORDS, normalize, surname
+from adapters.graph.names import MAX_CHARS, MAX_WORDS, normalize, surname
 
 _EXPLICIT_WEIGHT = 3.0
 _DERIVED_WEIGHT = 0.9
@@ -14,11 +14,14 @@ _DERIVED_TYPES = frozenset({"co_citation", "bib_coupling", "bibliographic_coupli
 def entity_names(record: Record) -> set[str]:
     """The entities that a document mentions, in normal form: by name, authors also by surname, and its own title.
 
-    A title of more than :data:`adapters.graph.names.MAX_WORDS` words is left out.
+    A title of more than :data:`adapters.graph.names.MAX_WORDS` words is left out, and every name of more than
+    :data:`adapters.graph.names.MAX_CHARS` characters.
     """
-    names = {name for entity in record.entities for name in (normalize(entity), surname(entity)) if name}
+    names = {name for entity in record.entities for name in (normalize(entity), surname(entity))}
     title = normalize(record.document.title)
-    return names | {title} if title and len(title.split()) <= MAX_WORDS else names
+    if len(title.split()) <= MAX_WORDS:
+        names.add(title)
+    return {name for name in names if 0 < len(name) <= MAX_CHARS}
 
 
 def link_weight(link: Link) -> float:

@@ -12,6 +12,8 @@ import tantivy
 
 MAX_WORDS = 8
 """Maximum length of a name: a longer title is a sentence."""
+MAX_CHARS = 512
+"""Maximum length of a name in normal form: an index of a server refuses much longer ones."""
 
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")

@@ -19,7 +19,16 @@ _decoder = msgspec.json.Decoder(Document)
 MAX_DOCUMENT_BYTES = 1_048_576
 """Maximum size of one line."""
 MAX_ITEMS = 10_000
-"""Maximum number of tags, entities, links or metadata keys of one document."""
+"""Maximum number of tags, entities or links of one document."""
+MAX_KEYS = 256
+"""Maximum number of metadata keys of one document: each is a column of its segment."""
+MAX_NAME_CHARS = 512
+"""Maximum length of a tag, an entity or the language."""
+MAX_KEY_CHARS = 256
+"""Maximum length of a metadata key, as in filters."""
+MAX_VALUE_CHARS = 8_192
+"""Maximum length of a text in metadata, and of the URL."""
+_MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 """Not tab, line feed, carriage return and next line (U+0085)."""
@@ -75,18 +84,16 @@ def checked(document: Document) -> Document:
     """
     if len(document.id.encode()) > MAX_ID_BYTES:
         raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {MAX_ID_BYTES} - at `$.id`")
-    for name in ("tags", "entities", "links", "metadata"):
-        if len(getattr(document, name) or ()) > MAX_ITEMS:
-            raise ValueError(f"{name}: more than {MAX_ITEMS} - at `$.{name}`")
+    for name, limit in (("tags", MAX_ITEMS), ("entities", MAX_ITEMS), ("links", MAX_ITEMS), ("metadata", MAX_KEYS)):
+        if (count := len(getattr(document, name) or ())) > limit:
+            raise ValueError(f"{name}: {count}, allowed are {limit} - at `$.{name}`")
     title, text = (_CONTROL_IN_TEXT.sub("", each) for each in (document.title, document.text))
     if not (text.strip() or title.strip()):
         raise ValueError("text: empty, and so is the title; one of them must not be empty - at `$.text`")
     if document.created_at and document.created_at.tzinfo is None:
         raise ValueError("created_at: without a time zone, write 2026-01-31T12:00:00Z - at `$.created_at`")
     for key, value in document.metadata.items():
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, int) and not -(2**63) <= each < 2**63:
-                raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
+        _check_metadatum(key, value)
     cleaned = msgspec.structs.replace(
         document,
         title=title,
@@ -97,9 +104,22 @@ def checked(document: Document) -> Document:
         metadata={key: _distinct(value) for key, value in document.metadata.items()},
     )
     for field, name in _names(cleaned):
+        if len(name) > (limit := _MAX_CHARS.get(field, MAX_NAME_CHARS)):
+            raise ValueError(f"{field}: {len(name)} characters, allowed are {limit} - at `$.{field}`")
         if found := _CONTROL.search(name):
             raise ValueError(f"{field}: contains the control character U+{ord(found[0]):04X} - at `$.{field}`")
     return cleaned
+
+
+def _check_metadatum(key: str, value: Metadatum) -> None:
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, int) and not -(2**63) <= each < 2**63:
+            raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
+        if isinstance(each, str) and len(each) > MAX_VALUE_CHARS:
+            raise ValueError(
+                f"metadata: {key[:40]!r} has a text of {len(each)} characters, allowed are {MAX_VALUE_CHARS} "
+                "- at `$.metadata`"
+            )
 
 
 def _names(document: Document) -> Iterator[tuple[str, str]]:

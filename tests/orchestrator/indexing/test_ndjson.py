@@ -62,6 +62,15 @@ def test_valid_lines_are_read_between_blank_and_invalid_ones() -> None:
             b'{"id":"a","text":"x","links":[{"target":"\\u0001","type":"t"}]}',
             "links: contains the control character U+0001",
         ),
+        (b'{"id":"a","text":"x","tags":["%s"]}' % (b"t" * 513), "tags: 513 characters, allowed are 512"),
+        (b'{"id":"a","text":"x","entities":["%s"]}' % (b"e" * 513), "entities: 513 characters, allowed are 512"),
+        (b'{"id":"a","text":"x","language":"%s"}' % (b"l" * 513), "language: 513 characters, allowed are 512"),
+        (b'{"id":"a","text":"x","url":"%s"}' % (b"u" * 8_193), "url: 8193 characters, allowed are 8192"),
+        (b'{"id":"a","text":"x","metadata":{"%s":1}}' % (b"k" * 257), "metadata: 257 characters, allowed are 256"),
+        (
+            b'{"id":"a","text":"x","metadata":{"k":["%s"]}}' % (b"v" * 8_193),
+            "metadata: 'k' has a text of 8193 characters, allowed are 8192",
+        ),
         (b'{"id":"a","text":"' + b"x" * 10_000 + b'"}', "the line has 10020 bytes, allowed are 10000"),
     ],
 )
@@ -91,7 +100,13 @@ def test_a_byte_order_mark_is_removed_from_the_first_line() -> None:
 
 def test_too_many_tags_are_refused() -> None:
     parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", "tags": [str(n) for n in range(10_001)]}), 10**6)
-    assert parsed == InvalidLine(1, "tags: more than 10000 - at `$.tags`")
+    assert parsed == InvalidLine(1, "tags: 10001, allowed are 10000 - at `$.tags`")
+
+
+def test_too_many_metadata_keys_are_refused() -> None:
+    """Each is a column that stays in memory."""
+    parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", "metadata": {str(n): n for n in range(257)}}))
+    assert parsed == InvalidLine(1, "metadata: 257, allowed are 256 - at `$.metadata`")
 
 
 @given(st.lists(st.binary(max_size=60), max_size=20))
