@@ -16,6 +16,7 @@ import pytest
 import cache.redis
 from adapters import Scope, Unavailable, VersionMismatch
 from adapters.server import Limits
+from adapters.vector import qdrant
 from cache import CachePolicy
 from orchestrator.bootstrap import embedded as embedded_module
 from orchestrator.bootstrap import open_service
@@ -40,8 +41,16 @@ def source_call(service: Service, source: str) -> Any:
     return service.search.retrieval._calls[source]
 
 
-async def test_a_service_of_servers_alone_keeps_no_state_of_an_index(chosen: Settings) -> None:
-    settings = chosen.changed(**ON_SERVERS, source_timeout_ms=700)
+@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+async def test_a_service_of_servers_alone_keeps_no_state_of_an_index(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected: list[tuple[object, ...]] = []
+    connect = qdrant.connect
+    monkeypatch.setattr(qdrant, "connect", lambda *arguments: connected.append(arguments) or connect(*arguments))
+    strengths = {"cites": (0.5, 0.0)}
+    others = {"index_name": "named", "qdrant_api_key": "secret", "link_strengths": strengths, "source_timeout_ms": 700}
+    settings = chosen.changed(**ON_SERVERS, **others)
     async with open_service(settings, prepare=False) as service:
         adapters = service.health.servers
         snapshots = service.search.snapshots
@@ -59,6 +68,9 @@ async def test_a_service_of_servers_alone_keeps_no_state_of_an_index(chosen: Set
         assert [adapters["vector"]._limits, adapters["keyword"]._limits, adapters["graph"]._bolt._limits] == [
             limits
         ] * 3
+        assert [(key, each) for _, key, each in connected] == [("secret", limits)]
+        assert {each._name for each in adapters.values()} == {"named"}
+        assert adapters["graph"]._chosen == strengths
         assert adapters["vector"]._dimension == 384
         assert adapters["graph"]._build_id == service.search.build_id() == service.health.replication.build_id
 
@@ -98,6 +110,8 @@ async def test_a_service_has_the_scope_and_the_limits_of_its_settings(chosen: Se
         engine: Any = service.health.embedded
         encoder = service.search.retrieval.preparation.encoders
         assert engine._model is encoder._model
+        assert service.maintenance.centrality == settings.ranking.centrality
+        assert service.maintenance.trust_measurement.vectors is source_call(service, "vector").retriever.retriever
         assert engine._static_encoder._space == engine._model.identity == service.search.embedding_model
         assert engine._static_encoder._word_pieces._tokenizer is engine._model.tokenizer
 
