@@ -10,7 +10,7 @@ SETS ?= $(wildcard ../shared/data/*)
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
+.PHONY: help setup demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -42,13 +42,16 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-graph-harm bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-servers  ## Run every benchmark
+bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-servers  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
 
 bench-graph-harm: setup  ## Graphs that say nothing must not make hybrid search worse; after bench-quality
 	$(BIN)/python -m benchmarks.graph_harm $(SETS)
+
+bench-recall: setup  ## How many of the nearest documents the embedded vector search finds; after bench-quality
+	$(BIN)/python -m benchmarks.recall $(SETS)
 
 bench-load: setup  ## Uncached hybrid search over HTTP, 100,000 passages: rate, latency, time by stage
 	$(BIN)/python -m benchmarks.load

@@ -11,11 +11,13 @@ import anyio
 import msgspec
 from rich.console import Console
 
-from adapters import Document
+from adapters import Document, VectorRecord
 from adapters.embed.fit import pseudo_queries
 from benchmarks.passages import passages
 from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap.embedded import EmbeddedEngine
 from orchestrator.cli.progress import progress_bar, progress_steps
+from orchestrator.evaluation.workspace import Workspace
 from orchestrator.indexing.ndjson import InvalidLine, ValidLine
 from orchestrator.service.service import Service
 from orchestrator.settings import load
@@ -78,3 +80,21 @@ async def _build_index(folder: Path, documents: Sequence[Document]) -> None:
         await index_documents(service, documents)
         with progress_steps(_console, "optimizing") as step:
             await service.maintenance.optimize(step)
+
+
+async def indexed_records(workspace: Workspace) -> Sequence[VectorRecord]:
+    """All documents of an evaluation with their vectors, indexed if they are not yet."""
+    await workspace.index(open_service, lambda _: None)
+    async with open_service(workspace.settings) as service:
+        view = embedded_engine(service).index.current()
+        return view.sample_with_vectors(view.segments.count)
+
+
+def embedded_engine(service: Service) -> EmbeddedEngine:
+    """The embedded engine of a service that has one."""
+    engine = service.maintenance.embedded
+    if not isinstance(engine, EmbeddedEngine):
+        raise SystemExit(
+            "this is measured with the embedded index: unset TRIVIUM_VECTOR, TRIVIUM_KEYWORD, TRIVIUM_GRAPH"
+        )
+    return engine

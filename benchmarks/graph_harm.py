@@ -20,8 +20,8 @@ from rich.table import Table
 
 from adapters import Link, Scope, VectorRecord
 from adapters.graph.link_types import LinkStrength
+from benchmarks.corpus import embedded_engine, indexed_records
 from orchestrator.bootstrap import open_service
-from orchestrator.bootstrap.embedded import EmbeddedEngine
 from orchestrator.evaluation import measures
 from orchestrator.evaluation.compare import Difference, compare
 from orchestrator.evaluation.dataset import read_dataset
@@ -54,7 +54,7 @@ def main() -> None:
     worst = 0.0
     for folder in arguments.folders:
         workspace = Workspace.of(load(data_dir=arguments.work), read_dataset(folder))
-        records = anyio.run(_records, workspace)
+        records = anyio.run(indexed_records, workspace)
         for name, variant in _variants(records):
             difference, trust, hierarchies = anyio.run(_measure, workspace, variant)
             relative = difference.relative or 0.0
@@ -67,14 +67,6 @@ def main() -> None:
     _console.print(table)
     _console.print(f"largest loss: {worst:+.2%} (allowed: {_ALLOWED:+.1%})")
     raise SystemExit(0 if worst >= _ALLOWED else 1)
-
-
-async def _records(workspace: Workspace) -> Records:
-    """All documents with their vectors."""
-    await workspace.index(open_service, lambda _: None)
-    async with open_service(workspace.settings) as service:
-        view = _engine(service).index.current()
-        return view.sample_with_vectors(view.segments.count)
 
 
 def _variants(records: Records) -> Iterator[tuple[str, Records]]:
@@ -132,7 +124,7 @@ async def _measure(workspace: Workspace, records: Records) -> tuple[Difference, 
     with tempfile.TemporaryDirectory() as folder:
         settings: Settings = workspace.settings.changed(data_dir=Path(folder))
         async with open_service(settings) as service:
-            await _engine(service).index.write(records, ())
+            await embedded_engine(service).index.write(records, ())
             await service.maintenance.optimize(lambda _: None)
             by_run = {run: await _run(service, workspace, run) for run in (REFERENCE_RUN, _TEXT)}
             scope = Scope(settings.access.tenant, settings.access.environment)
@@ -154,13 +146,6 @@ async def _run(service: Service, workspace: Workspace, run: str) -> ByQuery:
 async def _strengths(service: Service, scope: Scope) -> Sequence[LinkStrength]:
     reader = service.health.link_strengths
     return () if reader is None else await reader.link_strengths(scope)
-
-
-def _engine(service: Service) -> EmbeddedEngine:
-    engine = service.maintenance.embedded
-    if not isinstance(engine, EmbeddedEngine):
-        raise SystemExit("graphs are replaced in the embedded index: unset TRIVIUM_GRAPH")
-    return engine
 
 
 if __name__ == "__main__":

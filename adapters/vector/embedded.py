@@ -34,7 +34,9 @@ _EXACT_ROWS = 4_096
 _EXACT_FRACTION = 0.05
 """If a filter leaves a smaller fraction, the recall of the graph falls, so all vectors are compared."""
 _NEIGHBOURS = 32
-_EF_CONSTRUCTION = 80
+_EF_CONSTRUCTION = 160
+_SCORED_AGAIN = 10
+"""How many more documents than requested are scored with the full vectors: their order by 8 bits differs at the end."""
 
 _Graphs = Mapping[str, "faiss.IndexHNSWSQ"]
 
@@ -119,7 +121,7 @@ def _search(
             bitmap = np.packbits(flags, bitorder="little")
             parameters = faiss.SearchParametersHNSW(efSearch=search_width(depth), sel=faiss.IDSelectorBitmap(bitmap))
         faiss.omp_set_num_threads(1)  # of this thread: a second one would only spin
-        _, found = graph.search(vector[np.newaxis], depth, params=parameters)
+        _, found = graph.search(vector[np.newaxis], depth + _SCORED_AGAIN, params=parameters)
         rows = found[0][found[0] >= 0]
     elif flags is not None:
         rows = np.flatnonzero(flags)
