@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters import files
-from adapters.document import SENSITIVITIES, Scope
 from adapters.embedded.component import Delta
 from adapters.embedded.segment_set import SegmentSet
-from adapters.filter import access, normal
-from adapters.graph.join import join_graphs
+from adapters.graph.join import count_documents, join_graphs
 from adapters.graph.link_types import LinkStrength, TypeStrengths
 from adapters.graph.segment_graph import Name, SegmentGraph, segment_graph
 from fusion.walk import Adjacency
@@ -27,6 +25,15 @@ class _StoredStrengths(msgspec.Struct, frozen=True):
 
     chosen: dict[str, tuple[float, float]]
     by_scope: list[tuple[str, str, list[LinkStrength]]]
+
+
+class _ScopeWords(msgspec.Struct, frozen=True, array_like=True):
+    """The number of documents of a scope, and by word of those that contain it."""
+
+    tenant: str
+    environment: str
+    documents: int
+    frequency: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class GraphComponent:
     """
 
     name = "graph"
-    format = "names-4"
+    format = "names-5"
 
     def __init__(self, chosen: TypeStrengths | None = None) -> None:
         self._chosen = dict(chosen or {})
@@ -91,8 +98,9 @@ class GraphComponent:
             for tenant, environment, counts in graph.words:
                 frequency[tenant, environment].update(counts)
         (target / "names.msgpack").write_bytes(msgspec.msgpack.encode(names))
-        word_counts = [(*scope, frequency[scope]) for scope in frequency]
-        (target / "words.msgpack").write_bytes(msgspec.msgpack.encode(word_counts))
+        documents = count_documents(graphs, segments)
+        words = [_ScopeWords(*scope, documents[scope], counts) for scope, counts in frequency.items()]
+        (target / "words.msgpack").write_bytes(msgspec.msgpack.encode(words))
         stored = _StoredStrengths(self._chosen, [(*scope, each) for scope, each in strengths.items()])
         (target / "strengths.msgpack").write_bytes(msgspec.msgpack.encode(stored))
         np.save(target / "offsets.npy", adjacency.offsets)
@@ -111,7 +119,7 @@ class GraphComponent:
             Adjacency(np.asarray(offsets), np.asarray(targets), np.asarray(weights)),
             np.flatnonzero(segments.live),
             len(names),
-            _vocabularies(names, (folder / "words.msgpack").read_bytes(), segments),
+            _vocabularies(names, (folder / "words.msgpack").read_bytes(), segments.count),
             {(tenant, environment): strengths for tenant, environment, strengths in stored.by_scope},
             stored.chosen,
         )
@@ -131,13 +139,11 @@ class GraphComponent:
         return 1
 
 
-def _vocabularies(names: Sequence[Name], words: bytes, segments: SegmentSet) -> dict[tuple[str, str], Vocabulary]:
+def _vocabularies(names: Sequence[Name], words: bytes, document_count: int) -> dict[tuple[str, str], Vocabulary]:
     scopes: dict[tuple[str, str], Vocabulary] = defaultdict(Vocabulary)
-    for node, (tenant, environment, name) in enumerate(names, start=segments.count):
+    for node, (tenant, environment, name) in enumerate(names, start=document_count):
         scopes[tenant, environment].nodes[name] = node
-    for tenant, environment, counts in msgspec.msgpack.decode(words, type=list[tuple[str, str, dict[str, int]]]):
-        scopes[tenant, environment].frequency = counts
-    for (tenant, environment), vocabulary in scopes.items():
-        all_documents = normal(access(Scope(tenant, environment), SENSITIVITIES[-1]))
-        vocabulary.documents = segments.mask(all_documents).count
+    for each in msgspec.msgpack.decode(words, type=list[_ScopeWords]):
+        vocabulary = scopes[each.tenant, each.environment]
+        vocabulary.frequency, vocabulary.documents = each.frequency, each.documents
     return dict(scopes)

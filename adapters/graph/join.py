@@ -82,19 +82,32 @@ def join_graphs(
     return list(numbers), _both_directions(edges, factors), by_scope
 
 
+def count_documents(graphs: Sequence[SegmentGraph], segments: SegmentSet) -> Mapping[tuple[str, str], int]:
+    """The number of living documents of each (tenant, environment)."""
+    numbers, scopes = _scopes(graphs)
+    counts = np.bincount(scopes[segments.live], minlength=len(numbers))
+    return dict(zip(numbers, counts.tolist(), strict=True))
+
+
 def _length_factors(graphs: Sequence[SegmentGraph]) -> npt.NDArray[np.float32]:
     """By row of all segments, the share of what a walk brings to a document that it gets: less for a short one."""
-    numbers: dict[tuple[str, str], int] = {}
-    lengths, scopes = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
-    for graph in graphs:
-        number = [numbers.setdefault((tenant, environment), len(numbers)) for tenant, environment, _ in graph.words]
-        lengths.append(np.frombuffer(graph.lengths, np.int32))
-        scopes.append(np.asarray(number, np.int64)[np.frombuffer(graph.row_scopes, np.int32)])
-    length, scope = np.maximum(np.concatenate(lengths), 1), np.concatenate(scopes)
+    numbers, scope = _scopes(graphs)
+    lengths = [np.zeros(0, np.int32), *(np.frombuffer(graph.lengths, np.int32) for graph in graphs)]
+    length = np.maximum(np.concatenate(lengths), 1)
     totals, counts = np.bincount(scope, length, len(numbers)), np.bincount(scope, minlength=len(numbers))
     full = np.array([full_length(float(total), int(count)) for total, count in zip(totals, counts, strict=True)])
     factors: npt.NDArray[np.float32] = np.minimum(length / full[scope], 1.0).astype(np.float32)
     return factors
+
+
+def _scopes(graphs: Sequence[SegmentGraph]) -> tuple[Mapping[tuple[str, str], int], Ints]:
+    """A number for each (tenant, environment), and that of each row of all segments."""
+    numbers: dict[tuple[str, str], int] = {}
+    by_row = [np.zeros(0, np.int64)]
+    for graph in graphs:
+        number = [numbers.setdefault((tenant, environment), len(numbers)) for tenant, environment, _ in graph.words]
+        by_row.append(np.asarray(number, np.int64)[np.frombuffer(graph.row_scopes, np.int32)])
+    return numbers, np.concatenate(by_row)
 
 
 def _resolved_links(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import process_time
 
 import numpy as np
 import pytest
@@ -132,3 +133,34 @@ async def test_the_order_of_the_seeds_decides_their_mass(open_index: Callable[[]
     graph = EmbeddedGraph(index, GraphComponent())
     assert (await graph.search(seeded_query(Documents.of_ids(("a", "b"))))).ids == ("a", "b")
     assert (await graph.search(seeded_query(Documents.of_ids(("b", "a"))))).ids == ("b", "a")
+
+
+def test_the_cost_of_a_write_does_not_grow_with_the_number_of_tenants(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """CPU of one write to an index of 2,000 documents: of one tenant, or of as many tenants."""
+    costs = []
+    for tenants in (1, 2_000):
+        index = EmbeddedIndex(tmp_path_factory.mktemp("index"), (GraphComponent(),), "test-1")
+        scopes = [Scope(f"t{number}", "test") for number in range(tenants)]
+        index.write_blocking([vector_record(str(n), scope=scopes[n % tenants]) for n in range(2_000)], ())
+        attempts = []
+        for attempt in range(3):
+            start = process_time()
+            index.write_blocking([vector_record(f"new {attempt}", scope=scopes[0])], ())
+            attempts.append(process_time() - start)
+        costs.append(min(attempts))
+    assert costs[1] < 8 * costs[0]
+
+
+async def test_the_number_of_documents_of_a_tenant_is_that_of_living_ones(
+    open_index: Callable[[], EmbeddedIndex],
+) -> None:
+    index, component, other = open_index(), GraphComponent(), Scope("other", "test")
+    await index.write([vector_record(id_) for id_ in "abc"] + [vector_record("a", scope=other)], ())
+    await index.write([vector_record("a")], [vector_record("b").record.key])
+    scopes = index.current().component(component).scopes
+    assert {scope: each.documents for scope, each in scopes.items()} == {
+        (SCOPE.tenant, SCOPE.environment): 2,
+        (other.tenant, other.environment): 1,
+    }
