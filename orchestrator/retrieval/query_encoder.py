@@ -1,7 +1,8 @@
 """Encoding of queries: by the model or by the static encoder, as the plan says. Load never decides it.
 
 On the event loop, as the searches of the embedded engine are (docs/decisions/0003-inline-on-the-event-loop.md): a
-thread of its own cost more than it gained, and queries waited for one another in front of it.
+thread of its own cost more than it gained, and queries waited for one another in front of it. Requests that may wait
+have their turns (:attr:`QueryEncoders.turns`), so that many of them do not stop the loop together.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from cachetools import LRUCache
 
 from adapters import QueryEncoder
 from adapters.ports.encoders import Vector
+from orchestrator.planning.fair_queue import FairLock
 from orchestrator.schema.search import EncoderName
 
 MAX_VECTORS = 10_000
@@ -44,14 +46,18 @@ class QueryEncoders:
         self.dimension = model.dimension
         self._model = model
         self._static = static
-        self._vectors: LRUCache[str, Vector] = LRUCache(max_vectors)
+        self._vectors: LRUCache[tuple[str, str], Vector] = LRUCache(max_vectors)
+        self.turns = FairLock()
 
-    def encode(self, text: str, encoder: EncoderName) -> EncodedQuery:
-        """The vector of a text. A text whose words the static encoder does not know is for the model."""
+    def encode(self, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
+        """The vector of a text. A text whose words the static encoder does not know is for the model.
+
+        :param tenant: has cached vectors of its own: how long this takes does not tell what other tenants searched for.
+        """
         start = perf_counter()
         used, vector = encoder, self._static.encode(text) if encoder == "static" else None
         if vector is None:
-            used, vector = "model", self._vectors.get(text)
+            used, vector = "model", self._vectors.get((tenant, text))
             if vector is None:
-                vector = self._vectors[text] = self._model.encode(text)
+                vector = self._vectors[tenant, text] = self._model.encode(text)
         return EncodedQuery(vector, used, (perf_counter() - start) * 1_000)

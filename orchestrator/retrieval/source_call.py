@@ -81,7 +81,12 @@ def prepare_search(
         async def encode_and_search() -> Ranking:
             if plan.vector is not None:
                 return await search(replace(query, vector=np.array(plan.vector, np.float32)))
-            encoded = preparation.encoders.encode(plan.text, plan.encoder)
+            encoders, tenant = preparation.encoders, plan.scope.tenant
+            if call.waits:
+                async with encoders.turns.turn_of(tenant):
+                    encoded = encoders.encode(plan.text, plan.encoder, tenant)
+            else:
+                encoded = encoders.encode(plan.text, plan.encoder, tenant)
             report.encoder = encoded.encoder_used
             context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)
             return await search(replace(query, vector=encoded.vector))

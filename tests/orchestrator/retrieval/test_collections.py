@@ -228,9 +228,9 @@ async def test_the_query_is_encoded_once(index: EmbeddedIndex, monkeypatch: pyte
     encoded: list[str] = []
     encode = QueryEncoders.encode
 
-    def recorded(self: QueryEncoders, text: str, encoder: EncoderName) -> object:
+    def recorded(self: QueryEncoders, text: str, encoder: EncoderName, tenant: str) -> object:
         encoded.append(text)
-        return encode(self, text, encoder)
+        return encode(self, text, encoder, tenant)
 
     monkeypatch.setattr(QueryEncoders, "encode", recorded)
     await search(search_service(index), mode="vector", collections=FOUR)

@@ -37,7 +37,7 @@ def test_the_model_runs_once_for_a_text() -> None:
     model = CountingModel()
     both = encoders(model)
     for _ in range(2):
-        encoded = both.encode("text", "model")
+        encoded = both.encode("text", "model", "one")
         assert encoded.encoder_used == "model"
         assert np.array_equal(encoded.vector, unit(1))
     assert model.encoded == ["text"]
@@ -45,14 +45,14 @@ def test_the_model_runs_once_for_a_text() -> None:
 
 def test_the_static_encoder_never_returns_a_vector_of_the_model() -> None:
     both = encoders(CountingModel())
-    both.encode("text", "model")
-    static = both.encode("text", "static")
+    both.encode("text", "model", "one")
+    static = both.encode("text", "static", "one")
     assert static.encoder_used == "static"
     assert np.array_equal(static.vector, unit(2))
 
 
 def test_the_model_encodes_a_text_whose_words_the_static_encoder_does_not_know() -> None:
-    assert encoders(CountingModel()).encode("unknown", "static").encoder_used == "model"
+    assert encoders(CountingModel()).encode("unknown", "static", "one").encoder_used == "model"
 
 
 def test_an_error_is_not_cached() -> None:
@@ -65,5 +65,13 @@ def test_an_error_is_not_cached() -> None:
     both = encoders(model)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="no"):
-            both.encode("text", "model")
+            both.encode("text", "model", "one")
+    assert model.encoded == ["text", "text"]
+
+
+def test_how_long_encoding_takes_does_not_tell_what_another_tenant_searched_for() -> None:
+    model = CountingModel()
+    both = encoders(model)
+    for tenant in ("one", "two", "one"):
+        both.encode("text", "model", tenant)
     assert model.encoded == ["text", "text"]

@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import pytest
 
-from adapters import AdapterError, Rejected, Retriever, Snapshot, SourceQuery, Unavailable
+from adapters import AdapterError, Rejected, Retriever, Scope, Snapshot, SourceQuery, Unavailable
 from adapters.filter import Filter
 from adapters.sources import SOURCES
 from fusion import Candidates, Fused, Ints, JointWalk, Ranking
+from orchestrator.auth.principal import Principal
 from orchestrator.planning.budget import Deadline
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
@@ -20,8 +21,10 @@ from orchestrator.planning.stage_results import AllSourcesFailed, Retrieved
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
+from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
 from orchestrator.retrieval.retrieve import Retrieval, same_top_document
 from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
+from orchestrator.schema.search import EncoderName
 from orchestrator.telemetry.spans import StageTimings
 from tests import virtual_clock
 from tests.conftest import SCOPE
@@ -324,3 +327,21 @@ def test_rankings_agree_if_there_are_several_with_the_same_first_document(
 ) -> None:
     rankings = [Ranking.of_ids(str(number), ids, [1.0] * len(ids)) for number, ids in enumerate(id_lists)]
     assert same_top_document(rankings) is is_same
+
+
+async def test_many_encodings_of_one_tenant_do_not_delay_those_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One encoding in each turn of the event loop, the tenants in turn."""
+    encoded: list[str] = []
+    encode = QueryEncoders.encode
+
+    def recorded(self: QueryEncoders, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
+        encoded.append(tenant)
+        return encode(self, text, encoder, tenant)
+
+    monkeypatch.setattr(QueryEncoders, "encode", recorded)
+    sources = Sources()
+    plans = [plan_of(f"query {number}", mode="vector") for number in range(20)]
+    other = plan_of("another", Principal("other", Scope("other", "test"), "normal"), mode="vector")
+    await asyncio.gather(*(sources.retrieve(plan) for plan in [*plans, other]))
+    assert encoded.index("other") <= 2
+    assert len(encoded) == 21

@@ -1,0 +1,122 @@
+"""Waiting in one queue per tenant. The queues are served in turn, so that a burst of one tenant delays it alone.
+
+Fair queueing with drops from the longest queue: McKenney, "Stochastic Fairness Queueing", 1990.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+Waiter: TypeAlias = "asyncio.Future[None]"
+"""Done when its turn has come."""
+
+
+class FairQueue:
+    """Those that wait, by tenant. It belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._queues: OrderedDict[str, deque[Waiter]] = OrderedDict()
+        """The tenants that wait; the first one is served next."""
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def tenants(self) -> int:
+        """How many tenants wait."""
+        return len(self._queues)
+
+    @property
+    def longest(self) -> int:
+        """How many waiters the tenant has that has more than any other."""
+        return max(map(len, self._queues.values()), default=0)
+
+    def of(self, tenant: str) -> int:
+        """How many waiters a tenant has."""
+        return len(self._queues.get(tenant, ()))
+
+    def ahead(self, tenant: str) -> int:
+        """How many are served before the next waiter of this tenant."""
+        own = self.of(tenant)
+        return sum(min(len(queue), own + 1) for queue in self._queues.values())
+
+    def add(self, tenant: str) -> Waiter:
+        """A new waiter of a tenant, the last one in its queue."""
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(tenant, deque()).append(waiter)
+        self._length += 1
+        return waiter
+
+    def serve_next(self) -> bool:
+        """Tell the first waiter of the next tenant that its turn has come; whether there was one."""
+        while self._queues:
+            tenant, queue = next(iter(self._queues.items()))
+            waiter = queue.popleft()
+            self._length -= 1
+            waits = not waiter.done()
+            if not queue:
+                del self._queues[tenant]
+            elif waits:
+                self._queues.move_to_end(tenant)
+            if waits:
+                waiter.set_result(None)
+                return True
+        return False
+
+    def remove(self, tenant: str, waiter: Waiter) -> None:
+        """Remove a waiter, if it waits."""
+        queue = self._queues.get(tenant)
+        if queue and waiter in queue:
+            queue.remove(waiter)
+            self._length -= 1
+            if not queue:
+                del self._queues[tenant]
+
+    def drop_from_longest(self, error: Exception) -> None:
+        """Raise an error in the last waiter of the tenant that has more than any other."""
+        longest = max(self._queues, key=self.of)
+        dropped = self._queues[longest][-1]
+        self.remove(longest, dropped)
+        if not dropped.done():
+            dropped.set_exception(error)
+
+
+def was_served(waiter: Waiter) -> bool:
+    """Whether the turn of a waiter came, perhaps at the moment it was cancelled."""
+    return waiter.done() and not waiter.cancelled() and waiter.exception() is None
+
+
+class FairLock:
+    """A lock whose waiting tenants have their turns one after another, one holder in each turn of the event loop."""
+
+    def __init__(self) -> None:
+        self._locked = False
+        self._queue = FairQueue()
+
+    @asynccontextmanager
+    async def turn_of(self, tenant: str) -> AsyncIterator[None]:
+        """Waits until the lock is free and has it inside. One that is cancelled leaves the queue."""
+        if self._locked:
+            waiter = self._queue.add(tenant)
+            try:
+                await waiter
+            except BaseException:
+                if was_served(waiter):
+                    self._release()
+                else:
+                    self._queue.remove(tenant, waiter)
+                raise
+        self._locked = True
+        try:
+            yield
+        finally:
+            # Not now: a task that runs next in this turn of the loop would have it before those of other tenants.
+            asyncio.get_running_loop().call_soon(self._release)
+
+    def _release(self) -> None:
+        self._locked = self._queue.serve_next()
