@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio.to_thread
 from threadpoolctl import threadpool_limits
 
-from adapters import AdapterError, DocumentReader, DocumentWriter, Scope, VersionMismatch
+from adapters import DocumentReader, DocumentWriter, Scope
 from adapters.embed.fit import pseudo_queries
 from adapters.embed.minilm import MiniLM
 from adapters.graph.extract import extractor, extractor_identity
@@ -21,6 +20,7 @@ from orchestrator.bootstrap.background import background_tasks, measure_in_proce
 from orchestrator.bootstrap.caches import Caches, content_ids
 from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine
 from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder
+from orchestrator.bootstrap.prepare_servers import prepare_servers
 from orchestrator.bootstrap.rerankers import open_reranker
 from orchestrator.bootstrap.sources import (
     WRITE_TIMEOUT_S,
@@ -40,7 +40,6 @@ from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.indexing.replication import Replication
 from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.planning.planner import MAX_QUERY_CHARS
-from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from orchestrator.retrieval.calibration import CALIBRATION_FILE, CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
@@ -59,8 +58,6 @@ from orchestrator.service.service import Service
 from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
-
-_log = logging.getLogger(__name__)
 
 _MAX_COMPUTING, _MAX_NETWORK = 2, 64
 """Concurrent searches of a process that only computes, one step at a time; and of one that waits for servers."""
@@ -128,8 +125,7 @@ class _Assembly:
             self._backends, settings, self._caches.memo, self._caches.data_versions
         )
         if prepare:
-            for source, check in self._checks.items():
-                await self._prepare(source, check)
+            await prepare_servers(self._backends.servers, self._checks, settings.storage.strict_index)
 
     def _open_replication(self) -> Replication | None:
         if self._backends.embedded and not self._backends.servers:
@@ -148,17 +144,6 @@ class _Assembly:
             *([self._replication] if self._replication else []),
         ]
         return Caches(self._settings, local, engine is None, self._stack)
-
-    async def _prepare(self, source: str, check: BuildCheckedRetriever) -> None:
-        server = self._backends.servers[source]
-        try:
-            await check.check()
-            if not check.mismatch or self._settings.storage.strict_index:  # then creating it reports the mismatch
-                await server.create()
-        except VersionMismatch:
-            raise
-        except AdapterError as error:
-            _log.warning("the %s source is not available: %s", source, error)
 
     def service(self) -> Service:
         """The connected parts."""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
+from adapters import AdapterError
 from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
+from orchestrator.service.errors import Overloaded
 from orchestrator.service.service import Service
 
+_TIMEOUT_MS = 1_000
+"""Of each search: a server that does not answer must not delay the start."""
 _log = logging.getLogger(__name__)
 
 
 async def warm_up(service: Service) -> None:
-    """Search once in every mode: everything that is loaded on first use is loaded now."""
-    for mode in (AUTO, HYBRID, *(source.name for source in service.search.sources)):
-        request = SearchRequest(query="warm up", mode=mode, timeout_ms=60_000)
-        try:
-            await service.search.search(request, service.anonymous, "warm-up")
-        except AllSourcesFailed as error:  # a server that is away must not stop the start
-            _log.warning("warming up mode %s: %s", mode, error)
+    """Search once in every mode, all at once: everything that is loaded on first use is loaded now."""
+    modes = (AUTO, HYBRID, *(source.name for source in service.search.sources))
+    await asyncio.gather(*(_search(service, mode) for mode in modes))
+
+
+async def _search(service: Service, mode: str) -> None:
+    request = SearchRequest(query="warm up", mode=mode, timeout_ms=_TIMEOUT_MS)
+    try:
+        await service.search.search(request, service.anonymous, "warm-up")
+    except (AllSourcesFailed, AdapterError, Overloaded) as error:  # a server that is away must not stop the start
+        _log.warning("warming up mode %s: %s", mode, error)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from msgspec import structs
@@ -26,6 +28,9 @@ from tests.conftest import SCOPE
 from tests.orchestrator.bootstrap.fake_server import FakeServer, OpenService
 from tests.orchestrator.bootstrap.helpers import ALPHA, background, eventually, index, respond, search
 from tests.secrets import register_secret
+from tests.servers.stub import stub
+
+_START_S = 5.0
 
 pytestmark = pytest.mark.anyio
 
@@ -145,3 +150,23 @@ async def test_warming_up_does_not_fail_with_a_source_that_is_away(
         async with opened() as service:
             await warm_up(service)
     assert "warming up mode keyword: " in caplog.text
+
+
+async def test_the_service_starts_soon_with_servers_that_accept_connections_and_never_answer(
+    chosen: Settings,
+) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with stub(silent) as port:
+        servers = chosen.changed(
+            vector=f"qdrant+http://127.0.0.1:{port}",
+            graph=f"bolt://127.0.0.1:{port}",
+            keyword=f"opensearch+http://127.0.0.1:{port}",
+            cache=f"redis://127.0.0.1:{port}/0",
+        )
+        app = create_app(servers)
+        start = perf_counter()
+        async with app.router.lifespan_context(app):
+            assert perf_counter() - start < _START_S

@@ -1,0 +1,43 @@
+"""The indexes on the servers when a service starts: checked, and created where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from adapters import AdapterError, VersionMismatch
+from adapters.ports.server import ServerSource
+from orchestrator.retrieval.build_check import BuildCheckedRetriever
+
+_log = logging.getLogger(__name__)
+
+_TIMEOUT_S = 2.0
+"""A server that does not answer must not delay the start. Its index is created with the first write."""
+
+
+async def prepare_servers(
+    servers: Mapping[str, ServerSource], checks: Mapping[str, BuildCheckedRetriever], strict: bool
+) -> None:
+    """Check the index of every server, all at once, and create those that do not exist.
+
+    :param checks: by source, as ``servers``.
+    :param strict: whether an index of another build is an error.
+    :raises VersionMismatch: if it is, and there is one. A server that is away is only logged.
+    """
+    preparing = (_prepare(source, servers[source], check, strict) for source, check in checks.items())
+    for error in await asyncio.gather(*preparing, return_exceptions=True):
+        if error is not None:
+            raise error
+
+
+async def _prepare(source: str, server: ServerSource, check: BuildCheckedRetriever, strict: bool) -> None:
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            await check.check()
+            if not check.mismatch or strict:  # then creating it reports the mismatch
+                await server.create()
+    except VersionMismatch:
+        raise
+    except (AdapterError, TimeoutError) as error:
+        _log.warning("the %s source is not available: %s", source, str(error) or f"no answer within {_TIMEOUT_S:g} s")
