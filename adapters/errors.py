@@ -12,7 +12,20 @@ from __future__ import annotations
 
 
 class AdapterError(Exception):
-    """Base class of all errors of adapters. It knows nothing of HTTP."""
+    """Base class of all errors of adapters. It knows nothing of HTTP.
+
+    :param message: for every caller: no address, no path, nothing that a backend wrote, so no text of a document.
+    :param detail: for operators: the log and ``trivium doctor`` show it. No text of a document either.
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
+
+    @property
+    def for_operators(self) -> str:
+        """The message with its detail."""
+        return f"{self}: {self.detail}" if self.detail else str(self)
 
 
 class Unavailable(AdapterError):

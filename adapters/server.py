@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Literal, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
+
+import msgspec
 
 from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
 from fusion.columns import Ranking
@@ -27,6 +31,7 @@ _FORM = "write scheme://host:port, with user:password@ (percent-encoded) before 
 _RETRYABLE_STATUSES = frozenset({401, 403, 404, 408, 429})
 """Statuses below 500 that do not mean that the request is wrong: it may succeed later, or with other credentials."""
 _MAX_ERROR_CHARS = 300
+_KIND = re.compile(r"[a-z_]{1,80}_exception|(Neo|Memgraph)(\.[A-Za-z]{1,60}){1,4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ async def translated_errors(
     except Exception as error:
         translated = translate(error)
         if translated is None and (isinstance(error, OSError) or _is_closed_connection(error)):
-            translated = Unavailable(f"{server} cannot be reached: {describe_error(error)}")
+            translated = unreachable(server, error)
         if translated is None:
             raise
         raise translated from error
@@ -141,9 +146,11 @@ def server_ranking(
 
     :param hits: score, id, and rank fields, in any order.
     :param depth: maximum number of documents; unlimited if ``None``.
-    :raises ValueError: if a document occurs twice.
+    :raises ValueError: if a document occurs twice, a score is not a finite number, or an id is not a text.
     """
     best = sorted(hits, key=_by_score_and_id)[:depth]
+    if not all(isfinite(score) and isinstance(id_, str) for score, id_, _ in best):
+        raise ValueError("a hit without a finite score or without an id")
     fields = {id_: known for _, id_, known in best if known is not None}
     return Ranking.of_ids(source, [id_ for _, id_, _ in best], [score for score, *_ in best], entity_coverage, fields)
 
@@ -152,15 +159,34 @@ def _by_score_and_id(hit: tuple[float, DocId, object]) -> tuple[float, DocId]:
     return -hit[0], hit[1]
 
 
-def error_of_status(status: int, message: str) -> AdapterError:
+def unreachable(server: str, error: BaseException) -> Unavailable:
+    """The error for a server to which there is no connection."""
+    return Unavailable(f"{server} cannot be reached", describe_error(error))
+
+
+def unreadable(response: str, error: BaseException) -> BadResponse:
+    """The error for a response that is not what it should be. None of its text is quoted.
+
+    :param response: what it is, such as ``opensearch's response to a search``.
+    """
+    _, _, path = str(error).rpartition(" - at ") if isinstance(error, msgspec.ValidationError) else ("", "", "")
+    return BadResponse(f"{response} cannot be understood", f"{type(error).__name__} {path}".rstrip())
+
+
+def named_kind(text: object) -> str:
+    """A kind of error as OpenSearch or a graph server names it; nothing if it is anything but such a name."""
+    return text if isinstance(text, str) and _KIND.fullmatch(text) else ""
+
+
+def error_of_status(status: int, message: str, detail: str = "") -> AdapterError:
     """The error that an HTTP status other than success means.
 
     :returns: :class:`Unavailable` if the same request may succeed later, :class:`Rejected` if it never will,
         :class:`BadResponse` for a status that makes no sense here.
     """
     if status in _RETRYABLE_STATUSES or status >= 500:
-        return Unavailable(message)
-    return (Rejected if 400 <= status < 500 else BadResponse)(message)
+        return Unavailable(message, detail)
+    return (Rejected if 400 <= status < 500 else BadResponse)(message, detail)
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -170,6 +196,6 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def describe_error(error: BaseException) -> str:
-    """A driver's error in one line of at most 300 characters: some errors contain whole responses."""
+    """An error of a driver or the system, about a connection or a file, in one line of at most 300 characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]} …"

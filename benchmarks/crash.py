@@ -22,7 +22,7 @@ import anyio
 from rich.console import Console
 
 from adapters.graph.bolt import Bolt
-from adapters.keyword import opensearch
+from adapters.keyword import opensearch_client
 from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
 from benchmarks.service import start_service
 from orchestrator.bootstrap import open_service
@@ -186,7 +186,7 @@ async def _stored(settings: Mapping[str, str]) -> dict[str, State]:
     """By replica, its documents."""
     async with open_service(load(**settings, source_timeout_ms=30_000)) as service:
         documents = await service.documents.get_many([str(id_) for id_ in range(_DOCUMENTS)], service.anonymous)
-    client = opensearch.connect(Address.parse(settings["keyword"], KEYWORD_SCHEMES), _LIMITS)
+    client = opensearch_client.connect(Address.parse(settings["keyword"], KEYWORD_SCHEMES), _LIMITS)
     body = {"query": {"match_all": {}}, "size": 10_000}
     found = (await client.search(index=_INDEX_NAME, body=body))["hits"]["hits"]
     await client.close()

@@ -145,7 +145,7 @@ class EmbeddedIndex:
         try:
             return self._write({each.record.key: each for each in upserts}, set(deletes), clearance)
         except OSError as error:
-            raise Unavailable(f"the index in {self._folder} cannot be written: {error}") from error
+            raise Unavailable("the index cannot be written", f"{self._folder}: {error}") from error
 
     def _write(self, newest: dict[Key, VectorRecord], deletes: set[Key], clearance: Sensitivity) -> Acknowledgement:
         with files.exclusive(self._folder / "lock"), self._exchange:
@@ -264,7 +264,7 @@ class EmbeddedIndex:
                 newest = Manifest.read(self._folder, self._build_id)
                 if newest.generation == manifest.generation:
                     built = f"built as {manifest.build_id!r}" if before is None else "newly written"
-                    raise Unavailable(f"the index in {self._folder}, {built}, cannot be opened: {error}") from error
+                    raise Unavailable("the index cannot be opened", f"{self._folder}, {built}: {error}") from error
                 manifest = newest
 
     def _opened(self, manifest: Manifest, before: IndexView | None) -> IndexView:

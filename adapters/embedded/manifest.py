@@ -39,7 +39,7 @@ class Manifest(msgspec.Struct, frozen=True, rename={"generation": "version", "bu
         except FileNotFoundError:
             return cls(0, build_id)
         except msgspec.DecodeError as error:
-            raise Unavailable(f"{folder / _NAME} is damaged: {error}") from error
+            raise Unavailable("the index is damaged", f"{folder / _NAME}: {error}") from error
 
     def write(self, folder: Path) -> None:
         """Make this the current manifest: the step that publishes a commit."""

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias, TypeVar
 import neo4j
 from neo4j import exceptions as driver
 
-from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
+from adapters.errors import AdapterError, Rejected, TimedOut, Unavailable
 from adapters.graph.cypher import Dialect
-from adapters.server import Address, Limits, describe_error, translated_errors
+from adapters.server import Address, Limits, describe_error, named_kind, translated_errors, unreachable, unreadable
 
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]
@@ -132,25 +132,26 @@ def _translate(error: Exception) -> AdapterError | None:
     """The meaning of an error of the driver."""
     match error:
         case driver.ServiceUnavailable() | driver.SessionExpired() | driver.ConnectionPoolError():
-            return Unavailable(f"the graph server cannot be reached: {describe_error(error)}")
+            return unreachable("the graph server", error)
         case asyncio.IncompleteReadError():
-            return Unavailable(f"the graph server closed the connection: {describe_error(error)}")
+            return Unavailable("the graph server closed the connection")
         case driver.Neo4jError():
             return _translate_server_error(error)
         case driver.AuthError() | driver.ConfigurationError():
-            return Unavailable(f"the graph server refuses the connection: {describe_error(error)}")
+            return Unavailable("the graph server refuses the connection", describe_error(error))
         case _ if type(error).__module__.startswith("neo4j."):
             # For violations of the protocol the driver raises errors that are not part of its public API.
-            return BadResponse(f"the graph server: {describe_error(error)}")
+            return unreadable("the graph server's response", error)
         case _:
             return None
 
 
 def _translate_server_error(error: driver.Neo4jError) -> AdapterError:
     """The meaning of a failure that the server reports; it reports time-outs under several codes."""
-    message = f"the graph server: {describe_error(error)}"
-    if any(text in message.lower() for text in ("timeout", "timedout", "timed out")):
-        return TimedOut(message)
+    code = str(error.code)
+    if any(text in f"{code} {error.message}".lower() for text in ("timeout", "timedout", "timed out")):
+        return TimedOut("the graph server did not finish in time", named_kind(code))
     # Memgraph has one code for all failures, full memory included: what may pass must not count as rejected.
-    is_rejected = str(error.code).startswith("Neo.ClientError.Statement")
-    return Rejected(message) if is_rejected else Unavailable(message)
+    if code.startswith("Neo.ClientError.Statement"):
+        return Rejected("the graph server rejects the statement", named_kind(code))
+    return Unavailable("the graph server could not run a statement", named_kind(code))

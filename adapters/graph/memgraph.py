@@ -16,7 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from adapters.document import Scope
-from adapters.errors import BadResponse, VersionMismatch
+from adapters.errors import VersionMismatch
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
 from adapters.graph.cypher import Clause, clauses, schema, statement, walk_statement
@@ -29,7 +29,7 @@ from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
 from adapters.ports.snapshot import Snapshot
-from adapters.server import batches, describe_error, server_ranking
+from adapters.server import batches, server_ranking, unreadable
 from adapters.sources import GRAPH
 from fusion.columns import Ranking
 from fusion.rank_fields import DocId, DocumentFields
@@ -116,10 +116,12 @@ class MemgraphGraph:
             row = rows[0]
             scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
             fields = _decode_fields(f"[{','.join(row['fields'])}]")
-            hits = [hit for hit in zip(scores, row["ids"], fields, strict=True) if hit[0] > 0]
+            hits = [
+                hit for hit in zip(scores, row["ids"], fields, strict=True) if not hit[0] <= 0
+            ]  # what is no number is refused
             return server_ranking(GRAPH.name, hits, query.depth, entities.entity_coverage)
         except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"the graph server answered a search with {describe_error(error)}") from error
+            raise unreadable("the graph server's response to a search", error) from error
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """See :class:`adapters.ports.EntityLookup`."""
@@ -154,7 +156,7 @@ class MemgraphGraph:
                 strengths_by_type(known, self._chosen), full_length(row["length"], max(row["documents"], 1))
             )
         except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"the graph server answered a search for names with {describe_error(error)}") from error
+            raise unreadable("the graph server's response to a search for names", error) from error
         numbered = LinkedEntities(dict(enumerate(entities.seeds.values())), entities.entity_coverage)
         return numbered, [keys[node] for node in entities.seeds], scope
 

@@ -124,7 +124,7 @@ class FunctionExpander:
         except AdapterError:
             raise
         except Exception as error:
-            raise Rejected(f"{self._name} failed: {error}") from error
+            raise Rejected(f"{self._name} failed", type(error).__name__) from error
         if not isinstance(returned, list | tuple) or not all(isinstance(each, str) for each in returned):
             raise Rejected(f"{self._name} returned {type(returned).__name__}, allowed are lists and tuples of texts")
         return trimmed(returned)[:MAX_EXPANSIONS]

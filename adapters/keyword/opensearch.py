@@ -8,35 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
 import anyio.to_thread
 import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
-from opensearchpy.serializer import JSONSerializer
 
 from adapters.document import Record, Scope
-from adapters.errors import AdapterError, BadResponse, TimedOut, Unavailable, VersionMismatch
+from adapters.errors import BadResponse, TimedOut, Unavailable, VersionMismatch
 from adapters.filter import Filter
 from adapters.filter_terms import filter_compiler
 from adapters.fingerprint import build_name, fingerprint
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
+from adapters.keyword.opensearch_client import translate
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
 from adapters.server import (
     UNDIVIDED,
-    Address,
     Limits,
     Partitioning,
     batches,
-    describe_error,
-    error_of_status,
     server_ranking,
     translated_errors,
+    unreadable,
 )
 from adapters.sources import KEYWORD
 from fusion.columns import Ranking
@@ -53,41 +50,7 @@ _SEARCH_PARAMETERS = {
 _MAX_COUNTED_VALUES = 10_000
 _MAX_HITS = 10_000
 """Maximum number of hits of one search in OpenSearch's default settings."""
-
-
 _decode_candidates = msgspec.json.Decoder(list[Candidate]).decode
-
-
-class _Json(JSONSerializer):
-    """The client's bodies and responses by msgspec, which takes a third of the time."""
-
-    def dumps(self, data: Any) -> Any:
-        return data if isinstance(data, str) else msgspec.json.encode(data).decode()
-
-    def loads(self, s: str) -> Any:
-        try:
-            return msgspec.json.decode(s)
-        except msgspec.DecodeError as error:
-            raise driver.SerializationError(s[:300], error) from error
-
-
-def connect(address: Address, limits: Limits, ca_file: str | None = None) -> AsyncOpenSearch:
-    """A client of the server at ``address``. Call it on the event loop that will use the client.
-
-    :param ca_file: path of the certificates that are trusted; those of the system by default.
-    """
-    secure = address.scheme.endswith("s")
-    return AsyncOpenSearch(
-        hosts=[{"host": address.host, "port": address.port}],
-        http_auth=(address.user, address.password) if address.user else None,
-        use_ssl=secure,
-        verify_certs=secure,
-        ca_certs=ca_file,
-        timeout=max(limits.read_timeout_s, limits.write_timeout_s) + 1,  # the exact limit is applied around every call
-        max_retries=0,
-        serializer=_Json(),
-        maxsize=limits.max_connections,
-    )
 
 
 class OpenSearchKeyword:
@@ -143,7 +106,7 @@ class OpenSearchKeyword:
                 KEYWORD.name, [(score, each.id, each.fields) for score, each in zip(scores, candidates, strict=True)]
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadResponse(f"opensearch answered a search with {describe_error(error)}") from error
+            raise unreadable("opensearch's response to a search", error) from error
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`."""
@@ -154,13 +117,16 @@ class OpenSearchKeyword:
                 params = {"_source_includes": "record"}
                 response = await self._client.mget(index=self._name, body={"ids": names}, params=params)
             try:
-                if failed := [each["error"] for each in response["docs"] if "error" in each]:
+                if failed := sum("error" in each for each in response["docs"]):
                     # A shard is away: if its documents counted as absent, any writer could replace them.
-                    raise Unavailable(f"opensearch could not read {len(failed)} documents: {str(failed[0])[:200]}")
+                    raise Unavailable(f"opensearch could not read {failed} documents")
                 stored = [each["_source"]["record"] for each in response["docs"] if each.get("found")]
                 decoded = msgspec.convert(stored, list[Record])
-            except (KeyError, TypeError, msgspec.ValidationError) as error:
-                raise BadResponse(f"opensearch answered a fetch with {describe_error(error)}") from error
+            except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
+                raise unreadable("opensearch's response to a fetch", error) from error
+            requested = {(scope.tenant, scope.environment, id_) for id_ in batch}
+            if not all(record.key in requested for record in decoded):
+                raise BadResponse("opensearch's response to a fetch has documents that were not requested")
             records |= {record.document.id: record for record in decoded}
         return records
 
@@ -181,7 +147,7 @@ class OpenSearchKeyword:
         try:
             return msgspec.convert([hit["_source"]["record"] for hit in response["hits"]["hits"]], list[Record])
         except (KeyError, TypeError, msgspec.ValidationError) as error:
-            raise BadResponse(f"opensearch answered a search for documents with {describe_error(error)}") from error
+            raise unreadable("opensearch's response to a search for documents", error) from error
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
         """See :class:`adapters.ports.DocumentFinder`. Of the fields, only ``collection`` can be counted here."""
@@ -196,15 +162,18 @@ class OpenSearchKeyword:
             buckets = response["aggregations"]["values"]["buckets"]
             return {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}
         except (KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"opensearch answered a count with {describe_error(error)}") from error
+            raise unreadable("opensearch's response to a count", error) from error
 
     async def check(self) -> bool:
         """See :class:`adapters.ports.IndexAdmin`."""
         async with self._writing():
             indexes = await self._aliased_indexes()
         if indexes not in ([], [self._index]):
+            others = (
+                ", ".join(each for each in indexes if each.startswith(f"{self._name}-")) or "an index of another name"
+            )
             raise VersionMismatch(
-                f"opensearch's alias {self._name!r} points to {', '.join(indexes)}, the settings require "
+                f"opensearch's alias {self._name!r} points to {', '.join(others)}, the settings require "
                 f"{self._index!r}: use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
         return bool(indexes)
@@ -259,7 +228,7 @@ class OpenSearchKeyword:
         try:
             return list(differences(self._index, settings[self._index]["settings"]["index"], self.partitioning))
         except (KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"opensearch answered with settings without {describe_error(error)}") from error
+            raise unreadable("opensearch's response to a request for settings", error) from error
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""
@@ -273,10 +242,10 @@ class OpenSearchKeyword:
             return []
 
     def _reading(self) -> AbstractAsyncContextManager[None]:
-        return translated_errors("opensearch", self._limits.read_timeout_s, _translate)
+        return translated_errors("opensearch", self._limits.read_timeout_s, translate)
 
     def _writing(self) -> AbstractAsyncContextManager[None]:
-        return translated_errors("opensearch", self._limits.write_timeout_s, _translate)
+        return translated_errors("opensearch", self._limits.write_timeout_s, translate)
 
 
 def _text_query(parsed: analysis.ParsedQuery) -> Body:
@@ -310,21 +279,3 @@ class _Clauses:
 
 
 _compile = filter_compiler(_Clauses())
-
-
-def _translate(error: Exception) -> AdapterError | None:
-    """The meaning of an error of OpenSearch's client."""
-    message = f"opensearch: {describe_error(error)}"
-    match error:
-        case driver.ConnectionTimeout():
-            return TimedOut(message)
-        case driver.ConnectionError():
-            return Unavailable(f"opensearch cannot be reached: {describe_error(error)}")
-        case driver.TransportError(status_code=int(status)):
-            return error_of_status(status, message)
-        case driver.TransportError():
-            return Unavailable(message)
-        case driver.SerializationError() | ValueError() | KeyError() | TypeError():
-            return BadResponse(message)
-        case _:
-            return None

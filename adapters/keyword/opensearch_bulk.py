@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from adapters.document import Record, fields, rank_fields
-from adapters.errors import BadResponse, Rejected, Unavailable
+from adapters.errors import Rejected, Unavailable
 from adapters.filter_terms import filter_terms
 from adapters.fingerprint import fingerprint
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_index import Candidate
 from adapters.ports.replica import Key, VectorRecord
-from adapters.server import describe_error
+from adapters.server import named_kind, unreadable
 
 Body: TypeAlias = dict[str, Any]
 
@@ -51,11 +51,12 @@ def check_bulk(response: Any) -> None:
         failed = [outcome for action, outcome in outcomes if not _is_done(action, outcome)]
         rejected = [outcome for outcome in failed if outcome["status"] in _REJECTED_STATUSES]
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise BadResponse(f"opensearch answered a bulk with {describe_error(error)}") from error
+        raise unreadable("opensearch's response to a bulk", error) from error
     if failed:
-        first = str(failed[0].get("error", failed[0]))[:300]
-        message = f"opensearch did not accept {len(failed)} of {len(outcomes)} documents, first: {first}"
-        raise (Rejected if len(rejected) == len(failed) else Unavailable)(message)
+        first = failed[0].get("error")
+        kind = named_kind(first.get("type")) if isinstance(first, dict) else ""
+        message = f"opensearch did not accept {len(failed)} of {len(outcomes)} documents"
+        raise (Rejected if len(rejected) == len(failed) else Unavailable)(f"{message}, first: {kind or 'no reason'}")
 
 
 def _address(key: Key, sequence: int) -> Body:

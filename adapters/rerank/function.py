@@ -36,7 +36,7 @@ class FunctionReranker:
             returned = await anyio.to_thread.run_sync(self._call, query, list(passages), abandon_on_cancel=True)
             scores = [float(score) for score in returned]
         except Exception as error:
-            raise Rejected(f"{self._name} failed: {error}") from error
+            raise Rejected(f"{self._name} failed", type(error).__name__) from error
         if len(scores) != len(passages) or not all(map(isfinite, scores)):
             raise Rejected(
                 f"{self._name} returned {len(scores)} scores for {len(passages)} passages, or one that is not a number"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import httpx
 
-from adapters.errors import AdapterError, BadResponse, TimedOut, Unavailable
+from adapters.errors import AdapterError, BadResponse, TimedOut
 from adapters.ports.reranker import RerankResult
 from adapters.rerank.reply import from_json, from_text
-from adapters.server import describe_error, error_of_status, translated_errors
+from adapters.server import error_of_status, translated_errors, unreachable, unreadable
 
 _MAX_BYTES = 1_048_576
 _TOKENS_PER_PASSAGE, _EXTRA_TOKENS = 24, 64
@@ -59,7 +59,7 @@ class ChatReranker:
         try:
             content = response["choices"][0]["message"]["content"]  # type: ignore[index]
         except (KeyError, IndexError, TypeError) as error:
-            raise BadResponse(f"the reranker answered without a message: {describe_error(error)}") from error
+            raise unreadable("the reranker's response", error) from error
         if not isinstance(content, str):
             raise BadResponse("the reranker's message is not a text")
         return from_text(content, len(passages), first=1)
@@ -100,7 +100,7 @@ async def _post(client: httpx.AsyncClient, url: str, body: object, call_timeout_
     try:
         decoded: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BadResponse(f"the reranker's response is not JSON: {describe_error(error)}") from error
+        raise unreadable("the reranker's response", error) from error
     return decoded
 
 
@@ -113,8 +113,8 @@ def _translate(error: Exception) -> AdapterError | None:
             # The text of the error may show a header, and so the key.
             return BadResponse("the request to the reranker cannot be sent")
         case httpx.TransportError():
-            return Unavailable(f"the reranker cannot be reached: {describe_error(error)}")
+            return unreachable("the reranker", error)
         case httpx.HTTPError() | httpx.InvalidURL():
-            return BadResponse(f"the reranker: {describe_error(error)}")
+            return unreadable("the reranker's response", error)
         case _:
             return None

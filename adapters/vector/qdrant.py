@@ -29,10 +29,11 @@ from adapters.server import (
     Address,
     Limits,
     batches,
-    describe_error,
     error_of_status,
     server_ranking,
     translated_errors,
+    unreachable,
+    unreadable,
 )
 from adapters.sources import VECTOR
 from adapters.vector.qdrant_collection import IN_MEMORY, SEARCH_QUANTIZATION, CollectionLayout, creation, differences
@@ -129,7 +130,7 @@ class QdrantVector:
                 ],
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise BadResponse(f"qdrant answered a search with {describe_error(error)}") from error
+            raise unreadable("qdrant's response to a search", error) from error
 
     async def check(self) -> bool:
         """See :class:`adapters.ports.IndexAdmin`."""
@@ -267,27 +268,27 @@ _compile = filter_compiler(_Conditions())
 
 def _translate(error: Exception) -> AdapterError | None:
     """The meaning of an error of Qdrant's client."""
-    message = f"qdrant: {describe_error(error)}"
     match error:
         case grpc.aio.AioRpcError():
-            return _error_of_code(error.code(), f"qdrant: {error.code().name}: {(error.details() or '')[:300]}")
-        case UnexpectedResponse():
-            return error_of_status(error.status_code or 0, message)
+            return _error_of_code(error.code())
+        case UnexpectedResponse(status_code=status):
+            return error_of_status(status or 0, f"qdrant answered with status {status}")
         case ResourceExhaustedResponse():
-            return Unavailable(message)
+            return Unavailable("qdrant receives too many requests")
         case ResponseHandlingException(source=ValueError() as cause):  # a response that does not follow the API
-            return BadResponse(f"qdrant: {describe_error(cause)}")
+            return unreadable("qdrant's response", cause)
         case ResponseHandlingException(source=cause):
-            return Unavailable(f"qdrant cannot be reached: {describe_error(cause)}")
+            return unreachable("qdrant", cause)
         case ValueError() | AssertionError():
             # The client asserts that a response has a result; its local mode raises ValueError for a status.
-            return BadResponse(message)
+            return unreadable("qdrant's response", error)
         case _:
             return None
 
 
-def _error_of_code(code: grpc.StatusCode, message: str) -> AdapterError:
+def _error_of_code(code: grpc.StatusCode) -> AdapterError:
     """The error that a gRPC status means."""
+    message = f"qdrant answered with status {code.name}"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return TimedOut(message)
     if code in _UNAVAILABLE_CODES:

@@ -39,5 +39,7 @@ async def _prepare(source: str, server: ServerSource, check: BuildCheckedRetriev
                 await server.create()
     except VersionMismatch:
         raise
-    except (AdapterError, TimeoutError) as error:
-        _log.warning("the %s source is not available: %s", source, str(error) or f"no answer within {_TIMEOUT_S:g} s")
+    except TimeoutError:
+        _log.warning("the %s source is not available: no answer within %g s", source, _TIMEOUT_S)
+    except AdapterError as error:
+        _log.warning("the %s source is not available: %s", source, error.for_operators)

@@ -105,10 +105,10 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
         add(VECTOR, qdrant.QdrantVector(client, index_name, dimension, build_id, limits, layout), address)
     if address := settings.sources.address(KEYWORD.name):
         with _extra("opensearch"):
-            from adapters.keyword import opensearch  # noqa: PLC0415
+            from adapters.keyword import opensearch, opensearch_client  # noqa: PLC0415
         partitioning = Partitioning(shards=layouts.opensearch_shards, copies=layouts.replication_factor)
         keyword = opensearch.OpenSearchKeyword(
-            opensearch.connect(address, limits), index_name, build_id, limits, partitioning
+            opensearch_client.connect(address, limits), index_name, build_id, limits, partitioning
         )
         backends.documents_replica = add(KEYWORD, keyword, address)
         backends.documents = keyword

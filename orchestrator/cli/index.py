@@ -42,7 +42,7 @@ def index(
                 await optimize(service)
                 documents = await service.count()
             except AdapterError as error:  # the documents are durable all the same
-                print_error(str(error))
+                print_error(error.for_operators)
             return report, documents, service.health.examine_static_encoder()
 
         report, documents, static_encoder = with_service(with_cli_timeout(load()), run)

@@ -71,6 +71,7 @@ def examine(settings: Settings) -> list[Finding]:
     try:
         findings += with_service(settings, run, prepare=False)
     except (AdapterError, OSError) as error:
+        observation = error.for_operators if isinstance(error, AdapterError) else str(error)
         advice = "follow the message; nothing else can be examined before"
-        findings.append(Finding("service", False, str(error), advice))
+        findings.append(Finding("service", False, observation, advice))
     return findings

@@ -51,7 +51,7 @@ def reported_errors(usage_errors: _Errors = (), failures: _Errors = ()) -> Itera
     except (*_USAGE_ERRORS, *usage_errors) as error:
         _exit(str(error), code=2)
     except (*_FAILURES, *failures) as error:
-        _exit(str(error), code=1)
+        _exit(error.for_operators if isinstance(error, AdapterError) else str(error), code=1)
 
 
 def print_error(message: str) -> None:

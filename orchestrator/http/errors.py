@@ -65,6 +65,8 @@ def error_response(error: Exception, request_id: str) -> Response:
             return problem(401, "send an API key of this service as `Authorization: Bearer <key>`", request_id)
         case Forbidden() | NotFound() | BadRequest() | AdapterError():
             status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
+            if isinstance(error, AdapterError):
+                _log.warning("request %s failed: %s", request_id, error.for_operators)
             return problem(status, str(error), request_id)
         case Overloaded():
             return problem(429 if error.over_quota else 503, f"{error}: try again in a moment", request_id)

@@ -73,7 +73,7 @@ class ReplicaApplier:
                 still = f"is still applying earlier writes after {self._slot_timeout_s:g} s"
                 return still if is_decided else UNDECIDED
         except AdapterError as error:
-            _log.warning("%s does not have the newest writes: %s", self.name, error)
+            _log.warning("%s does not have the newest writes: %s", self.name, error.for_operators)
             self._is_created = False  # if the server lost the index meanwhile, it is created again
             return str(error)
         except Exception as error:

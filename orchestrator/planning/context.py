@@ -11,7 +11,7 @@ from math import inf
 
 from adapters import AdapterError
 from orchestrator.planning.budget import Deadline
-from orchestrator.planning.stage_results import describe_error
+from orchestrator.planning.stage_results import logged_reason
 from orchestrator.schema.search import Degraded
 from orchestrator.telemetry.spans import StageTimings
 
@@ -41,7 +41,7 @@ class SearchContext:
             async with asyncio.timeout(self.deadline.within(fraction, max_s).remaining_s()):
                 yield attempt
         except (TimeoutError, AdapterError) as error:
-            attempt.failures.append(self.degraded(stage, describe_error(error)))
+            attempt.failures.append(self.degraded(stage, logged_reason(stage, error)))
         except Exception:
             # A defect in an optional stage must not fail the whole response; the log has the trace.
             _log.exception("the stage %s failed", stage)

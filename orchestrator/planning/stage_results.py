@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adapters import Sensitivity
+from adapters import AdapterError, Sensitivity
 from fusion import UNKNOWN, Candidates, Confidences, Factors, Floats, Fused, Ints, Ranking
 from orchestrator.schema.search import Degraded, EncoderUsed, SearchHit
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,11 @@ class AllSourcesFailed(Exception):
         return type(self), (self.failures,)
 
 
-def describe_error(error: BaseException) -> str:
-    """An error in words: a time limit of the service has none of its own."""
-    return str(error) or TIMED_OUT
+def logged_reason(stage: str, error: BaseException) -> str:
+    """Why a stage failed, in words for the caller. What is only for operators goes to the log."""
+    if isinstance(error, AdapterError) and error.detail:
+        _log.warning("%s failed: %s", stage, error.for_operators)
+    return str(error) or TIMED_OUT  # a time limit of the service has no words of its own
 
 
 @dataclass(frozen=True, slots=True)

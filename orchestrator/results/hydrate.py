@@ -17,7 +17,7 @@ from fusion import DocId, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.stage_results import AllSourcesFailed, Failed, Page, Ranked, describe_error
+from orchestrator.planning.stage_results import AllSourcesFailed, Failed, Page, Ranked, logged_reason
 from orchestrator.schema.search import HYBRID, SearchHit
 
 _log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ async def _fetch(snapshot: Snapshot, ids: list[DocId], context: SearchContext) -
         async with asyncio.timeout(context.deadline.remaining_s()):
             return await snapshot.documents.fetch(snapshot.scope, ids)
     except (TimeoutError, AdapterError) as error:
-        failed = Failed("documents", describe_error(error), context.timings.total_ms())
+        failed = Failed("documents", logged_reason("reading documents", error), context.timings.total_ms())
         raise AllSourcesFailed((failed,)) from error
 
 

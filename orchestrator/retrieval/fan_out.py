@@ -15,7 +15,7 @@ from typing import Any
 
 from adapters import AdapterError, Rejected
 from fusion import Ranking
-from orchestrator.planning.stage_results import TIMED_OUT, Answered, Failed, Outcome
+from orchestrator.planning.stage_results import TIMED_OUT, Answered, Failed, Outcome, logged_reason
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ async def _run(source: str, search: Search) -> Outcome:
         return Answered(await search.run())
     except AdapterError as error:
         elapsed_ms = (perf_counter() - start) * 1_000
-        return Failed(source, str(error), elapsed_ms, caused_by_request=isinstance(error, Rejected))
+        return Failed(source, logged_reason(source, error), elapsed_ms, caused_by_request=isinstance(error, Rejected))
     except Exception:
         # A defect in one adapter must not fail the other sources; the log has the trace.
         _log.exception("the %s source raised an unexpected error", source)

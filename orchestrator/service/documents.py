@@ -187,7 +187,9 @@ class DocumentService:
                     return DeleteResponse(id_, False, self.generation())
                 deleted: bool | None = True
             except AdapterError as error:
-                _log.warning("a document is deleted whether it exists or not, because that is not known: %s", error)
+                _log.warning(
+                    "a document is deleted whether it exists or not, because that is not known: %s", error.for_operators
+                )
                 deleted = None
             key = (principal.scope.tenant, principal.scope.environment, id_)
             acknowledgement = await self.writer.write((), [key], principal.clearance)

@@ -156,7 +156,7 @@ class HealthService:
         try:
             release = await server.release()
         except AdapterError as error:
-            return [Finding(source, False, str(error), f"start the server, or correct {setting}")]
+            return [Finding(source, False, error.for_operators, f"start the server, or correct {setting}")]
         findings = [Finding(source, True, f"reachable, release {release}")]
         try:
             exists = await server.check()  # reports the dimension and the build if they differ
@@ -165,12 +165,12 @@ class HealthService:
             different = await server.differences() if exists else ()
             findings += [Finding(f"{source} layout", False, each.observation, each.advice) for each in different]
         except AdapterError as error:
-            findings.append(Finding(f"{source} index", False, str(error), "follow the message"))
+            findings.append(Finding(f"{source} index", False, error.for_operators, "follow the message"))
         try:
             clock = await server.clock()
         except AdapterError as error:
             advice = f"check the server of {setting}"
-            return [*findings, Finding(f"{source} clock", False, str(error), advice)]
+            return [*findings, Finding(f"{source} clock", False, error.for_operators, advice)]
         if clock is not None:
             skew = clock - self.now()
             advice = "" if abs(skew) < _MAX_SKEW_S else "let both machines use the same time server"
@@ -224,7 +224,7 @@ class HealthService:
         try:
             strengths = await self.link_strengths.link_strengths(self.anonymous_scope)
         except AdapterError as error:
-            return [Finding("graph links", False, str(error), "follow the message")]
+            return [Finding("graph links", False, error.for_operators, "follow the message")]
         return [
             Finding(
                 f"links {each.type}",

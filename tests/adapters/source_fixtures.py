@@ -24,7 +24,7 @@ from adapters.graph.bolt import Bolt
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.memgraph import MemgraphGraph
-from adapters.keyword import opensearch
+from adapters.keyword import opensearch_client
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.ports import Key, ServerSource
@@ -138,7 +138,7 @@ def _factory(name: str, index: str, url: ServerUrl) -> Callable[[], Any]:
         return lambda: QdrantVector(qdrant.connect(address, None, LIMITS), index, DIMENSION, "test-1", LIMITS)
     if name == "opensearch":
         address = Address.parse(url("opensearch"), KEYWORD_SCHEMES)
-        return lambda: OpenSearchKeyword(opensearch.connect(address, LIMITS), index, "test-1", LIMITS)
+        return lambda: OpenSearchKeyword(opensearch_client.connect(address, LIMITS), index, "test-1", LIMITS)
     address = Address.parse(url("bolt"), GRAPH_SCHEMES)
     return lambda: MemgraphGraph(Bolt(address, LIMITS), index, "test-1")
 
@@ -151,7 +151,7 @@ async def _drop(name: str, index: str, url: ServerUrl) -> None:
         await client.delete_collection(build)
         await client.close()
     elif name == "opensearch":
-        server = opensearch.connect(Address.parse(url("opensearch"), KEYWORD_SCHEMES), LIMITS)
+        server = opensearch_client.connect(Address.parse(url("opensearch"), KEYWORD_SCHEMES), LIMITS)
         await server.indices.delete(index=build)
         await server.indices.delete_index_template(name=build)
         await server.close()

@@ -14,7 +14,7 @@ import pytest
 from redis import Redis
 
 from adapters.graph.bolt import Bolt
-from adapters.keyword import opensearch
+from adapters.keyword import opensearch_client
 from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
 from tests.servers import start
 from tests.servers.start import free_port
@@ -29,7 +29,7 @@ def test_redis_responds(server_url: Callable[[str], str]) -> None:
 
 
 async def test_opensearch_responds(server_url: Callable[[str], str]) -> None:
-    client = opensearch.connect(Address.parse(server_url("opensearch"), KEYWORD_SCHEMES), LIMITS)
+    client = opensearch_client.connect(Address.parse(server_url("opensearch"), KEYWORD_SCHEMES), LIMITS)
     assert (await client.info())["version"]["distribution"] == "opensearch"
     await client.close()
 

@@ -63,7 +63,7 @@ class FileWriteLog:
         try:
             files.replace(self._path(sequence), _encode(write))
         except OSError as error:
-            raise Unavailable(f"the write log in {self._folder} cannot be written: {error}") from error
+            raise Unavailable("the write log cannot be written", f"{self._folder}: {error}") from error
         return sequence
 
     def newest(self) -> int:
@@ -93,7 +93,7 @@ class FileWriteLog:
         try:
             return _decode(path.read_bytes())
         except (msgspec.DecodeError, OSError) as error:
-            raise AdapterError(f"{path} cannot be read: {error}") from error
+            raise AdapterError("the write log cannot be read", f"{path}: {error}") from error
 
     def mark_applied(self, replica: str, sequence: int) -> None:
         """See :class:`WriteLog`."""
@@ -171,4 +171,4 @@ class FileWriteLog:
         except FileNotFoundError:
             return 0
         except ValueError as error:
-            raise AdapterError(f"{path} is damaged: {error}") from error
+            raise AdapterError("the write log is damaged", f"{path}: {error}") from error

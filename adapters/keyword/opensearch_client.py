@@ -1,0 +1,104 @@
+"""The connection to OpenSearch: no redirect is followed, no response is unpacked, and none is read without end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import msgspec
+from opensearchpy import AIOHttpConnection, AsyncOpenSearch
+from opensearchpy import exceptions as driver
+from opensearchpy.serializer import JSONSerializer
+
+from adapters.errors import AdapterError, TimedOut, Unavailable
+from adapters.server import Address, Limits, error_of_status, named_kind, unreachable, unreadable
+
+_MAX_RESPONSE_BYTES = 268_435_456
+_CHUNK_BYTES = 65_536
+
+
+class _Response(aiohttp.ClientResponse):
+    """A response with a maximum size."""
+
+    async def text(self, encoding: str | None = None, errors: str = "strict") -> str:
+        """The body, which the client takes for UTF-8 in any case.
+
+        :raises aiohttp.ClientPayloadError: if it has too many bytes.
+        """
+        content = bytearray()
+        async for chunk in self.content.iter_chunked(_CHUNK_BYTES):
+            content += chunk
+            if len(content) > _MAX_RESPONSE_BYTES:
+                raise aiohttp.ClientPayloadError(f"a response of more than {_MAX_RESPONSE_BYTES} bytes")
+        return content.decode(encoding or "utf-8", errors)
+
+
+class _Connection(AIOHttpConnection):
+    """The client's connection with a session of ours."""
+
+    async def _create_aiohttp_session(self) -> None:
+        refuse_redirects = aiohttp.TraceConfig()
+        refuse_redirects.on_request_redirect.append(_refuse_redirect)
+        self.session = aiohttp.ClientSession(
+            headers=self.headers,
+            skip_auto_headers=("accept", "accept-encoding"),
+            auto_decompress=False,  # nothing compressed was asked for, and a small response may unpack to a huge one
+            cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=_Response,
+            connector=aiohttp.TCPConnector(limit=self._limit or 0, ssl=self._ssl_context),
+            trace_configs=[refuse_redirects],
+        )
+
+
+async def _refuse_redirect(*_: object) -> None:
+    raise aiohttp.ClientError("a redirect, which is not followed")
+
+
+class _Json(JSONSerializer):
+    """The client's bodies and responses by msgspec, which takes a third of the time."""
+
+    def dumps(self, data: Any) -> Any:
+        return data if isinstance(data, str) else msgspec.json.encode(data).decode()
+
+    def loads(self, s: str) -> Any:
+        try:
+            return msgspec.json.decode(s)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise driver.SerializationError("not JSON", error) from error
+
+
+def connect(address: Address, limits: Limits, ca_file: str | None = None) -> AsyncOpenSearch:
+    """A client of the server at ``address``. Call it on the event loop that will use the client.
+
+    :param ca_file: path of the certificates that are trusted; those of the system by default.
+    """
+    secure = address.scheme.endswith("s")
+    return AsyncOpenSearch(
+        hosts=[{"host": address.host, "port": address.port}],
+        http_auth=(address.user, address.password) if address.user else None,
+        use_ssl=secure,
+        verify_certs=secure,
+        ca_certs=ca_file,
+        timeout=max(limits.read_timeout_s, limits.write_timeout_s) + 1,  # the exact limit is applied around every call
+        max_retries=0,
+        serializer=_Json(),
+        connection_class=_Connection,
+        maxsize=limits.max_connections,
+    )
+
+
+def translate(error: Exception) -> AdapterError | None:
+    """The meaning of an error of OpenSearch's client."""
+    match error:
+        case driver.ConnectionTimeout():
+            return TimedOut("opensearch did not answer in time")
+        case driver.ConnectionError():
+            return unreachable("opensearch", error)
+        case driver.TransportError(status_code=int(status)):
+            return error_of_status(status, f"opensearch answered with status {status}", named_kind(error.error))
+        case driver.TransportError():
+            return Unavailable("opensearch refused a request", type(error).__name__)
+        case driver.SerializationError() | ValueError() | KeyError() | TypeError():
+            return unreadable("opensearch's response", error)
+        case _:
+            return None

@@ -1,0 +1,231 @@
+"""Servers that answer what they should not, in the right form: nothing of it is taken for a result.
+
+The servers are stubs (``tests/servers/stub.py``): a real one cannot be made to lie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from adapters import AdapterError, BadResponse, Document, Unavailable
+from adapters.document import Record
+from adapters.graph.bolt import Bolt
+from adapters.graph.memgraph import MemgraphGraph
+from adapters.keyword.opensearch import OpenSearchKeyword
+from adapters.server import Address
+from fusion import Documents
+from tests.adapters.source_fixtures import source_query
+from tests.adapters.test_wire import LIMITS, SCHEMES, connected
+from tests.conftest import SCOPE
+from tests.servers.stub import Serve, http, stub
+
+pytestmark = pytest.mark.anyio
+
+
+def candidate(id_: object = "a", fields: object = None) -> str:
+    return json.dumps([id_, fields])
+
+
+def hits(*hits: Any) -> bytes:
+    return json.dumps({"timed_out": False, "hits": {"max_score": 1.0, "hits": hits}}).encode()
+
+
+def hit(score: object = 1.0, *candidates: str) -> dict[str, Any]:
+    return {"_score": score, "fields": {"candidate": list(candidates or (candidate(),))}}
+
+
+def record(tenant: str, id_: str) -> dict[str, Any]:
+    return {"tenant": tenant, "environment": SCOPE.environment, "document": {"id": id_, "text": "of another"}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        hits(hit("NaN")),
+        hits(hit("Infinity")),
+        hits(hit(None)),
+        hits(hit([1.0])),
+        hits(hit(1.0, candidate(7))),
+        hits(hit(1.0, candidate(None))),
+        hits(hit(1.0, "not json")),
+        hits(hit(1.0, candidate("a") + "," + candidate("b"))),
+        hits(hit(), hit()),
+        hits("text"),
+        hits(None),
+        b'{"timed_out":false,"hits":[]}',
+        b'{"timed_out":false,"hits":{"hits":{"a":1}}}',
+        b'{"hits":{"hits":[]}}',
+        b"[]",
+        b"null",
+        b"7",
+        b'"text"',
+        b'{"timed_out":false,"hits":' + b"[" * 100_000,
+    ],
+    ids=lambda body: body[:60].decode() if isinstance(body, bytes) else None,
+)
+async def test_hits_of_opensearch_that_are_none(body: bytes) -> None:
+    async with stub(http("200 OK", body)) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        with pytest.raises(BadResponse):
+            await server.search(source_query())
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    "docs",
+    [
+        [{"found": True, "_source": {"record": record("another tenant", "a")}}],
+        [{"found": True, "_source": {"record": record(SCOPE.tenant, "not requested")}}],
+        [{"found": True, "_source": {"record": {**record(SCOPE.tenant, "a"), "document": {"id": 7}}}}],
+        [{"found": True}],
+        [{"found": True, "_source": None}],
+        ["text"],
+        [None],
+        {"a": 1},
+        7,
+        None,
+    ],
+    ids=repr,
+)
+async def test_documents_of_opensearch_that_are_others(docs: object) -> None:
+    async with stub(http("200 OK", json.dumps({"docs": docs}).encode())) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        assert isinstance(server, OpenSearchKeyword)
+        with pytest.raises(BadResponse):
+            await server.fetch(SCOPE, ["a"])
+        await server.close()
+
+
+async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
+    """So that the tests above fail for the reason that they name."""
+    docs = [{"found": True, "_source": {"record": record(SCOPE.tenant, "a")}}]
+    async with stub(http("200 OK", json.dumps({"docs": docs}).encode())) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        assert isinstance(server, OpenSearchKeyword)
+        expected = Record(SCOPE.tenant, SCOPE.environment, Document(id="a", text="of another"))
+        assert await server.fetch(SCOPE, ["a"]) == {"a": expected}
+        await server.close()
+    async with stub(http("200 OK", hits(hit()))) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        assert (await server.search(source_query())).ids == ("a",)
+        await server.close()
+
+
+@pytest.mark.parametrize("scheme", ["qdrant+http", "opensearch+http"])
+async def test_no_redirect_is_followed(scheme: str) -> None:
+    visited: list[bytes] = []
+
+    async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visited.append(await reader.read(100))
+
+    async with stub(elsewhere) as other:
+
+        async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            location = f"http://127.0.0.1:{other}/"
+            writer.write(f"HTTP/1.1 307 Temporary\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode())
+            await writer.drain()
+
+        async with stub(redirect) as port:
+            server = connected(f"{scheme}://127.0.0.1:{port}")
+            with pytest.raises((Unavailable, BadResponse)):
+                await server.search(source_query())
+            await server.close()
+    assert visited == []
+
+
+def compressed(size: int) -> Serve:
+    content = gzip.compress(b" " * size)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
+            + f"Content-Length: {len(content)}\r\n\r\n".encode()
+            + content
+        )
+        await writer.drain()
+
+    return serve
+
+
+async def test_no_compressed_response_is_unpacked() -> None:
+    async with stub(compressed(100_000_000)) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        with pytest.raises((Unavailable, BadResponse)):
+            await server.search(source_query())
+        await server.close()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_an_endless_answer_is_left_when_the_time_is_up(scheme: str) -> None:
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(16)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")
+        with suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b"1," * 1_000)
+                await writer.drain()
+                await asyncio.sleep(0)
+
+    async with stub(endless) as port:
+        server = connected(f"{scheme}://127.0.0.1:{port}")
+        with pytest.raises(AdapterError):
+            async with asyncio.timeout(5):
+                await server.search(source_query())
+        await server.close()
+
+
+SEEDED = replace(source_query(), seeds=Documents.of_ids(("seed",)))
+WALK = {"ids": ["a"], "scores": [1.0], "fields": ["null"]}
+NAMES = {"names": [], "words": [], "documents": 1, "link_types": [], "forward": [], "backward": [], "length": 10}
+
+
+class LyingBolt(Bolt):
+    """Bolt whose statements return fixed rows: what a server may send in the right form."""
+
+    def __init__(self, names: object, walk: object) -> None:
+        super().__init__(Address.parse("bolt://127.0.0.1:1", {"bolt": 7687}), LIMITS)
+        self._answers = [names, walk]
+
+    async def read(self, text: object, parameters: object) -> Any:
+        return self._answers.pop(0)
+
+
+@pytest.mark.parametrize(
+    "walk",
+    [
+        WALK | {"scores": [float("nan")]},
+        WALK | {"scores": [float("inf")]},
+        WALK | {"scores": ["much"]},
+        WALK | {"scores": [None]},
+        WALK | {"scores": [1.0, 2.0]},
+        WALK | {"ids": [7]},
+        WALK | {"ids": [None]},
+        WALK | {"ids": None},
+        WALK | {"fields": ["{"]},
+        WALK | {"fields": [7]},
+        {},
+        None,
+        "text",
+    ],
+    ids=repr,
+)
+async def test_rows_of_the_graph_that_are_none(walk: object) -> None:
+    graph = MemgraphGraph(LyingBolt([NAMES], [walk]), "stub", "t")
+    with pytest.raises(BadResponse):
+        await graph.search(SEEDED)
+    await graph.close()
+
+
+async def test_rows_of_the_graph_that_are_right_are_read() -> None:
+    graph = MemgraphGraph(LyingBolt([NAMES], [WALK]), "stub", "t")
+    assert (await graph.search(SEEDED)).ids == ("a",)
+    await graph.close()
