@@ -15,7 +15,7 @@ from adapters.document import hidden_keys
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from adapters.server import batches
 from fusion.rank_fields import DocId
-from orchestrator.indexing.log.port import Write, WriteLog
+from orchestrator.indexing.log.port import DamagedWrite, Write, WriteLog
 
 _log = logging.getLogger(__name__)
 
@@ -109,8 +109,14 @@ class ReplicaApplier:
             if not self._is_created:  # the server may have been away when the service started
                 await self._replica.create()
                 self._is_created = True
-            write = await anyio.to_thread.run_sync(self._log.read, sequence)
-            hidden = await self._hidden(sequence, write)
+            try:
+                write = await anyio.to_thread.run_sync(self._log.read, sequence)
+                hidden = await self._hidden(sequence, write)
+            except DamagedWrite as error:
+                _log.error("%s cannot get a write, which is set aside: %s", self.name, error.for_operators)
+                await anyio.to_thread.run_sync(self._log.set_aside, sequence)
+                await anyio.to_thread.run_sync(self._log.mark_applied, self.name, sequence)
+                continue
             if hidden is None:
                 return False
             deletes = [key for key in write.deletes if key not in hidden]

@@ -82,6 +82,10 @@ class Replication:
         """Replicas that were added after writes had been truncated: they lack these writes."""
         return [name for name in self._replicas if self._log.has_missed_history(name)]
 
+    def damaged_writes(self) -> list[str]:
+        """The files of writes that were damaged before every replica had them."""
+        return self._log.damaged()
+
     async def counts(self) -> dict[str, int | str]:
         """Number of documents in each replica, or the error."""
         counts: dict[str, int | str] = {}

@@ -30,6 +30,7 @@ _PROBE_TIMEOUT_S = 1.0
 """Time limit of a search that only shows whether a source answers."""
 _MAX_SKEW_S = 1.0
 """Sequence numbers of writes are times, so clocks that differ by more may let an older write win."""
+_DAMAGED_ADVICE = "check the disk; run `trivium index` with everything again, then remove the file"
 _REINDEX_ADVICE = "run `trivium index` with everything again: documents that exist already do no harm"
 
 
@@ -186,6 +187,8 @@ class HealthService:
         waiting = ", ".join(f"{name} lacks {lag} writes" for name, lag in lags.items())
         advice = "start the server that is away: the service applies waiting writes" if lags else ""
         findings = [Finding("write log", not lags, waiting or "empty: every replica has every write", advice)]
+        damaged = "damaged before every replica had it: some lack its documents"
+        findings += [Finding(path, False, damaged, _DAMAGED_ADVICE) for path in replication.damaged_writes()]
         missed = "lacks writes from before it was added"
         findings += [Finding(name, False, missed, _REINDEX_ADVICE) for name in replication.with_missed_history()]
         counts = await replication.counts()

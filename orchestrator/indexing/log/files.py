@@ -3,11 +3,15 @@
 Each write is one file, named after its sequence number, complete or absent. Each replica has a cursor file: the newest
 sequence number that it has applied. A write is removed when the cursors of all replicas have passed it. The documents
 that a replica refused, and those that a write must not touch because they are above the clearance of its writer, are
-recorded beside it for a day: the process that wrote may not be the one that applies.
+recorded beside it for a day: the process that wrote may not be the one that applies. Every file has a checksum: a
+damaged write is set aside under another name, a damaged cursor counts as none, so that its replica gets every write of
+the log again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,11 +22,15 @@ import msgspec
 from adapters import AdapterError, Unavailable, files
 from adapters.fingerprint import fingerprint
 from adapters.ports.replica import Key
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log import checked_file
+from orchestrator.indexing.log.port import DamagedWrite, Write
+
+_log = logging.getLogger(__name__)
 
 _WRITE = ".write"
 _REJECTED = ".refused"
 _HIDDEN = ".hidden"
+_DAMAGED = ".damaged"
 _TRUNCATED = "swept"
 _DAY_US = 24 * 60 * 60 * 1_000_000
 
@@ -39,7 +47,7 @@ class FileWriteLog:
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """See :class:`WriteLog`. The wait is short: nothing waits while it has the lock."""
@@ -61,7 +69,7 @@ class FileWriteLog:
             raise Unavailable(f"the write log has {size} bytes that {lagging} could not apply yet: try again later")
         sequence = max([time_ns() // 1_000, self.newest() + 1])
         try:
-            files.replace(self._path(sequence), _encode(write))
+            checked_file.write(self._path(sequence), _encode(write))
         except OSError as error:
             raise Unavailable("the write log cannot be written", f"{self._folder}: {error}") from error
         return sequence
@@ -91,51 +99,73 @@ class FileWriteLog:
         """See :class:`WriteLog`."""
         path = self._path(sequence)
         try:
-            return _decode(path.read_bytes())
-        except (msgspec.DecodeError, OSError) as error:
+            return _decode(checked_file.read(path))
+        except (checked_file.Damaged, msgspec.DecodeError) as error:
+            raise DamagedWrite("a write is damaged", f"{path}: {error}") from error
+        except OSError as error:
             raise AdapterError("the write log cannot be read", f"{path}: {error}") from error
+
+    def set_aside(self, sequence: int) -> None:
+        """See :class:`WriteLog`."""
+        path = self._path(sequence)
+        with contextlib.suppress(FileNotFoundError):  # another replica's applier did it
+            path.rename(path.with_suffix(_DAMAGED))
+
+    def damaged(self) -> list[str]:
+        """See :class:`WriteLog`."""
+        return sorted(str(path) for path in self._folder.glob(f"*{_DAMAGED}"))
 
     def mark_applied(self, replica: str, sequence: int) -> None:
         """See :class:`WriteLog`."""
-        files.replace(self._applied_path(replica), str(sequence).encode())
+        checked_file.write(self._applied_path(replica), str(sequence).encode())
 
     def truncate(self, replicas: Iterable[str]) -> None:
         """See :class:`WriteLog`."""
         applied = min(self._number(self._applied_path(replica)) for replica in replicas)
         removable = [sequence for sequence in self._sequences() if sequence <= applied]
         if removable:
-            files.replace(self._folder / _TRUNCATED, str(removable[-1]).encode())
+            checked_file.write(self._folder / _TRUNCATED, str(removable[-1]).encode())
         for sequence in removable:
             self._path(sequence).unlink(missing_ok=True)
         for suffix in (_REJECTED, _HIDDEN):
             for path in self._folder.glob(f"*{suffix}"):
-                if int(path.name.partition(".")[0]) < applied - _DAY_US:
+                number = path.name.partition(".")[0]
+                if number.isdecimal() and int(number) < applied - _DAY_US:
                     path.unlink(missing_ok=True)
 
     def record_rejections(self, replica: str, sequence: int, rejections: Mapping[Key, str]) -> None:
         """See :class:`WriteLog`."""
         path = self._path(sequence).with_suffix(f".{fingerprint(replica)}{_REJECTED}")
-        files.replace(path, msgspec.msgpack.encode((replica, list(rejections.items()))))
+        checked_file.write(path, msgspec.msgpack.encode((replica, list(rejections.items()))))
 
     def rejections(self, sequence: int) -> dict[Key, dict[str, str]]:
         """See :class:`WriteLog`."""
         by_document: dict[Key, dict[str, str]] = {}
         for path in sorted(self._folder.glob(f"{sequence:020d}.*{_REJECTED}")):
-            replica, reasons = msgspec.msgpack.decode(path.read_bytes(), type=tuple[str, list[tuple[Key, str]]])
+            try:
+                stored = checked_file.read(path)
+            except checked_file.Damaged as error:
+                _log.error("the reasons of a refusal are lost: %s", error)
+                continue
+            replica, reasons = msgspec.msgpack.decode(stored, type=tuple[str, list[tuple[Key, str]]])
             for key, reason in reasons:
                 by_document.setdefault(key, {})[replica] = reason
         return by_document
 
     def record_hidden(self, sequence: int, hidden: Collection[Key]) -> None:
         """See :class:`WriteLog`."""
-        files.replace(self._hidden_path(sequence), msgspec.msgpack.encode(sorted(hidden)))
+        checked_file.write(self._hidden_path(sequence), msgspec.msgpack.encode(sorted(hidden)))
 
     def hidden(self, sequence: int) -> frozenset[Key] | None:
         """See :class:`WriteLog`."""
+        path = self._hidden_path(sequence)
         try:
-            return frozenset(msgspec.msgpack.decode(self._hidden_path(sequence).read_bytes(), type=list[Key]))
+            return frozenset(msgspec.msgpack.decode(checked_file.read(path), type=list[Key]))
         except FileNotFoundError:
             return None
+        except checked_file.Damaged as error:
+            # What the write must not touch cannot be found out again once a part of it has been applied.
+            raise DamagedWrite("a write is damaged", str(error)) from error
 
     def is_empty(self) -> bool:
         """See :class:`WriteLog`."""
@@ -154,7 +184,7 @@ class FileWriteLog:
         return sorted(int(path.name.removesuffix(_WRITE)) for path in self._writes())
 
     def _writes(self) -> Iterator[Path]:
-        return self._folder.glob(f"*{_WRITE}")
+        return (path for path in self._folder.glob(f"*{_WRITE}") if path.stem.isdecimal())
 
     def _path(self, sequence: int) -> Path:
         return self._folder / f"{sequence:020d}{_WRITE}"
@@ -167,8 +197,9 @@ class FileWriteLog:
 
     def _number(self, path: Path) -> int:
         try:
-            return int(path.read_text())
+            return int(checked_file.read(path))
         except FileNotFoundError:
             return 0
-        except ValueError as error:
-            raise AdapterError("the write log is damaged", f"{path}: {error}") from error
+        except checked_file.Damaged as error:
+            _log.error("the cursor of a replica is lost, it gets every write of the log again: %s", error)
+            return 0

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from adapters import Record, Sensitivity, VectorRecord
+from adapters import AdapterError, Record, Sensitivity, VectorRecord
 from adapters.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 
@@ -54,6 +54,10 @@ class Write(msgspec.Struct, frozen=True):
         ]
 
 
+class DamagedWrite(AdapterError):
+    """A write in the log is not what was appended: its disk has changed it."""
+
+
 class WriteLog(Protocol):
     """Durable, ordered writes, and for each replica the sequence number up to which it has applied them.
 
@@ -70,8 +74,17 @@ class WriteLog(Protocol):
     def read(self, sequence: int) -> Write:
         """One write.
 
-        :raises AdapterError: if it is damaged.
+        :raises DamagedWrite: if it is not what was appended.
+        :raises AdapterError: if it cannot be read.
         """
+        ...
+
+    def set_aside(self, sequence: int) -> None:
+        """Take a damaged write out of the log, so that those after it are applied. See :meth:`damaged`."""
+        ...
+
+    def damaged(self) -> list[str]:
+        """The files of the writes that were set aside."""
         ...
 
     def unapplied(self, replica: str) -> list[int]:
@@ -103,7 +116,10 @@ class WriteLog(Protocol):
         ...
 
     def hidden(self, sequence: int) -> frozenset[Key] | None:
-        """See :meth:`record_hidden`; ``None`` if it is not decided yet."""
+        """See :meth:`record_hidden`; ``None`` if it is not decided yet.
+
+        :raises DamagedWrite: if the record is not what was written.
+        """
         ...
 
     def record_missed_history(self, replica: str) -> None:
