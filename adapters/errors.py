@@ -18,7 +18,9 @@ class AdapterError(Exception):
     :param detail: for operators: the log and ``trivium doctor`` show it. No text of a document either.
     """
 
-    def __init__(self, message: str, detail: str = "") -> None:
+    detail = ""
+
+    def __init__(self, message: str = "", detail: str = "") -> None:
         super().__init__(message)
         self.detail = detail
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -63,8 +64,8 @@ _MAX_COMPUTING, _MAX_NETWORK = 2, 64
 """Concurrent searches of a process that only computes, one step at a time; and of one that waits for servers."""
 _MAX_WAITING = 256
 """Searches, or reads, of all tenants that may wait for a slot."""
-_MAX_WRITES, _MAX_WAITING_WRITES = 8, 64
-"""Bodies of writes in memory, and writes that may wait for a slot."""
+_MAX_WRITES, _MAX_UPLOADS, _MAX_WAITING_WRITES = 8, 4, 64
+"""Writes at once, bodies of writes of one tenant in memory, and writes that may wait for a slot."""
 
 
 @asynccontextmanager
@@ -230,6 +231,7 @@ class _Assembly:
             writer=InvalidatingWriter(self._writer(), self._caches.data_versions, has_unapplied),
             pipeline=IndexingPipeline(self._model, extractor(self._settings.encoding.entity_extractor)),
             reads=Admission(_MAX_NETWORK, _MAX_WAITING),
+            uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),
             writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),
             is_current=replication.is_current if replication else lambda: True,
             generation=self._generation,

@@ -14,8 +14,10 @@ from orchestrator.http.context import HttpContext, json_response
 from orchestrator.http.endpoint import authorized
 from orchestrator.http.routes import COLLECTIONS, DELETE_DOCUMENT, GET_DOCUMENT, PUT_DOCUMENTS
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
+from orchestrator.planning.errors import BadRequest
 
 _MAX_BODY_BYTES = 67_108_864
+_MAX_LINES = 100_000
 
 
 class _AnyText(Convertor[str]):
@@ -68,4 +70,6 @@ async def delete_document(id_: str, context: Annotated[HttpContext, Depends(auth
 
 
 def _parse(body: bytes) -> list[ParsedLine]:
+    if (count := body.count(b"\n")) > _MAX_LINES:
+        raise BadRequest(f"the body has {count} lines, allowed are {_MAX_LINES}: send several requests")
     return list(parse_ndjson(io.BytesIO(body)))

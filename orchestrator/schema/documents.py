@@ -24,8 +24,11 @@ class LineOutcome(Struct, frozen=True, omit_defaults=True):
     missing: Mapping[str, str] = {}
 
 
-class BulkResponse(Struct, frozen=True):
-    """The response to ``POST /v1/documents``: valid lines are stored, invalid lines between them are reported."""
+class BulkResponse(Struct, frozen=True, omit_defaults=True):
+    """The response to ``POST /v1/documents``: valid lines are stored, invalid lines between them are reported.
+
+    :param unlisted: rejected lines that ``lines`` does not list, because there are more than a thousand.
+    """
 
     indexed: int
     pending: int
@@ -33,6 +36,7 @@ class BulkResponse(Struct, frozen=True):
     rejected: int
     generation: int
     lines: tuple[LineOutcome, ...]
+    unlisted: int = 0
 
 
 class DeleteResponse(Struct, frozen=True, omit_defaults=True):

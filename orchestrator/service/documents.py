@@ -52,6 +52,8 @@ from orchestrator.service.errors import NotFound
 
 _log = logging.getLogger(__name__)
 
+MAX_LISTED_REJECTIONS = 1_000
+"""Rejected lines that a response lists; it counts the others."""
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
 
@@ -92,6 +94,7 @@ class DocumentService:
     :param documents: the replica that documents are read from.
     :param is_current: whether that replica has every write. Blocks.
     :param generation: of the newest write that searches see.
+    :param uploads: by tenant, the bodies that are read or waiting to be written.
     :param write_timeout_s: how long a write waits for a slot.
     """
 
@@ -99,6 +102,7 @@ class DocumentService:
     writer: DocumentWriter
     pipeline: IndexingPipeline
     reads: Admission
+    uploads: Mapping[str, Admission]
     writes: Admission
     is_current: Callable[[], bool]
     generation: Callable[[], int]
@@ -109,27 +113,21 @@ class DocumentService:
     ) -> BulkResponse:
         """Index lines: each valid line is stored, each invalid one is reported.
 
-        :param read_lines: called when a slot is free, so that the bodies of waiting requests are not in memory.
+        :param read_lines: reads the body. Few bodies of a tenant are read at once, and none while it has one of the
+            slots in which all tenants write: a slow upload delays no other tenant.
         :raises Forbidden: if the principal may not write.
         :raises BadRequest: if there is no line.
         :raises Overloaded: if too many writes are waiting.
         :raises AdapterError: if nothing was written.
         """
         principal.require("admin")
-        async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
+        tenant = principal.scope.tenant
+        async with self.uploads[tenant].slot(tenant, self.write_timeout_s):
+            parsed = await read_lines()
             lines: list[ParsedLine] = []
-            report = await self._index(await read_lines(), principal, lines.extend)
-        outcomes = tuple(_outcome(line, report, principal.scope) for line in lines)
-        counts = Counter(outcome.status for outcome in outcomes)
-        generation = report.generation or self.generation()
-        return BulkResponse(
-            indexed=counts["indexed"],
-            pending=counts["pending"],
-            incomplete=counts["incomplete"],
-            rejected=counts["rejected"],
-            generation=generation,
-            lines=outcomes,
-        )
+            async with self.writes.slot(tenant, self.write_timeout_s):
+                report = await self._index(parsed, principal, lines.extend)
+            return await anyio.to_thread.run_sync(_bulk_response, lines, report, principal.scope, self.generation())
 
     async def index(
         self,
@@ -282,6 +280,25 @@ def _next_batch(lines: Iterator[ParsedLine]) -> list[ParsedLine]:
         if len(batch) >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
             break
     return batch
+
+
+def _bulk_response(lines: Sequence[ParsedLine], report: IndexReport, scope: Scope, generation: int) -> BulkResponse:
+    counts: Counter[str] = Counter()
+    listed = []
+    for line in lines:
+        outcome = _outcome(line, report, scope)
+        counts[outcome.status] += 1
+        if outcome.status != "rejected" or counts["rejected"] <= MAX_LISTED_REJECTIONS:
+            listed.append(outcome)
+    return BulkResponse(
+        indexed=counts["indexed"],
+        pending=counts["pending"],
+        incomplete=counts["incomplete"],
+        rejected=counts["rejected"],
+        generation=report.generation or generation,
+        lines=tuple(listed),
+        unlisted=max(0, counts["rejected"] - MAX_LISTED_REJECTIONS),
+    )
 
 
 def _outcome(line: ParsedLine, report: IndexReport, scope: Scope) -> LineOutcome:

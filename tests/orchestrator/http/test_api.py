@@ -106,6 +106,18 @@ async def test_a_service_whose_indexes_all_lack_documents_is_not_ready(
     assert (await client.get("/readyz")).status_code == 503
 
 
+async def test_a_body_of_lines_that_are_no_documents_costs_little(client: httpx.AsyncClient) -> None:
+    too_many = await client.post("/v1/documents", content=b"x\n" * 100_001)
+    assert (too_many.status_code, too_many.json()["detail"]) == (
+        422,
+        "the body has 100001 lines, allowed are 100000: send several requests",
+    )
+    allowed = await client.post("/v1/documents", content=b"x\n" * 100_000)
+    assert len(allowed.content) < 200_000
+    outcome = allowed.json()
+    assert (outcome["rejected"], len(outcome["lines"]), outcome["unlisted"]) == (100_000, 1_000, 99_000)
+
+
 async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted(
     client: httpx.AsyncClient, app: FastAPI
 ) -> None:

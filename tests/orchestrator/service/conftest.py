@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
@@ -26,6 +27,7 @@ def service(index: EmbeddedIndex) -> DocumentService:
         writer=index,
         pipeline=IndexingPipeline(Encoder(), mentioned),
         reads=Admission(10, 10),
+        uploads=defaultdict(lambda: Admission(10, 10)),
         writes=Admission(10, 10),
         is_current=lambda: True,
         generation=index.generation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -222,8 +223,8 @@ async def test_a_document_that_is_protected_while_another_is_encoded_is_not_repl
     assert await stored(service, "a") == {"a": "protected"}
 
 
-async def test_the_body_of_a_waiting_request_is_not_read(service: DocumentService) -> None:
-    limited = replace(service, writes=Admission(1, 10))
+async def test_slow_uploads_delay_no_other_tenant_and_are_few_at_once(service: DocumentService) -> None:
+    limited = replace(service, uploads=defaultdict(lambda: Admission(1, 10)), writes=Admission(1, 10))
     first_reads, release = asyncio.Event(), asyncio.Event()
     read: list[str] = []
 
@@ -241,11 +242,26 @@ async def test_the_body_of_a_waiting_request_is_not_read(service: DocumentServic
         await first_reads.wait()
         second = group.create_task(limited.put(read_second, WRITER))
         await anyio.wait_all_tasks_blocked()
-        assert limited.writes.waiting == 1
+        other = Principal("other", Scope("other", "test"), "normal", "admin")
+        async with asyncio.timeout(5):
+            assert (await put(limited, Document(id="b", text="x"), by=other)).indexed == 1
+            assert (await limited.delete("b", other)).deleted
+            assert (await limited.delete("c", WRITER)).deleted is False
         assert read == []
         release.set()
         assert (await second).indexed == 1
     assert await stored(service, "a") == {"a": "2"}
+
+
+async def test_a_thousand_rejected_lines_are_listed_and_the_others_counted(service: DocumentService) -> None:
+    rejected: list[ParsedLine] = [InvalidLine(number, "no") for number in range(1, 3_001)]
+
+    async def read() -> Iterable[ParsedLine]:
+        return [*rejected, ValidLine(3_001, Document(id="a", text="x"))]
+
+    outcome = await service.put(read, WRITER)
+    assert (outcome.indexed, outcome.rejected, outcome.unlisted) == (1, 3_000, 2_000)
+    assert [line.line for line in outcome.lines] == [*range(1, 1_001), 3_001]
 
 
 async def test_too_many_waiting_writes_are_refused(service: DocumentService) -> None:
