@@ -34,7 +34,7 @@ _EXACT_ROWS = 4_096
 _EXACT_FRACTION = 0.05
 """If a filter leaves a smaller fraction, the recall of the graph falls, so all vectors are compared."""
 _NEIGHBOURS = 32
-_EF_CONSTRUCTION = 160
+_EF_CONSTRUCTION = 200
 _SCORED_AGAIN = 10
 """How many more documents than requested are scored with the full vectors: their order by 8 bits differs at the end."""
 

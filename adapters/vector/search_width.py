@@ -8,4 +8,4 @@ def search_width(depth: int) -> int:
 
     Measured on 18,000 passages of six corpora: docs/decisions/0025-trust-by-query.md.
     """
-    return 100 + 2 * depth
+    return 75 + depth * 3 // 2
