@@ -1,8 +1,8 @@
-"""The text of a hit with that of the chunks around it: one read for all hits."""
+"""The text of a hit with that of the chunks around it: one read for many hits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -10,11 +10,13 @@ import msgspec
 
 from adapters import Document, DocumentReader, Record, Snapshot
 from adapters.filter import And, Eq, Filter, In, Or, normal
+from adapters.server import batches
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.budget import CONTEXT
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.stage_results import Page
+from orchestrator.results.text_limit import MAX_TEXT_CHARS
 from orchestrator.schema.search import Degraded, SearchHit
 
 BOUNDARY = "\n[CHUNK BOUNDARY]\n"
@@ -22,6 +24,9 @@ BOUNDARY = "\n[CHUNK BOUNDARY]\n"
 
 _MAX_DOCUMENTS_PER_POSITION = 4
 """Documents that are read per chunk position, on average: there should be one, but several may claim it."""
+
+_MAX_POSITIONS = 256
+"""Chunk positions that are read at once."""
 
 _ChunkPosition: TypeAlias = tuple[str, str, int]
 """Collection, parent, chunk index: neighbours of a chunk are in its collection."""
@@ -48,16 +53,30 @@ async def _with_neighbors(
 
     :raises AdapterError: if the documents cannot be read.
     """
-    positions = {each for hit in hits if (position := _position(hit)) for each in _around(position, count)}
-    if not positions:
-        return tuple(hits)
+    extended: list[SearchHit] = []
+    length = 0
+    for some_hits in batches(hits, max(1, _MAX_POSITIONS // (2 * count + 1))):
+        if length > MAX_TEXT_CHARS:  # nothing more of it would be shown
+            extended += some_hits
+            continue
+        positions = {each for hit in some_hits if (position := _position(hit)) for each in _around(position, count)}
+        chunks = await _chunks(positions, access, documents) if positions else {}
+        extended += (_extended(hit, count, chunks) for hit in some_hits)
+        length += sum(len(hit.text) for hit in extended[-len(some_hits) :])
+    return tuple(extended)
+
+
+async def _chunks(
+    positions: Set[_ChunkPosition], access: Filter, documents: DocumentReader
+) -> Mapping[_ChunkPosition, Document]:
     records = await documents.find(_at_positions(positions, access), _MAX_DOCUMENTS_PER_POSITION * len(positions))
     chunks: dict[_ChunkPosition, Document] = {}
     is_visible = visibility_check(access)
     for record in sorted(filter(is_visible, records), key=lambda record: record.document.id, reverse=True):
-        if (position := _record_position(record)) in positions:
+        position = _record_position(record)
+        if position and position in positions:
             chunks[position] = record.document
-    return tuple(_extended(hit, count, chunks) for hit in hits)
+    return chunks
 
 
 def _at_positions(positions: Iterable[_ChunkPosition], access: Filter) -> Filter:

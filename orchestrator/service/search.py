@@ -32,6 +32,7 @@ from orchestrator.results.explain import explain
 from orchestrator.results.hydrate import hydrate
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.respond import page_warning, respond
+from orchestrator.results.text_limit import limit_text
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
@@ -241,6 +242,10 @@ class SearchService:
             with timings.stage("neighbors"):
                 page, failures = await add_context(plan, page, snapshot, context)
                 degraded += failures
+        hits, cut = limit_text(page.hits)
+        if cut:
+            page = replace(page, hits=hits)
+            degraded.append(context.degraded("response", cut))
         explanation: Explanation | UnsetType = UNSET
         if plan.page.explain:
             async with context.best_effort("explain", EXPLAIN) as attempt:
