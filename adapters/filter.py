@@ -92,6 +92,8 @@ MAX_NODES = 256
 MAX_VALUES = 4_096
 _VALUES_PER_NODE = 64
 """This many values of ``In`` count as one more condition, so that one long list costs as much as many conditions."""
+_NODES_PER_RANGE = 4
+"""A range counts as this many conditions: it is searched as up to 200 labels."""
 MAX_DEPTH = 16
 _METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
 
@@ -106,7 +108,7 @@ def check(condition: Filter, depth: int = 1) -> int:
     """Validate a filter of a request.
 
     :param depth: nesting level of ``condition``, from 1.
-    :returns: its number of conditions.
+    :returns: its number of conditions, by what they cost.
     :raises ValueError: for an unknown field, a wrong bound, or more conditions, values or nesting than allowed; the
         message names what is allowed.
     """
@@ -131,14 +133,14 @@ def check(condition: Filter, depth: int = 1) -> int:
                 raise ValueError(f"filter: the bounds of {field!r} must be numbers; only created_at takes dates")
             if any(isinstance(bound, datetime) and bound.tzinfo is None for bound in bounds):
                 raise ValueError(f"filter: a date of {field!r} is without a time zone, write 2026-01-31T12:00:00Z")
-            nodes = 1
+            nodes = _NODES_PER_RANGE
         case Eq(field) | Exists(field):
             _check_field(field)
             nodes = 1
         case _:
             assert_never(condition)
     if nodes > MAX_NODES:
-        raise ValueError(f"filter: more than the {MAX_NODES} conditions allowed")
+        raise ValueError(f"filter: more than the {MAX_NODES} conditions allowed; a range counts as {_NODES_PER_RANGE}")
     return nodes
 
 

@@ -15,6 +15,8 @@ from orchestrator.schema.search import SearchRequest
 MEMORY = "memory"
 NAMED_ONLY = (MEMORY, "history")
 """Collections that a search covers only if the request names them."""
+MAX_NODES_IN_ALL = 1_024
+"""Conditions of a filter times collections: servers are sent the filter once for each collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,19 @@ def request_filters(
 
     :raises BadRequest: if the request's own filter is not allowed.
     """
-    own = None
+    own, nodes = None, 0
     if request.filter is not None:
         try:
-            check(request.filter)
+            nodes = check(request.filter)
         except ValueError as error:
             raise BadRequest(str(error)) from error
         own = normal(request.filter)
     collections = request.collections or default_collections
     if request.include_memory and collections:
         collections = (*collections, MEMORY)
+    if nodes * len(collections) > MAX_NODES_IN_ALL:
+        count = f"{nodes} conditions in each of {len(collections)} collections"
+        raise BadRequest(f"filter: {count}, allowed are {MAX_NODES_IN_ALL} in all")
     excluded = tuple(name for name in NAMED_ONLY if not (request.include_memory and name == MEMORY))
     scope, clearance = principal.scope, principal.clearance
 

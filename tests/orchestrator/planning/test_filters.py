@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity
 from adapters.document import fields
-from adapters.filter import And, Eq, Filter, In, check, matches, normal
+from adapters.filter import And, Eq, Filter, In, Or, Range, check, matches, normal
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import NAMED_ONLY, RequestFilters, request_filters
@@ -153,3 +153,21 @@ def test_a_clearance_includes_all_lower_ones_whatever_the_request_says(
         if passes(result.filter, Record("t", "e", Document(id="a", text="a", sensitivity=sensitivity)))
     ]
     assert visible == list(SENSITIVITIES[: SENSITIVITIES.index(clearance) + 1])
+
+
+def test_a_filter_that_is_too_large_for_its_collections_is_refused() -> None:
+    """Servers are sent it once for each collection."""
+    principal = Principal("test", Scope("default", "test"), "normal")
+    condition = Or(tuple(Range(f"metadata.k{number}", gt=0.5) for number in range(40)))
+    names = tuple(f"c{number}" for number in range(7))
+    request = SearchRequest(query="x", filter=condition, collections=names)
+    with pytest.raises(BadRequest, match="161 conditions in each of 7 collections, allowed are 1024 in all"):
+        request_filters(request, principal, ())
+    assert (
+        len(
+            request_filters(
+                SearchRequest(query="x", filter=condition, collections=names[:6]), principal, ()
+            ).by_collection
+        )
+        == 6
+    )
