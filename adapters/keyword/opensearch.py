@@ -169,9 +169,7 @@ class OpenSearchKeyword:
         async with self._writing():
             indexes = await self._aliased_indexes()
         if indexes not in ([], [self._index]):
-            others = (
-                ", ".join(each for each in indexes if each.startswith(f"{self._name}-")) or "an index of another name"
-            )
+            others = [each for each in indexes if each.startswith(f"{self._name}-")] or ["another"]
             raise VersionMismatch(
                 f"opensearch's alias {self._name!r} points to {', '.join(others)}, the settings require "
                 f"{self._index!r}: use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"

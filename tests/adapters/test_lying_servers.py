@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from adapters import AdapterError, BadResponse, Document, Unavailable
+from adapters import AdapterError, BadResponse, Document, Unavailable, VersionMismatch
 from adapters.document import Record
 from adapters.graph.bolt import Bolt
 from adapters.graph.memgraph import MemgraphGraph
@@ -229,3 +229,14 @@ async def test_rows_of_the_graph_that_are_right_are_read() -> None:
     graph = MemgraphGraph(LyingBolt([NAMES], [WALK]), "stub", "t")
     assert (await graph.search(SEEDED)).ids == ("a",)
     await graph.close()
+
+
+@pytest.mark.parametrize(
+    ("alias", "named"), [("stub-of-another-build", "stub-of-another-build"), ("secret", "another")]
+)
+async def test_an_alias_of_another_build_is_named_if_it_is_one_of_ours(alias: str, named: str) -> None:
+    async with stub(http("200 OK", json.dumps({alias: {"aliases": {"stub": {}}}}).encode())) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        with pytest.raises(VersionMismatch, match=f"alias 'stub' points to {named}, the settings require 'stub-"):
+            await server.check()
+        await server.close()
