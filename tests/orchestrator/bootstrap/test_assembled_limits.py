@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 
@@ -10,11 +10,13 @@ import anyio
 import pytest
 from msgspec import structs
 
-from adapters import SourceQuery, Unavailable
+from adapters import Document, Scope, SourceQuery, Unavailable, VectorRecord
 from fusion import Ranking
+from orchestrator.auth.principal import Principal
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.port import Write
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
+from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.schema.operations import CacheLevel
 from orchestrator.service.errors import Overloaded
 from orchestrator.settings import Settings
@@ -49,24 +51,24 @@ async def test_the_number_of_waiting_searches_is_limited(
         release.set()
 
 
-async def test_the_numbers_of_concurrent_and_waiting_writes_are_limited(
+async def test_the_bodies_that_a_tenant_has_in_memory_are_limited(
     opened: OpenService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The body of a write is in memory as soon as it has a slot."""
-    monkeypatch.setattr(assembly, "_MAX_WRITES", 2)
+    monkeypatch.setattr(assembly, "_MAX_UPLOADS", 2)
     monkeypatch.setattr(assembly, "_MAX_WAITING_WRITES", 1)
     release = anyio.Event()
     reading: list[str] = []
 
     async with opened() as service, anyio.create_task_group() as group:
+        other = replace(service.anonymous, name="other", scope=Scope("other", "default"))
 
-        async def put(id_: str) -> None:
+        async def put(id_: str, principal: Principal = service.anonymous) -> None:
             async def read() -> Iterable[ParsedLine]:
                 reading.append(id_)
                 await release.wait()
                 return [ValidLine(1, ALPHA)]
 
-            await service.documents.put(read, service.anonymous)
+            await service.documents.put(read, principal)
 
         for id_ in "abc":
             group.start_soon(put, id_)
@@ -74,7 +76,43 @@ async def test_the_numbers_of_concurrent_and_waiting_writes_are_limited(
         assert reading == ["a", "b"]
         with pytest.raises(Overloaded):
             await put("d")
+        group.start_soon(put, "e", other)
+        await anyio.wait_all_tasks_blocked()
+        assert reading == ["a", "b", "e"]
         release.set()
+
+
+async def test_the_numbers_of_concurrent_and_waiting_writes_are_limited(
+    opened: OpenService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly, "_MAX_WRITES", 2)
+    monkeypatch.setattr(assembly, "_MAX_WAITING_WRITES", 1)
+    release = anyio.Event()
+    writing: list[str] = []
+    prepare = IndexingPipeline.prepare
+
+    async def gated(pipeline: IndexingPipeline, documents: list[Document], scope: Scope) -> Sequence[VectorRecord]:
+        writing.append(scope.tenant)
+        await release.wait()
+        return await prepare(pipeline, documents, scope)
+
+    monkeypatch.setattr(IndexingPipeline, "prepare", gated)
+    async with opened() as service, anyio.create_task_group() as group:
+
+        async def put(tenant: str) -> None:
+            async def read() -> Iterable[ParsedLine]:
+                return [ValidLine(1, ALPHA)]
+
+            await service.documents.put(read, replace(service.anonymous, scope=Scope(tenant, "default")))
+
+        for tenant in "abc":
+            group.start_soon(put, tenant)
+            await anyio.wait_all_tasks_blocked()
+        assert writing == ["a", "b"]
+        with pytest.raises(Overloaded):
+            await put("d")
+        release.set()
+    assert writing == ["a", "b", "c"]
 
 
 async def test_the_numbers_of_concurrent_and_waiting_reads_are_limited(
