@@ -5,7 +5,7 @@ its ranking.
 """
 
 from adapters.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
-from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
+from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionConflict, VersionMismatch
 from adapters.ports.documents import DocumentFetcher, DocumentReader
 from adapters.ports.encoders import DocumentEncoder, QueryEncoder
 from adapters.ports.expander import Expander
@@ -39,5 +39,6 @@ __all__ = [
     "TimedOut",
     "Unavailable",
     "VectorRecord",
+    "VersionConflict",
     "VersionMismatch",
 ]

@@ -5,10 +5,13 @@ AdapterError
 ├── TimedOut         did not answer within its time limit
 ├── Rejected         understood the request and refused it: the request is wrong
 ├── BadResponse      answered something that cannot be understood
+├── VersionConflict  has newer versions of documents than were written to it
 └── VersionMismatch  has an index that another encoder or analyser built
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 
 class AdapterError(Exception):
@@ -44,6 +47,17 @@ class Rejected(AdapterError):
 
 class BadResponse(AdapterError):
     """The backend's response cannot be understood."""
+
+
+class VersionConflict(AdapterError):
+    """Documents of a write have newer versions in the replica, and stay as they are; the others were written.
+
+    :param versions: of these documents in the replica, in no order.
+    """
+
+    def __init__(self, backend: str, versions: Collection[int]) -> None:
+        super().__init__(f"{backend} has newer versions of documents than this write")
+        self.versions = frozenset(versions)
 
 
 class VersionMismatch(AdapterError):

@@ -16,7 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from adapters.document import Scope
-from adapters.errors import VersionMismatch
+from adapters.errors import VersionConflict, VersionMismatch
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
 from adapters.graph.cypher import Clause, clauses, schema, statement, walk_statement
@@ -219,11 +219,14 @@ class MemgraphGraph:
 
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
         """See :class:`adapters.ports.Replica`. A batch is one transaction; sent twice, it is applied once."""
+        newer: set[int] = set()
         for batch in batches(upserts, _BATCH_DOCUMENTS):
             writes = await anyio.to_thread.run_sync(self._writes.upserts, batch)
-            await self._bolt.transaction(self._writes.transaction(sequence, writes))
+            newer |= await self._bolt.transaction(self._writes.transaction(sequence, writes))
         for keys in batches(deletes, _BATCH_DOCUMENTS):
-            await self._bolt.transaction(self._writes.transaction(sequence, self._writes.deletes(keys)))
+            newer |= await self._bolt.transaction(self._writes.transaction(sequence, self._writes.deletes(keys)))
+        if newer:
+            raise VersionConflict("the graph server", newer)
 
     async def count(self) -> int:
         """See :class:`adapters.ports.Replica`."""

@@ -77,15 +77,19 @@ class GraphWrites:
         """The writes that delete documents."""
         return [DocumentWrite(self._keys.document(key), Scope(key[0], key[1]), _ABSENT) for key in keys]
 
-    def transaction(self, sequence: int, writes: Sequence[DocumentWrite]) -> TransactionBody[None]:
-        """A transaction that applies those of the writes that the server has not applied yet."""
+    def transaction(self, sequence: int, writes: Sequence[DocumentWrite]) -> TransactionBody[set[int]]:
+        """A transaction that applies those of the writes that the server has not applied yet.
 
-        async def work(run: Run) -> None:
+        It returns the versions of the documents that have a newer one than ``sequence``, and stay as they are.
+        """
+
+        async def work(run: Run) -> set[int]:
             rows = await run(statement("stored_documents"), {"keys": [write.key for write in writes]})
             stored = {row["key"]: row for row in rows}
             due = [write for write in writes if stored.get(write.key, _ABSENT)["version"] < sequence]
             if due:
                 await self._apply(run, sequence, due, stored)
+            return {version for row in rows if (version := int(row["version"])) > sequence}
 
         return work
 

@@ -15,7 +15,7 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
 
 from adapters.document import Record, Scope
-from adapters.errors import BadResponse, TimedOut, Unavailable, VersionMismatch
+from adapters.errors import BadResponse, TimedOut, Unavailable, VersionConflict, VersionMismatch
 from adapters.filter import Filter
 from adapters.filter_terms import filter_compiler
 from adapters.fingerprint import build_name, fingerprint
@@ -195,13 +195,16 @@ class OpenSearchKeyword:
                 await self._client.indices.put_alias(index=self._index, name=self._name)
 
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
-        """See :class:`adapters.ports.Replica`. A document that has a newer sequence number stays as it is."""
+        """See :class:`adapters.ports.Replica`."""
         writes: list[VectorRecord | Key] = [*upserts, *deletes]
+        newer: set[int] = set()
         for batch in batches(writes, _BATCH_DOCUMENTS):
             lines = await anyio.to_thread.run_sync(bulk_lines, sequence, batch)
             async with self._writing():
                 response = await self._client.bulk(index=self._name, body=lines, params=BULK_PARAMETERS)
-            check_bulk(response)
+            newer |= check_bulk(response, sequence)
+        if newer:
+            raise VersionConflict("opensearch", newer)
 
     async def count(self) -> int:
         """See :class:`adapters.ports.Replica`."""

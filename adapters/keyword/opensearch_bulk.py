@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -24,6 +25,9 @@ BULK_PARAMETERS = {
 }
 _REJECTED_STATUSES = frozenset({400, 413})
 """Statuses that mean that the document is wrong. All others may be caused by the server or its index, and pass."""
+_CONFLICT = 409
+"""The document has this version already, or a newer one."""
+_EXISTING_VERSION = re.compile(r"current version \[(\d{1,19})\]")
 
 
 def bulk_lines(sequence: int, batch: Sequence[VectorRecord | Key]) -> list[Body]:
@@ -37,11 +41,10 @@ def bulk_lines(sequence: int, batch: Sequence[VectorRecord | Key]) -> list[Body]
     return lines
 
 
-def check_bulk(response: Any) -> None:
+def check_bulk(response: Any, sequence: int) -> set[int]:
     """Check each line of a bulk's response: its status is 200 even if lines have failed.
 
-    A line whose document has a newer sequence number already counts as done.
-
+    :returns: the versions of the documents that have a newer one than ``sequence``, and stay as they are.
     :raises Rejected: if all failed lines failed because of their documents.
     :raises Unavailable: if some line failed for another reason.
     :raises BadResponse: if the response cannot be understood.
@@ -50,6 +53,7 @@ def check_bulk(response: Any) -> None:
         outcomes = [next(iter(each.items())) for each in response["items"]]
         failed = [outcome for action, outcome in outcomes if not _is_done(action, outcome)]
         rejected = [outcome for outcome in failed if outcome["status"] in _REJECTED_STATUSES]
+        versions = {_existing_version(outcome) for _, outcome in outcomes if outcome["status"] == _CONFLICT}
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise unreadable("opensearch's response to a bulk", error) from error
     if failed:
@@ -57,6 +61,15 @@ def check_bulk(response: Any) -> None:
         kind = named_kind(first.get("type")) if isinstance(first, dict) else ""
         message = f"opensearch did not accept {len(failed)} of {len(outcomes)} documents"
         raise (Rejected if len(rejected) == len(failed) else Unavailable)(f"{message}, first: {kind or 'no reason'}")
+    return {version for version in versions if version > sequence}
+
+
+def _existing_version(conflict: Body) -> int:
+    """The version of a document that a write did not replace; OpenSearch reports it in a sentence."""
+    found = _EXISTING_VERSION.search(conflict["error"]["reason"])
+    if found is None:
+        raise KeyError("version")
+    return int(found[1])
 
 
 def _address(key: Key, sequence: int) -> Body:
@@ -76,4 +89,4 @@ def _source(record: Record) -> Body:
 def _is_done(action: str, outcome: Body) -> bool:
     status = outcome["status"]
     deleted_nothing = action == "delete" and status == 404 and outcome.get("result") == "not_found"
-    return 200 <= status < 300 or status == 409 or deleted_nothing
+    return 200 <= status < 300 or status == _CONFLICT or deleted_nothing

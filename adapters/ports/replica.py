@@ -31,6 +31,7 @@ class Replica(Protocol):
         the same.
 
         :raises Rejected: if the replica refuses the documents.
+        :raises VersionConflict: if it has newer versions of some documents. All others were written.
         :raises AdapterError: if not all of it was applied.
         """
         ...

@@ -1,12 +1,14 @@
-"""``trivium tidy`` and ``trivium doctor``."""
+"""``trivium tidy``, ``trivium doctor`` and ``trivium quarantine``."""
 
 from __future__ import annotations
 
 import os
 from typing import Annotated
 
+import anyio.to_thread
 import typer
 from rich.markup import escape
+from rich.table import Table
 
 from adapters import AdapterError
 from orchestrator.cli.progress import progress_steps
@@ -75,3 +77,20 @@ def examine(settings: Settings) -> list[Finding]:
         advice = "follow the message; nothing else can be examined before"
         findings.append(Finding("service", False, observation, advice))
     return findings
+
+
+def quarantine(
+    *, retry: Annotated[bool, typer.Option("--retry", help="write them again to the stores that refused them")] = False
+) -> None:
+    """List the documents that a store refuses while it accepts others; the other stores have them."""
+
+    async def run(service: Service) -> None:
+        if retry:
+            err.print(f"{await service.maintenance.retry_refused()} accepted")
+        table = Table("store", "tenant", "environment", "id", "reason")
+        for each in await anyio.to_thread.run_sync(service.maintenance.refused):
+            table.add_row(each.replica, *map(escape, (*each.key, each.reason)))
+        out.print(table)
+
+    with reported_errors():
+        with_service(with_cli_timeout(load()), run)

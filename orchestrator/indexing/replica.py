@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
 import anyio.to_thread
+import msgspec
 
-from adapters import AdapterError, DocumentFetcher, Rejected, Scope, TimedOut, VectorRecord
+from adapters import (
+    AdapterError,
+    Document,
+    DocumentFetcher,
+    Record,
+    Rejected,
+    Scope,
+    TimedOut,
+    Unavailable,
+    VectorRecord,
+    VersionConflict,
+)
 from adapters.document import hidden_keys
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from adapters.server import batches
 from fusion.rank_fields import DocId
-from orchestrator.indexing.log.port import DamagedWrite, Write, WriteLog
+from orchestrator.indexing.log.port import WriteLog
+from orchestrator.indexing.log.quarantine import Quarantined
+from orchestrator.indexing.log.write import DamagedWrite, Write
 
 _log = logging.getLogger(__name__)
 
@@ -23,9 +37,8 @@ _LOCK_RETRY_S = 0.02
 """Interval in which the lock of another process is tried: nothing reports that a file lock is free."""
 _MAX_FETCHED = 256
 """Documents that are read at once to decide what a write may replace: each may have a megabyte."""
-_MAX_ISOLATED_REJECTIONS = 8
-"""If so many single documents are refused and none is accepted, the replica is at fault and no more are tried."""
-
+_NO_TENANT = ""
+"""Tenant and environment of the probe: no caller has them."""
 
 UNDECIDED = "waits for the replica that documents are read from to decide which documents the writer may replace"
 
@@ -122,12 +135,49 @@ class ReplicaApplier:
             deletes = [key for key in write.deletes if key not in hidden]
             upserts = write.upserts(hidden)
             rejections = await self._apply(sequence, upserts, deletes) if upserts or deletes else {}
-            for reason in rejections.values():
-                _log.error("%s refuses a document, it is not retried: %s", self.name, reason)
+            accepted = [key for key in (*(each.record.key for each in upserts), *deletes) if key not in rejections]
+            await anyio.to_thread.run_sync(self._log.quarantine.release, self.name, accepted)
             if rejections:
-                await anyio.to_thread.run_sync(self._log.record_rejections, self.name, sequence, rejections)
+                refused = self._refused(sequence, upserts, rejections)
+                await anyio.to_thread.run_sync(self._log.quarantine.add, refused)
             await anyio.to_thread.run_sync(self._log.mark_applied, self.name, sequence)
         return True
+
+    def _refused(
+        self, sequence: int, upserts: Sequence[VectorRecord], rejections: Mapping[Key, str]
+    ) -> list[Quarantined]:
+        """The refused documents as entries of the quarantine."""
+        records = {each.record.key: each for each in upserts}
+        refused = []
+        for key, reason in rejections.items():
+            _log.error("%s refuses a document, which is quarantined: %s", self.name, reason)
+            write = Write.of([records[key]], []) if key in records else Write.of([], [key])
+            refused.append(Quarantined(self.name, sequence, reason, write))
+        return refused
+
+    async def retry_refused(self) -> int:
+        """Apply the quarantined documents again, those that are refused again stay; how many were accepted.
+
+        :raises Unavailable: if earlier writes wait: a quarantined document may be older than one of them.
+        :raises AdapterError: if the replica does not answer.
+        """
+        if (reason := await self.catch_up()) is not None:
+            raise Unavailable(f"{self.name} does not have every write: {reason}")
+        accepted = 0
+        async with self._with_write_slot() as has_slot:
+            entries = await anyio.to_thread.run_sync(self._log.quarantine.entries) if has_slot else []
+            for entry in entries:
+                if entry.replica != self.name:
+                    continue
+                try:
+                    await self._apply_once(entry.sequence, entry.write.upserts(), entry.write.deletes)
+                except Rejected as error:
+                    still_refused = msgspec.structs.replace(entry, reason=str(error))
+                    await anyio.to_thread.run_sync(self._log.quarantine.add, [still_refused])
+                else:
+                    await anyio.to_thread.run_sync(self._log.quarantine.release, self.name, [entry.key])
+                    accepted += 1
+        return accepted
 
     async def _hidden(self, sequence: int, write: Write) -> frozenset[Key] | None:
         """The documents that a write must not touch. Recorded before anything is applied: the write may hide them."""
@@ -151,7 +201,7 @@ class ReplicaApplier:
 
         Refused documents are isolated by bisection, so that they do not stop the others.
 
-        :raises Rejected: if no document at all is accepted: then the documents are not at fault.
+        :raises Rejected: if the replica refuses everything, the probe included: then the documents are not at fault.
         :raises TimedOut: the next attempt uses batches of half the size.
         """
         count = max(len(upserts), len(deletes))
@@ -159,12 +209,12 @@ class ReplicaApplier:
         batches = [slice(start, start + size) for start in range(0, count, size)]
         stack = [(upserts[batch], deletes[batch]) for batch in reversed(batches)]
         rejections: dict[Key, str] = {}
-        any_accepted = False
+        accepts_others = False
         while stack:
             some_upserts, some_deletes = stack.pop()
             try:
-                await self._replica.apply(sequence, some_upserts, some_deletes)
-                any_accepted = True
+                await self._apply_once(sequence, some_upserts, some_deletes)
+                accepts_others = True
             except TimedOut:
                 self._batch_size = max(1, size // 2)
                 raise
@@ -172,12 +222,47 @@ class ReplicaApplier:
                 if len(some_upserts) + len(some_deletes) > 1:
                     stack += reversed(_bisect(some_upserts, some_deletes))
                     continue
+                if not accepts_others and not await self._accepts_probe(sequence, some_upserts):
+                    raise
+                accepts_others = True
                 keys = (*(each.record.key for each in some_upserts), *some_deletes)
                 rejections |= {key: str(error) for key in keys}
-                if not any_accepted and len(rejections) >= (_MAX_ISOLATED_REJECTIONS if stack else 2):
-                    raise
         self._batch_size = None if size == count else 2 * size
         return rejections
+
+    async def _apply_once(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+        """Apply, with a version above that of every document which another log has written.
+
+        Sequence numbers are those of this log. In the replica, a document has a version: the number and an offset. The
+        offset is 0, unless there are documents of another data folder with newer versions: its clock was ahead.
+        """
+        offset = await anyio.to_thread.run_sync(self._log.version_offset, self.name)
+        try:
+            await self._replica.apply(sequence + offset, upserts, deletes)
+        except VersionConflict as error:
+            # A crash before the cursor was moved leaves documents with newer versions: those of this log.
+            own = {number + offset for number in await anyio.to_thread.run_sync(self._log.unapplied, self.name)}
+            foreign = error.versions - own
+            if not foreign:
+                return
+            offset = max(foreign) + 1 - sequence
+            _log.warning("%s has documents of another log: their versions are %d above", self.name, offset)
+            await anyio.to_thread.run_sync(self._log.record_version_offset, self.name, offset)
+            await self._replica.apply(sequence + offset, upserts, deletes)
+
+    async def _accepts_probe(self, sequence: int, refused: Sequence[VectorRecord]) -> bool:
+        """Whether the replica accepts a small document with the vector of the refused one, and its deletion.
+
+        :param refused: empty if a deletion was refused.
+        """
+        record = Record(_NO_TENANT, _NO_TENANT, Document(id=str(sequence), text="probe"), entities=())
+        try:
+            # Before this write, because a replica ignores a deletion that is not newer than the document.
+            await self._apply_once(sequence - 1, [VectorRecord(record, each.vector) for each in refused], ())
+            await self._apply_once(sequence, (), [record.key])
+        except Rejected:
+            return False
+        return True
 
 
 def _bisect(

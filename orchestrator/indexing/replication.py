@@ -17,7 +17,9 @@ from adapters import AdapterError, DocumentFetcher, Sensitivity, VectorRecord
 from adapters.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
-from orchestrator.indexing.log.port import Write, WriteLog
+from orchestrator.indexing.log.port import WriteLog
+from orchestrator.indexing.log.quarantine import Quarantined
+from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica import UNDECIDED, AdministeredReplica, ReplicaApplier
 
 
@@ -86,6 +88,25 @@ class Replication:
         """The files of writes that were damaged before every replica had them."""
         return self._log.damaged()
 
+    def refused(self) -> list[Quarantined]:
+        """The documents that replicas refused, the oldest write first."""
+        return [entry for entry in self._log.quarantine.entries() if entry.replica in self._replicas]
+
+    async def retry_refused(self) -> int:
+        """Apply the documents again that replicas refused; how many were accepted.
+
+        :raises AdapterError: if a replica does not answer, or lacks writes. Those before it have been tried.
+        """
+        accepted = 0
+        try:
+            for name in sorted({entry.replica for entry in await anyio.to_thread.run_sync(self.refused)}):
+                accepted += await self._appliers[name].retry_refused()
+        finally:
+            if accepted:  # an empty write: it tells every process that searches may find something else
+                await anyio.to_thread.run_sync(self._append, Write.of([], []))
+                await self._catch_up()
+        return accepted
+
     async def counts(self) -> dict[str, int | str]:
         """Number of documents in each replica, or the error."""
         counts: dict[str, int | str] = {}
@@ -109,7 +130,9 @@ class Replication:
             return Acknowledgement(self._generation, await self._catch_up())
         sequence = await anyio.to_thread.run_sync(self._append, write)
         pending = await self._catch_up()
-        rejections = await anyio.to_thread.run_sync(self._log.rejections, sequence)
+        rejections = await anyio.to_thread.run_sync(
+            self._log.quarantine.reasons, sequence, write.keys, self._replicas.keys()
+        )
         hidden: frozenset[Key] | None = frozenset()
         if write.is_conditional:
             hidden = await anyio.to_thread.run_sync(self._log.hidden, sequence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +30,9 @@ _PROBE_TTL_S = 1.0
 _PROBE_TIMEOUT_S = 1.0
 """Time limit of a search that only shows whether a source answers."""
 _MAX_SKEW_S = 1.0
-"""Sequence numbers of writes are times, so clocks that differ by more may let an older write win."""
+"""Clocks that differ by more make logs hard to compare, and the versions of documents jump."""
 _DAMAGED_ADVICE = "check the disk; run `trivium index` with everything again, then remove the file"
+_REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
 _REINDEX_ADVICE = "run `trivium index` with everything again: documents that exist already do no harm"
 
 
@@ -187,6 +189,10 @@ class HealthService:
         waiting = ", ".join(f"{name} lacks {lag} writes" for name, lag in lags.items())
         advice = "start the server that is away: the service applies waiting writes" if lags else ""
         findings = [Finding("write log", not lags, waiting or "empty: every replica has every write", advice)]
+        refused = Counter((each.replica, *each.key[:2]) for each in replication.refused())
+        for (name, tenant, environment), count in refused.items():
+            observation = f"refuses {count} documents of tenant {tenant!r}, environment {environment!r}"
+            findings.append(Finding(name, False, observation, _REFUSED_ADVICE))
         damaged = "damaged before every replica had it: some lack its documents"
         findings += [Finding(path, False, damaged, _DAMAGED_ADVICE) for path in replication.damaged_writes()]
         missed = "lacks writes from before it was added"

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from adapters.ports.graph import Centrality, GraphMaintenance
 from orchestrator.indexing.data_version import DataVersions
+from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.replication import Replication
 from orchestrator.retrieval.calibration import CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.retrieval.graph_trust import GraphTrust
@@ -72,6 +73,22 @@ class MaintenanceService:
         before = self.replication.data_version()
         await self.replication.apply_unapplied()
         if self.replication.data_version() != before:
+            await self.data_versions.advance((), all_scopes=True)
+
+    def refused(self) -> list[Quarantined]:
+        """The documents that stores refused, the oldest write first."""
+        return self.replication.refused() if self.replication else []
+
+    async def retry_refused(self) -> int:
+        """Apply the documents again that stores refused; how many were accepted.
+
+        :raises AdapterError: if a store does not answer, or lacks writes.
+        """
+        if self.replication is None:
+            return 0
+        try:
+            return await self.replication.retry_refused()
+        finally:
             await self.data_versions.advance((), all_scopes=True)
 
     def trust_outdated(self) -> bool:

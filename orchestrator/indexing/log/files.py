@@ -2,8 +2,9 @@
 
 Each write is one file, named after its sequence number, complete or absent. Each replica has a cursor file: the newest
 sequence number that it has applied. A write is removed when the cursors of all replicas have passed it. The documents
-that a replica refused, and those that a write must not touch because they are above the clearance of its writer, are
-recorded beside it for a day: the process that wrote may not be the one that applies. Every file has a checksum: a
+that a write must not touch because they are above the clearance of its writer are recorded beside it for a day: the
+process that wrote may not be the one that applies. Documents that a replica refuses are in a folder of their own, see
+:class:`orchestrator.indexing.log.quarantine.Quarantine`. Every file has a checksum: a
 damaged write is set aside under another name, a damaged cursor counts as none, so that its replica gets every write of
 the log again.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from time import time_ns
@@ -23,14 +24,15 @@ from adapters import AdapterError, Unavailable, files
 from adapters.fingerprint import fingerprint
 from adapters.ports.replica import Key
 from orchestrator.indexing.log import checked_file
-from orchestrator.indexing.log.port import DamagedWrite, Write
+from orchestrator.indexing.log.quarantine import Quarantine
+from orchestrator.indexing.log.write import DamagedWrite, Write
 
 _log = logging.getLogger(__name__)
 
 _WRITE = ".write"
-_REJECTED = ".refused"
 _HIDDEN = ".hidden"
 _DAMAGED = ".damaged"
+_OFFSET = ".offset"
 _TRUNCATED = "swept"
 _DAY_US = 24 * 60 * 60 * 1_000_000
 
@@ -48,6 +50,7 @@ class FileWriteLog:
         self._folder = folder
         self._max_bytes = max_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.quarantine = Quarantine(folder / "quarantine")
 
     def exclusive(self) -> AbstractContextManager[None]:
         """See :class:`WriteLog`. The wait is short: nothing waits while it has the lock."""
@@ -61,7 +64,7 @@ class FileWriteLog:
         """See :class:`WriteLog`.
 
         Sequence numbers are microseconds of the clock where that is larger than the last one: so a log that starts
-        anew on another machine continues above what the replicas have already.
+        anew usually continues above what the replicas have. Where it does not, see :meth:`WriteLog.version_offset`.
         """
         size = sum(path.stat().st_size for path in self._writes())
         if size > self._max_bytes:
@@ -113,7 +116,7 @@ class FileWriteLog:
 
     def damaged(self) -> list[str]:
         """See :class:`WriteLog`."""
-        return sorted(str(path) for path in self._folder.glob(f"*{_DAMAGED}"))
+        return sorted(str(path) for path in self._folder.glob(f"*{_DAMAGED}")) + self.quarantine.damaged()
 
     def mark_applied(self, replica: str, sequence: int) -> None:
         """See :class:`WriteLog`."""
@@ -127,30 +130,10 @@ class FileWriteLog:
             checked_file.write(self._folder / _TRUNCATED, str(removable[-1]).encode())
         for sequence in removable:
             self._path(sequence).unlink(missing_ok=True)
-        for suffix in (_REJECTED, _HIDDEN):
-            for path in self._folder.glob(f"*{suffix}"):
-                number = path.name.partition(".")[0]
-                if number.isdecimal() and int(number) < applied - _DAY_US:
-                    path.unlink(missing_ok=True)
-
-    def record_rejections(self, replica: str, sequence: int, rejections: Mapping[Key, str]) -> None:
-        """See :class:`WriteLog`."""
-        path = self._path(sequence).with_suffix(f".{fingerprint(replica)}{_REJECTED}")
-        checked_file.write(path, msgspec.msgpack.encode((replica, list(rejections.items()))))
-
-    def rejections(self, sequence: int) -> dict[Key, dict[str, str]]:
-        """See :class:`WriteLog`."""
-        by_document: dict[Key, dict[str, str]] = {}
-        for path in sorted(self._folder.glob(f"{sequence:020d}.*{_REJECTED}")):
-            try:
-                stored = checked_file.read(path)
-            except checked_file.Damaged as error:
-                _log.error("the reasons of a refusal are lost: %s", error)
-                continue
-            replica, reasons = msgspec.msgpack.decode(stored, type=tuple[str, list[tuple[Key, str]]])
-            for key, reason in reasons:
-                by_document.setdefault(key, {})[replica] = reason
-        return by_document
+        for path in self._folder.glob(f"*{_HIDDEN}"):
+            number = path.name.partition(".")[0]
+            if number.isdecimal() and int(number) < applied - _DAY_US:
+                path.unlink(missing_ok=True)
 
     def record_hidden(self, sequence: int, hidden: Collection[Key]) -> None:
         """See :class:`WriteLog`."""
@@ -180,6 +163,14 @@ class FileWriteLog:
         """See :class:`WriteLog`."""
         return self._applied_path(replica).with_suffix(".gap").exists()
 
+    def version_offset(self, replica: str) -> int:
+        """See :class:`WriteLog`. If it is damaged, the next conflict finds it out again."""
+        return self._number(self._applied_path(replica).with_suffix(_OFFSET))
+
+    def record_version_offset(self, replica: str, offset: int) -> None:
+        """See :class:`WriteLog`."""
+        checked_file.write(self._applied_path(replica).with_suffix(_OFFSET), str(offset).encode())
+
     def _sequences(self) -> list[int]:
         return sorted(int(path.name.removesuffix(_WRITE)) for path in self._writes())
 
@@ -201,5 +192,5 @@ class FileWriteLog:
         except FileNotFoundError:
             return 0
         except checked_file.Damaged as error:
-            _log.error("the cursor of a replica is lost, it gets every write of the log again: %s", error)
+            _log.error("the cursor of a replica, or the offset of its versions, is lost and found out again: %s", error)
             return 0

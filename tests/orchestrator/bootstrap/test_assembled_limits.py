@@ -14,7 +14,7 @@ from adapters import Document, Scope, SourceQuery, Unavailable, VectorRecord
 from fusion import Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.log.files import FileWriteLog
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.schema.operations import CacheLevel

@@ -20,7 +20,7 @@ from orchestrator.bootstrap import caches, open_service
 from orchestrator.bootstrap.warm_up import warm_up
 from orchestrator.http.app import create_app
 from orchestrator.indexing.log.files import FileWriteLog
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log.write import Write
 from orchestrator.retrieval.calibration import CALIBRATION_FILE
 from orchestrator.retrieval.graph_trust import TRUST_FILE
 from orchestrator.settings import Settings

@@ -13,14 +13,19 @@ from pathlib import Path
 
 import anyio
 import pytest
+from typer.testing import CliRunner
 
 from adapters import Document, Link, VersionMismatch
 from orchestrator.bootstrap import open_service, sources
+from orchestrator.cli.main import main
 from orchestrator.cli.maintain import examine
+from orchestrator.indexing.log.quarantine import Quarantine, Quarantined
+from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings, load
+from orchestrator.settings.load import environment_of
 from tests.orchestrator.bootstrap.helpers import index, search
 from tests.secrets import register_secret
 from tests.servers.start import free_port
@@ -163,3 +168,35 @@ async def test_an_index_of_another_build_is_reported_in_every_response_or_refuse
     with pytest.raises(VersionMismatch, match="index again under another TRIVIUM_INDEX_NAME"):
         async with open_service(settings.changed(strict_index=True)):
             pass
+
+
+def test_refused_documents_are_listed_and_written_again_by_command(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry is made by hand: the edges let no document pass that a healthy OpenSearch refuses."""
+
+    async def fill() -> None:
+        async with open_service(settings) as service:
+            await index(service, DOCUMENTS[:1])
+            (prepared,) = await service.documents.pipeline.prepare([DOCUMENTS[1]], service.anonymous.scope)
+            entry = Quarantined(
+                "keyword", service.documents.generation(), "a term is too long", Write.of([prepared], [])
+            )
+            Quarantine(settings.storage.data_dir / "journal" / "quarantine").add([entry])
+
+    async def keyword_hits() -> list[str]:
+        async with open_service(settings) as service:
+            return await ids(service, DOCUMENTS[1].title or "", mode="keyword")
+
+    anyio.run(fill)
+    for name, value in environment_of(settings).items():
+        monkeypatch.setenv(name, value)
+    assert DOCUMENTS[1].id not in anyio.run(keyword_hits)
+    (finding,) = (each for each in examine(settings) if each.subject == "opensearch" and not each.is_well)
+    assert finding.observation == "refuses 1 documents of tenant 'default', environment 'default'"
+    listed = CliRunner().invoke(main, ["quarantine"], catch_exceptions=False)
+    assert (listed.exit_code, DOCUMENTS[1].id in listed.stdout) == (0, True)
+    retried = CliRunner().invoke(main, ["quarantine", "--retry"], catch_exceptions=False)
+    assert (retried.exit_code, retried.stderr) == (0, "1 accepted\n")
+    assert DOCUMENTS[1].id not in retried.stdout
+    assert DOCUMENTS[1].id in anyio.run(keyword_hits)

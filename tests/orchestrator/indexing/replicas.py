@@ -7,10 +7,10 @@ from pathlib import Path
 
 import anyio
 
-from adapters import Record, Rejected, Scope, TimedOut, VectorRecord
+from adapters import Record, Rejected, Scope, TimedOut, Unavailable, VectorRecord
 from adapters.ports.replica import Key
 from orchestrator.indexing.log.files import FileWriteLog
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replication import Replication
 from tests.conftest import SCOPE, vector_record
 
@@ -21,6 +21,7 @@ class MemoryReplica:
     """Stores texts by id.
 
     :ivar error: raised by every method.
+    :ivar unapplicable: the number of a write that cannot be applied.
     :ivar refused_ids: documents that are refused.
     :ivar max_documents: a call with more documents times out.
     :ivar resume: if it is set, ``apply`` sets ``reached`` and waits for it.
@@ -31,6 +32,7 @@ class MemoryReplica:
         self.applied: list[int] = []
         self.created = 0
         self.error: Exception | None = None
+        self.unapplicable: int | None = None
         self.refused_ids: set[str] = set()
         self.max_documents: int | None = None
         self.resume: anyio.Event | None = None
@@ -47,6 +49,8 @@ class MemoryReplica:
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
         if self.error:
             raise self.error
+        if sequence == self.unapplicable:
+            raise Unavailable(f"cannot apply {sequence}")
         if self.resume:
             self.reached.set()
             await self.resume.wait()

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import AdapterError, TimedOut, Unavailable, VectorRecord
+from adapters import AdapterError, Rejected, TimedOut, Unavailable, VectorRecord
 from adapters.ports.replica import Key
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica import ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, upsert
@@ -38,6 +38,11 @@ def append(folder: Path, *writes: Write) -> list[int]:
     return [log.append(write, [NAME]) for write in writes]
 
 
+def refused(folder: Path, sequence: int) -> dict[Key, dict[str, str]]:
+    keys = [entry.key for entry in open_log(folder).quarantine.entries()]
+    return open_log(folder).quarantine.reasons(sequence, keys, [NAME])
+
+
 async def test_without_unapplied_writes_the_replica_is_not_contacted(tmp_path: Path, replica: MemoryReplica) -> None:
     replica.error = Unavailable("away")
     assert await applier(tmp_path, replica).catch_up() is None
@@ -54,11 +59,12 @@ async def test_writes_are_applied_in_order_and_marked(tmp_path: Path, replica: M
 async def test_a_failed_write_stops_the_later_ones(tmp_path: Path, replica: MemoryReplica) -> None:
     """Otherwise an older text would replace a newer one when the failed write is applied at last."""
     first, second, third = append(tmp_path, upsert("a", "1"), Write.of([], [key("x"), key("y")]), upsert("a", "3"))
-    replica.refused_ids = {"x", "y"}
-    assert await applier(tmp_path, replica).catch_up() == "refuses ['y']"
+    applying = applier(tmp_path, replica)
+    replica.unapplicable = second
+    assert await applying.catch_up() == f"cannot apply {second}"
     assert replica.applied == [first]
     assert open_log(tmp_path).unapplied(NAME) == [second, third]
-    replica.refused_ids = set()
+    replica.unapplicable = None
     assert await applier(tmp_path, replica).catch_up() is None
     assert replica.applied == [first, second, third]
 
@@ -121,19 +127,18 @@ async def test_a_single_document_without_time_is_not_halved_to_nothing(tmp_path:
 ids = st.integers(0, 40).map(str)
 
 
-@given(st.sets(ids, min_size=1), st.sets(ids), st.sets(ids, max_size=7))
+@given(st.sets(ids, min_size=1), st.sets(ids), st.sets(ids))
 async def test_exactly_the_refused_documents_are_rejected(
-    tmp_path_factory: pytest.TempPathFactory, upserts: set[str], deletes: set[str], refused: set[str]
+    tmp_path_factory: pytest.TempPathFactory, upserts: set[str], deletes: set[str], refused_ids: set[str]
 ) -> None:
-    """Whatever is written together, if one document at least is accepted first; by bisection."""
+    """Whatever is written together; by bisection."""
     folder, replica = tmp_path_factory.mktemp("log"), MemoryReplica()
-    replica.refused_ids = refused
-    write = Write.of([vector_record("! accepted"), *map(vector_record, sorted(upserts))], map(key, deletes))
+    replica.refused_ids = refused_ids
+    write = Write.of(list(map(vector_record, sorted(upserts))), map(key, deletes))
     (sequence,) = append(folder, write)
     assert await applier(folder, replica).catch_up() is None
-    written = upserts | {"! accepted"}
-    assert set(replica.texts) == written - refused
-    assert set(open_log(folder).rejections(sequence)) == {key(id_) for id_ in (written | deletes) & refused}
+    assert set(replica.texts) == upserts - refused_ids
+    assert set(refused(folder, sequence)) == {key(id_) for id_ in (upserts | deletes) & refused_ids}
 
 
 async def test_a_rejected_document_is_found_in_a_logarithmic_number_of_calls(
@@ -155,34 +160,74 @@ async def test_a_rejected_document_is_found_in_a_logarithmic_number_of_calls(
     assert calls == 2 * log2(256) + 1
 
 
-async def test_a_rejected_document_is_recorded_logged_and_not_retried(
-    tmp_path: Path, replica: MemoryReplica, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("count", [1, 2, 9, 40])
+async def test_refused_documents_are_quarantined_and_the_next_write_is_applied(
+    tmp_path: Path, replica: MemoryReplica, caplog: pytest.LogCaptureFixture, count: int
 ) -> None:
-    replica.refused_ids = {"b"}
-    (sequence,) = append(tmp_path, Write.of([vector_record("a"), vector_record("b")], []))
+    """Even if the replica accepts no document of the write: it accepts the probe, so it is in good health."""
+    replica.refused_ids = {str(n) for n in range(count)}
+    sequence, _ = append(tmp_path, Write.of([vector_record(str(n)) for n in range(count)], []), upsert("next"))
     with caplog.at_level(logging.ERROR):
         assert await applier(tmp_path, replica).catch_up() is None
-    assert open_log(tmp_path).rejections(sequence) == {key("b"): {NAME: "refuses ['b']"}}
-    assert caplog.messages == [f"{NAME} refuses a document, it is not retried: refuses ['b']"]
-    replica.refused_ids = set()
-    assert await applier(tmp_path, replica).catch_up() is None
-    assert set(replica.texts) == {"a"}
+    assert refused(tmp_path, sequence) == {key(str(n)): {NAME: f"refuses ['{n}']"} for n in range(count)}
+    assert caplog.messages == [
+        f"{NAME} refuses a document, which is quarantined: refuses ['{n}']" for n in range(count)
+    ]
+    assert set(replica.texts) == {"next"}  # and not the probe
 
 
-@pytest.mark.parametrize("count", [2, 9, 40])
-async def test_if_no_document_is_accepted_the_write_waits(tmp_path: Path, replica: MemoryReplica, count: int) -> None:
-    replica.refused_ids = {str(n) for n in range(count)}
-    (sequence,) = append(tmp_path, Write.of([vector_record(str(n)) for n in range(count)], []))
-    assert str(await applier(tmp_path, replica).catch_up()).startswith("refuses ")
-    assert open_log(tmp_path).rejections(sequence) == {}
+async def test_if_the_replica_refuses_the_probe_too_the_write_waits(tmp_path: Path, replica: MemoryReplica) -> None:
+    replica.error = Rejected("a read-only server")
+    (sequence,) = append(tmp_path, Write.of([vector_record(str(n)) for n in range(9)], []))
+    assert await applier(tmp_path, replica).catch_up() == "a read-only server"
+    assert refused(tmp_path, sequence) == {}
     assert open_log(tmp_path).unapplied(NAME) == [sequence]
 
 
-async def test_a_document_that_is_written_alone_may_be_rejected(tmp_path: Path, replica: MemoryReplica) -> None:
-    replica.refused_ids = {"0"}
-    (sequence,) = append(tmp_path, upsert("0"))
-    assert await applier(tmp_path, replica).catch_up() is None
-    assert set(open_log(tmp_path).rejections(sequence)) == {key("0")}
+async def test_a_newer_write_of_a_document_takes_it_out_of_the_quarantine(
+    tmp_path: Path, replica: MemoryReplica
+) -> None:
+    replica.refused_ids = {"a", "b"}
+    append(tmp_path, Write.of([vector_record("a"), vector_record("b"), vector_record("c")], []))
+    applying = applier(tmp_path, replica)
+    assert await applying.catch_up() is None
+    replica.refused_ids = set()
+    append(tmp_path, upsert("c"), Write.of([], [key("b")]))
+    assert await applying.catch_up() is None
+    assert [entry.key for entry in open_log(tmp_path).quarantine.entries()] == [key("a")]
+    append(tmp_path, upsert("a", "newer"))
+    assert await applying.catch_up() is None
+    assert open_log(tmp_path).quarantine.entries() == []
+    assert await applying.retry_refused() == 0
+    assert replica.texts == {"a": "newer", "c": "text of c"}
+
+
+async def test_quarantined_documents_are_written_again_with_their_own_sequence_number(
+    tmp_path: Path, replica: MemoryReplica
+) -> None:
+    replica.refused_ids = {"a", "b", "x"}
+    first, second = append(tmp_path, upsert("a"), Write.of([vector_record("b"), vector_record("c")], [key("x")]))
+    applying = applier(tmp_path, replica)
+    assert await applying.catch_up() is None
+    replica.refused_ids, replica.applied = {"b"}, []
+    assert await applying.retry_refused() == 2
+    assert replica.applied == [first, second]
+    assert set(replica.texts) == {"a", "c"}
+    assert refused(tmp_path, second) == {key("b"): {NAME: "refuses ['b']"}}
+
+
+async def test_nothing_is_written_again_while_a_newer_write_waits(tmp_path: Path, replica: MemoryReplica) -> None:
+    replica.refused_ids = {"a"}
+    append(tmp_path, upsert("a", "older"))
+    applying = applier(tmp_path, replica)
+    assert await applying.catch_up() is None
+    (newer,) = append(tmp_path, upsert("a", "newer"))
+    replica.refused_ids, replica.unapplicable = set(), newer
+    with pytest.raises(Unavailable, match=f"one does not have every write: cannot apply {newer}"):
+        await applying.retry_refused()
+    replica.unapplicable = None
+    assert await applying.retry_refused() == 0
+    assert replica.texts == {"a": "newer"}
 
 
 async def test_two_processes_never_apply_at_the_same_time(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from adapters import Rejected, Unavailable
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replication import Replication
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, open_replication

@@ -9,7 +9,7 @@ import pytest
 
 from adapters import Record, Scope, Unavailable, VectorRecord
 from adapters.ports.replica import Key
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica import UNDECIDED, ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, open_replication

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from orchestrator.indexing.log.files import FileWriteLog
-from orchestrator.indexing.log.port import Write
+from orchestrator.indexing.log.write import Write
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MAX_LOG_BYTES, key
 

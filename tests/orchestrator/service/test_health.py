@@ -294,3 +294,19 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     expected = Finding("data folder", False, f"{path} cannot be written", "set TRIVIUM_DATA_DIR to a folder that can")
     assert examine_folder("data folder", path, "TRIVIUM_DATA_DIR") == expected
     assert examined == [tmp_path / "there"]
+
+
+async def test_refused_documents_are_counted_by_store_tenant_and_environment(
+    tmp_path: Path, replicas: dict[str, MemoryReplica]
+) -> None:
+    replication = open_replication(tmp_path, replicas)
+    replicas["two"].refused_ids = {"a", "b"}
+    await replication.write([vector_record("a"), vector_record("b"), vector_record("c")], [])
+    health = service(tmp_path, replication=replication)
+    assert await finding(health, "one") is None
+    assert await finding(health, "two") == Finding(
+        "two",
+        False,
+        "refuses 2 documents of tenant 'default', environment 'default'",
+        "see `trivium quarantine`; correct the documents and write them again",
+    )

@@ -1,0 +1,56 @@
+"""One write, as the write log stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from adapters.document import HIGHEST_CLEARANCE, Record, Sensitivity
+from adapters.errors import AdapterError
+from adapters.ports.replica import Key, VectorRecord
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One write as it is stored: records, their vectors one after the other, and the keys of deleted documents.
+
+    :param clearance: of the writer. Documents above it are neither replaced nor deleted.
+    """
+
+    records: list[Record]
+    vectors: bytes
+    deletes: list[Key]
+    clearance: Sensitivity = HIGHEST_CLEARANCE
+
+    @classmethod
+    def of(
+        cls, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Write:
+        """Of several records with one key the last one counts, and a record counts more than a delete of its key."""
+        newest = {each.record.key: each for each in upserts}
+        vectors = b"".join(np.ascontiguousarray(each.vector, np.float32).tobytes() for each in newest.values())
+        return cls([each.record for each in newest.values()], vectors, sorted(set(deletes) - set(newest)), clearance)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether there may be documents that it must not touch."""
+        return self.clearance != HIGHEST_CLEARANCE
+
+    @property
+    def keys(self) -> list[Key]:
+        """Of every document that the write replaces or deletes."""
+        return [*(record.key for record in self.records), *self.deletes]
+
+    def upserts(self, hidden: Collection[Key] = ()) -> list[VectorRecord]:
+        """The records with their vectors, without those that would replace a hidden document."""
+        matrix = np.frombuffer(self.vectors, np.float32).reshape(len(self.records), -1) if self.records else ()
+        return [
+            VectorRecord(record, vector)
+            for record, vector in zip(self.records, matrix, strict=True)
+            if record.key not in hidden
+        ]
+
+
+class DamagedWrite(AdapterError):
+    """A write in the log is not what was appended: its disk has changed it."""
