@@ -5,7 +5,16 @@ its ranking.
 """
 
 from adapters.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
-from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionConflict, VersionMismatch
+from adapters.errors import (
+    AdapterError,
+    BadResponse,
+    Damaged,
+    Rejected,
+    TimedOut,
+    Unavailable,
+    VersionConflict,
+    VersionMismatch,
+)
 from adapters.ports.documents import DocumentFetcher, DocumentReader
 from adapters.ports.encoders import DocumentEncoder, QueryEncoder
 from adapters.ports.expander import Expander
@@ -19,6 +28,7 @@ __all__ = [
     "SENSITIVITIES",
     "AdapterError",
     "BadResponse",
+    "Damaged",
     "Document",
     "DocumentEncoder",
     "DocumentFetcher",

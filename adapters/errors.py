@@ -5,6 +5,7 @@ AdapterError
 ├── TimedOut         did not answer within its time limit
 ├── Rejected         understood the request and refused it: the request is wrong
 ├── BadResponse      answered something that cannot be understood
+├── Damaged          stored something that is not what was written
 ├── VersionConflict  has newer versions of documents than were written to it
 └── VersionMismatch  has an index that another encoder or analyser built
 """
@@ -47,6 +48,10 @@ class Rejected(AdapterError):
 
 class BadResponse(AdapterError):
     """The backend's response cannot be understood."""
+
+
+class Damaged(AdapterError):
+    """Stored data is not what was written: a disk has changed it."""
 
 
 class VersionConflict(AdapterError):

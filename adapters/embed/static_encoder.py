@@ -7,6 +7,7 @@ the corpus. It is some 50 times faster than the model, and less accurate on long
 from __future__ import annotations
 
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from adapters import files
-from adapters.errors import Unavailable
+from adapters.errors import Damaged
 from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, Vector
 
 _MAX_CACHED_WORDS = 16_384
@@ -30,6 +31,7 @@ class _Header(msgspec.Struct, frozen=True):
     dimension: int
     documents: int
     agreement: float
+    checksum: str = ""
 
 
 class StaticQueryEncoder:
@@ -74,15 +76,16 @@ class StaticQueryEncoder:
     def save(self, path: Path) -> None:
         """Write the file in one step."""
         header = _Header(self.identity, len(self._rows), self._rows.shape[1], self.documents, self.agreement)
-        first_line = msgspec.json.encode(header) + b"\n"
+        content = self._scales.tobytes() + self._rows.tobytes()
+        first_line = msgspec.json.encode(_with_checksum(header, content)) + b"\n"
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.replace(path, first_line + self._scales.tobytes() + self._rows.tobytes())
+        files.replace(path, first_line + content)
 
     @classmethod
     def load(cls, path: Path) -> StaticQueryEncoder | None:
         """Map a file that :meth:`save` wrote; ``None`` if there is no file.
 
-        :raises Unavailable: if the file is damaged.
+        :raises Damaged: if the file is not what was written.
         """
         try:
             with path.open("rb") as file:
@@ -93,16 +96,29 @@ class StaticQueryEncoder:
             header = msgspec.json.decode(first_line, type=_Header)
             # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
             content = np.asarray(np.memmap(path, np.uint8, mode="r", offset=len(first_line)))
-            scales, rows = content[: 4 * header.rows], content[4 * header.rows :]
-            return cls(
-                header.identity,
-                rows.view(np.int8).reshape(header.rows, header.dimension),
-                np.frombuffer(scales.tobytes(), np.float32),
-                header.documents,
-                header.agreement,
-            )
         except (msgspec.DecodeError, ValueError) as error:
-            raise Unavailable(f"{path} is damaged, remove it: {error}") from error
+            raise _damaged(path) from error
+        if first_line != msgspec.json.encode(_with_checksum(header, content.data)) + b"\n":
+            raise _damaged(path)
+        scales, rows = content[: 4 * header.rows], content[4 * header.rows :]
+        return cls(
+            header.identity,
+            rows.view(np.int8).reshape(header.rows, header.dimension),
+            np.frombuffer(scales.tobytes(), np.float32),
+            header.documents,
+            header.agreement,
+        )
+
+
+def _damaged(path: Path) -> Damaged:
+    return Damaged("the static encoder is damaged: remove its file", f"{path} is not what was written")
+
+
+def _with_checksum(header: _Header, content: bytes | memoryview) -> _Header:
+    """The header with the checksum of itself without one, and of the content."""
+    hashed = blake2b(msgspec.json.encode(msgspec.structs.replace(header, checksum="")), digest_size=16)
+    hashed.update(content)
+    return msgspec.structs.replace(header, checksum=hashed.hexdigest())
 
 
 class WordPieces:

@@ -20,14 +20,16 @@ import numpy as np
 from adapters import files
 from adapters.document import HIGHEST_CLEARANCE, Record, Scope, Sensitivity, hidden_keys
 from adapters.embedded import segment
+from adapters.embedded.checksums import CheckedFiles, damaged_files
 from adapters.embedded.columns import Flags
+from adapters.embedded.commit_files import DEAD, SEGMENTS, commit_files, remove_unused
 from adapters.embedded.component import Delta, IndexComponent
 from adapters.embedded.manifest import Manifest
 from adapters.embedded.merging import count_unmerged
 from adapters.embedded.segment import Segment, Stored
 from adapters.embedded.segment_set import SegmentSet
 from adapters.embedded.view import IndexView, by_segment
-from adapters.errors import Unavailable, VersionMismatch
+from adapters.errors import Damaged, Unavailable, VersionMismatch
 from adapters.filter import Filter
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
@@ -56,7 +58,8 @@ class EmbeddedIndex:
         self._build_id = build_id
         self._exchange = RLock()
         """Locked while the view is exchanged, so that following another process never undoes a write of this one."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._checked = CheckedFiles(folder)
         manifest = Manifest.read(folder, build_id)
         if strict:
             self._require_same_build(manifest)
@@ -219,11 +222,18 @@ class EmbeddedIndex:
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         segments = self._merge(draft.name, unmerged, dead, added)
         self._build(draft.name, segments, delta)
-        names = tuple(each.name for each in segments.segments)
-        published = msgspec.structs.replace(draft, segments=names, documents=segments.count)
+        published = msgspec.structs.replace(
+            draft,
+            segments=tuple(each.name for each in segments.segments),
+            rows=tuple(map(len, segments.segments)),
+            documents=segments.count,
+        )
+        names = [component.name for component in self._components]
+        digests = self._checked.digests(commit_files(self._folder, names, published), manifest.files)
+        published = msgspec.structs.replace(published, files=digests)
         published.write(self._folder)
         self._view = self._open(published, self._view)
-        self._remove_unused(manifest, published)
+        remove_unused(self._folder, names, manifest, published)
 
     def _merge(self, name: str, unmerged: int, dead: Flags, added: Sequence[Stored]) -> SegmentSet:
         """Write the new segment, if it has rows, and the flags of deleted rows; all segments of the commit."""
@@ -232,15 +242,20 @@ class EmbeddedIndex:
         later = zip(before.segments[unmerged:], by_segment(dead, before)[unmerged:], strict=True)
         merged = [(old, np.flatnonzero(~flags)) for old, flags in later]
         if added or any(len(rows) for _, rows in merged):
-            segment.write(self._folder / "segments" / name, _rows(merged, added))
-            files.sync(self._folder / "segments")
-            segments.append(Segment(self._folder / "segments" / name))
+            segment.write(self._folder / SEGMENTS / name, _rows(merged, added))
+            files.sync(self._folder / SEGMENTS)
+            segments.append(Segment(self._folder / SEGMENTS / name))
         flags = np.zeros(sum(map(len, segments)), np.bool_)
         flags[: before.bases[unmerged]] = dead[: before.bases[unmerged]]
-        (self._folder / "dead").mkdir(exist_ok=True)
-        np.save(self._folder / "dead" / f"{name}.npy", flags)
-        files.sync_tree(self._folder / "dead")
+        (self._folder / DEAD).mkdir(exist_ok=True)
+        np.save(self._folder / DEAD / f"{name}.npy", flags)
+        files.sync_tree(self._folder / DEAD)
         return SegmentSet(segments, flags)
+
+    def damaged(self) -> list[Path]:
+        """The files of all commits that exist which are not what was written. Reads all of them: blocks."""
+        damaged = {path for each in Manifest.copies(self._folder) for path in damaged_files(self._folder, each.files)}
+        return sorted(damaged.union(Manifest.damaged(self._folder)))
 
     def _build(self, name: str, segments: SegmentSet, delta: Delta) -> None:
         """The files of every component."""
@@ -248,7 +263,7 @@ class EmbeddedIndex:
         for component in self._components:
             target = self._folder / component.name / name
             target.mkdir(parents=True)
-            previous = self._folder / component.name / manifest.name if manifest.generation else None
+            previous = self._folder / component.name / manifest.name if manifest.files else None
             component.build(target, previous, segments, delta)
             files.sync_tree(target)
             files.sync(target.parent)
@@ -263,41 +278,25 @@ class EmbeddedIndex:
                 # this one was opened, its files were removed: then there is a newer one to open.
                 newest = Manifest.read(self._folder, self._build_id)
                 if newest.generation == manifest.generation:
+                    if isinstance(error, Damaged):
+                        raise
                     built = f"built as {manifest.build_id!r}" if before is None else "newly written"
                     raise Unavailable("the index cannot be opened", f"{self._folder}, {built}: {error}") from error
                 manifest = newest
 
     def _opened(self, manifest: Manifest, before: IndexView | None) -> IndexView:
+        self._checked.check(manifest.files)
         shared = {each.name: each for each in before.segments.segments} if before else {}
-        folder = self._folder / "segments"
+        folder = self._folder / SEGMENTS
         segments = [shared.get(name) or Segment(folder / name) for name in manifest.segments]
-        if not manifest.generation:
+        if not manifest.files:
             return IndexView(manifest, SegmentSet(segments, np.zeros(0, np.bool_)), {})
-        combined = SegmentSet(segments, np.load(self._folder / "dead" / f"{manifest.name}.npy"))
+        combined = SegmentSet(segments, np.load(self._folder / DEAD / f"{manifest.name}.npy"))
         opened = {
             component.name: component.open(self._folder / component.name / manifest.name, combined)
             for component in self._components
         }
         return IndexView(manifest, combined, opened)
-
-    def _remove_unused(self, *manifests: Manifest) -> None:
-        """Remove files that none of these commits names. Processes that still read them have them mapped.
-
-        The commit is published already, so nothing here may fail: a file that cannot be removed now is removed after
-        the next write.
-        """
-        names = {manifest.name for manifest in manifests}
-        for component in self._components:
-            for folder in (self._folder / component.name).iterdir():
-                if folder.name not in names:
-                    shutil.rmtree(folder, ignore_errors=True)
-        segments = {name for manifest in manifests for name in manifest.segments}
-        for folder in (self._folder / "segments").iterdir():
-            if folder.name not in segments:
-                shutil.rmtree(folder, ignore_errors=True)
-        for file in (self._folder / "dead").iterdir():
-            if file.stem not in names:
-                file.unlink(missing_ok=True)
 
 
 def _rows(merged: Iterable[tuple[Segment, Iterable[int]]], added: Iterable[Stored]) -> Iterator[Stored]:

@@ -7,6 +7,8 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from struct import Struct
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -15,11 +17,17 @@ import numpy.typing as npt
 from adapters import files
 from adapters.document import Record, fields
 from adapters.embedded.columns import Columns, ColumnsBuilder
+from adapters.errors import Damaged
 from adapters.ports.encoders import Matrix, Vector
 from fusion.rank_fields import RankFields
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
+
+RECORDS, ENDS, VECTORS = "records.bin", "ends.npy", "vectors.f32"
+"""Files of a segment that :mod:`adapters.embedded.rebuild` reads."""
+_FRAME = Struct("<II")
+"""Before each record: its length in bytes and its CRC-32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +51,13 @@ class Segment:
             (folder / "keys.msgpack").read_bytes(), type=list[tuple[str, str, str]]
         )
         self.docnos: npt.NDArray[np.int64] = np.load(folder / "docnos.npy")
-        # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
-        self.vectors: Matrix = np.asarray(np.memmap(folder / "vectors.f32", np.float32, mode="r")).reshape(
-            len(self.keys), -1
-        )
+        self.vectors = read_vectors(folder, len(self.keys))
         self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
         self.rank_fields = _rank_fields(self.columns, len(self.keys))
-        self._ends = array("q", np.load(folder / "ends.npy").tobytes())  # read one by one, which numpy is slow at
+        self._ends = array("q", np.load(folder / ENDS).tobytes())  # read one by one, which numpy is slow at
         self.ids = [id_ for _, _, id_ in self.keys]
         self._rows = {key: row for row, key in enumerate(self.keys)}
-        with (folder / "records.bin").open("rb") as file:
+        with (folder / RECORDS).open("rb") as file:
             self._records = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __len__(self) -> int:
@@ -63,14 +68,64 @@ class Segment:
         return self._rows.get(key)
 
     def record(self, row: int) -> Record:
-        """Decode one row's record."""
+        """Decode one row's record.
+
+        :raises Damaged: if it is not what was written.
+        """
         start = self._ends[row - 1] if row else 0
-        return _decode(self._records[start : self._ends[row]])
+        record = _whole_record(self._records[start : self._ends[row]])
+        if record is None:
+            raise Damaged(
+                "a document is damaged: `trivium rebuild` keeps the others", f"segment {self.name}, row {row}"
+            )
+        return record
 
     def stored(self, rows: Iterable[int]) -> Iterator[Stored]:
         """Rows as they would be written again."""
         for row in rows:
             yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
+
+
+def _whole_record(frame: bytes) -> Record | None:
+    """The record in a frame; ``None`` if it is damaged."""
+    body = memoryview(frame)[_FRAME.size :]
+    if len(frame) < _FRAME.size or _FRAME.unpack_from(frame) != (len(body), crc32(body)):
+        return None
+    return _decode(body)
+
+
+def whole_records(folder: Path, are_ends_whole: bool) -> Iterator[tuple[int, Record]]:
+    """The records of a damaged segment that are whole, each with its row.
+
+    :param are_ends_whole: otherwise the records after the first damaged one cannot be found.
+    """
+    try:
+        stored = (folder / RECORDS).read_bytes()
+    except OSError:
+        return
+    ends = np.load(folder / ENDS).tolist() if are_ends_whole else _framed_ends(stored)
+    start = 0
+    for row, end in enumerate(ends):
+        if (record := _whole_record(stored[start:end])) is not None:
+            yield row, record
+        start = end
+
+
+def _framed_ends(stored: bytes) -> Iterator[int]:
+    """The ends of the records up to the first damaged one."""
+    start = 0
+    while start + _FRAME.size <= len(stored):
+        end = start + _FRAME.size + _FRAME.unpack_from(stored, start)[0]
+        if _whole_record(stored[start:end]) is None:
+            return
+        yield end
+        start = end
+
+
+def read_vectors(folder: Path, rows: int) -> Matrix:
+    """Map the vectors of a segment; shape (rows, dimension)."""
+    # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
+    return np.asarray(np.memmap(folder / VECTORS, np.float32, mode="r")).reshape(rows, -1)
 
 
 def no_fields(count: int) -> RankFields:
@@ -101,15 +156,16 @@ def write(folder: Path, rows: Iterable[Stored]) -> None:
     folder.mkdir(parents=True)
     ends, docnos, keys = array("q"), array("q"), []
     columns = ColumnsBuilder()
-    with (folder / "records.bin").open("wb") as records, (folder / "vectors.f32").open("wb") as vectors:
+    with (folder / RECORDS).open("wb") as records, (folder / VECTORS).open("wb") as vectors:
         for row in rows:
-            records.write(_encode(row.record))
+            body = _encode(row.record)
+            records.write(_FRAME.pack(len(body), crc32(body)) + body)
             vectors.write(np.ascontiguousarray(row.vector, np.float32).data)
             ends.append(records.tell())
             docnos.append(row.docno)
             keys.append(row.record.key)
             columns.add(fields(row.record))
-    np.save(folder / "ends.npy", np.frombuffer(ends, np.int64))
+    np.save(folder / ENDS, np.frombuffer(ends, np.int64))
     np.save(folder / "docnos.npy", np.frombuffer(docnos, np.int64))
     (folder / "keys.msgpack").write_bytes(msgspec.msgpack.encode(keys))
     (folder / "columns.msgpack").write_bytes(columns.encode())

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from adapters import files
+from adapters import checked_file
 from adapters.embedded.segment_set import SegmentSet
-from adapters.errors import Unavailable
+from adapters.errors import Damaged
 from adapters.followed_file import FollowedFile
 from adapters.graph.component import Graph
 from adapters.ports.graph import Centrality
@@ -61,7 +61,7 @@ class CentralityFile:
     empty.
 
     :param name: the measure.
-    :raises Unavailable: if the file is damaged.
+    :raises Damaged: if the file is not what was written.
     """
 
     def __init__(self, path: Path, name: Centrality) -> None:
@@ -80,7 +80,7 @@ class CentralityFile:
     def refresh(self) -> None:
         """Read the file if it was replaced since the last time.
 
-        :raises Unavailable: if it is damaged; the centralities stay as they were.
+        :raises Damaged: if it is not what was written; the centralities stay as they were.
         """
         self._file.refresh()
         if self._file.value is not None:
@@ -95,7 +95,7 @@ class CentralityFile:
             values = compute(graph, self.name)
             docnos = segments.docnos[graph.positions]
             stored = _Stored(self.name, generation, docnos.tobytes(), values.tobytes())
-            files.replace(self.path, msgspec.msgpack.encode(stored))
+            checked_file.write(self.path, msgspec.msgpack.encode(stored))
             self.refresh()
 
     def of(self, docno: int) -> float | None:
@@ -106,9 +106,9 @@ class CentralityFile:
 
     def _decode(self, path: Path) -> _Centralities:
         try:
-            stored = msgspec.msgpack.decode(path.read_bytes(), type=_Stored)
-        except msgspec.DecodeError as error:
-            raise Unavailable(f"{path} is damaged, remove it: {error}") from error
+            stored = msgspec.msgpack.decode(checked_file.read(path), type=_Stored)
+        except (Damaged, msgspec.DecodeError) as error:
+            raise Damaged("the centralities are damaged: remove their file", str(path)) from error
         if stored.name != self.name:
             return _NO_CENTRALITIES
         return _Centralities(

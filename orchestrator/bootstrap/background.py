@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import anyio.to_thread
 
+from adapters import AdapterError
 from cache import InvalidationCounters
 from orchestrator.auth.keyring import Keyring
 from orchestrator.service.maintenance import MaintenanceService
@@ -40,8 +41,9 @@ def follow(refresh: Callable[[], None], interval_s: float) -> BackgroundTask:
             await asyncio.sleep(interval_s)
             try:
                 await anyio.to_thread.run_sync(refresh)
-            except Exception:
-                _log.exception("reading what another process has written failed")
+            except Exception as error:
+                reason = error.for_operators if isinstance(error, AdapterError) else type(error).__name__
+                _log.exception("reading what another process has written failed: %s", reason)
 
     return run
 

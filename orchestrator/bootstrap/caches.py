@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import platform
 import random
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from uuid import uuid4
 
 import msgspec
 
-from adapters import Unavailable
+from adapters import Unavailable, checked_file, files
 from cache import CachePolicy, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
 from orchestrator.indexing.data_version import DataVersions, VersionSource
 from orchestrator.retrieval.memo import Memo
@@ -24,6 +25,8 @@ from orchestrator.schema.search import ResponseBody
 from orchestrator.service.response_cache import ResponseCache
 from orchestrator.settings.backends import MEMORY
 from orchestrator.settings.groups import Settings
+
+_log = logging.getLogger(__name__)
 
 _DEGRADED_TTL_S = 1.0
 """Seconds for which a degraded response is cached."""
@@ -109,14 +112,21 @@ def _open_redis(settings: Settings, stack: AsyncExitStack) -> tuple[SharedLevel,
 
 
 def _installation_id(data_dir: Path) -> str:
-    """A name for the files of a folder that no other folder has, on any machine."""
+    """A name for the files of a folder that no other folder has, on any machine.
+
+    Where it cannot be stored, on a read-only disk, every process has its own.
+
+    :raises Damaged: if it is not what was written.
+    """
     file = data_dir / "place"
     try:
-        with file.open("x") as new:
-            new.write(uuid4().hex)
-    except FileExistsError:
-        pass
-    return f"{platform.node()} {data_dir} {file.read_text()}"
+        with files.exclusive(data_dir / "place.lock"):
+            if not file.exists():
+                checked_file.write(file, uuid4().hex.encode())
+    except OSError as error:
+        _log.warning("responses are not shared with other processes, because %s cannot be written: %s", file, error)
+        return uuid4().hex
+    return f"{platform.node()} {data_dir} {checked_file.read(file).decode()}"
 
 
 def content_ids(settings: Settings) -> tuple[str, ...]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from adapters import Retriever
 from adapters.embed.fit import MAX_DOCUMENTS, fit
 from adapters.embed.minilm import MiniLM
 from adapters.embed.static_encoder_file import StaticEncoderFile
+from adapters.embedded.component import IndexComponent
 from adapters.embedded.index import EmbeddedIndex
+from adapters.embedded.rebuild import Rebuilt, rebuild
 from adapters.embedded.replica import EmbeddedReplica
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
+from adapters.graph.extract import extractor_identity
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
 from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
 from adapters.ports.server import ServerSource
@@ -34,25 +38,56 @@ MIN_FIT_DOCUMENTS = 200
 """With fewer documents there is too little to fit a static encoder to, and no load that would need one."""
 
 
+_FOLDER = "index"
+"""Its name in the data folder."""
+
+_Components: TypeAlias = tuple[VectorComponent | None, KeywordComponent | None, GraphComponent | None]
+
+
+def _components(settings: Settings) -> _Components:
+    """The components that the settings name."""
+    urls = settings.sources.urls
+    return (
+        VectorComponent() if urls[VECTOR.name] == EMBEDDED else None,
+        KeywordComponent() if urls[KEYWORD.name] == EMBEDDED else None,
+        GraphComponent(settings.ranking.link_strengths) if urls[GRAPH.name] == EMBEDDED else None,
+    )
+
+
+def _build(components: _Components, prepared_by: str) -> tuple[list[IndexComponent[Any]], str]:
+    """The components that there are, and the build id of an index of them."""
+    chosen: list[IndexComponent[Any]] = [each for each in components if each]
+    return chosen, "+".join((prepared_by, *(component.format for component in chosen)))
+
+
+def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[int], None]) -> Rebuilt:
+    """Put a new index in the place of a damaged one. See :func:`adapters.embedded.rebuild.rebuild`."""
+    model = MiniLM(settings.storage.model_dir)
+    components, build_id = _build(_components(settings), prepared_by(settings, model))
+    folder = settings.storage.data_dir / _FOLDER
+    return rebuild(folder, components, build_id, model, with_deleted, progress)
+
+
+def prepared_by(settings: Settings, model: MiniLM) -> str:
+    """Identities of the encoder and of the extractor of documents: the first part of a build id."""
+    return f"{model.identity}+{extractor_identity(settings.encoding.entity_extractor)}"
+
+
 class EmbeddedEngine:
     """The embedded sources that the settings name, in one index that has the documents, too.
 
     See :class:`orchestrator.service.maintenance.EmbeddedMaintenance` and
     :class:`orchestrator.service.health.EmbeddedHealth`.
 
-    :param prepared_by: identities of the encoder and of the extractor of documents, the first part of the build id.
+    :param prepared_by: see :func:`prepared_by`.
     :raises AdapterError: if the index cannot be opened.
     """
 
     def __init__(self, settings: Settings, prepared_by: str, model: MiniLM, static_encoder: StaticEncoderFile) -> None:
-        urls = settings.sources.urls
-        self._vector = VectorComponent() if urls[VECTOR.name] == EMBEDDED else None
-        self._keyword = KeywordComponent() if urls[KEYWORD.name] == EMBEDDED else None
-        self._graph = GraphComponent(settings.ranking.link_strengths) if urls[GRAPH.name] == EMBEDDED else None
-        components = [each for each in (self._vector, self._keyword, self._graph) if each]
-        folder = settings.storage.data_dir / "index"
-        build_id = "+".join((prepared_by, *(component.format for component in components)))
-        self.index = EmbeddedIndex(folder, components, build_id, settings.storage.strict_index)
+        self._vector, self._keyword, self._graph = components = _components(settings)
+        folder = settings.storage.data_dir / _FOLDER
+        chosen, build_id = _build(components, prepared_by)
+        self.index = EmbeddedIndex(folder, chosen, build_id, settings.storage.strict_index)
         self.replica = EmbeddedReplica(self.index)
         self.centrality_file = CentralityFile(folder / "centrality.msgpack", settings.ranking.centrality)
         self._model = model
@@ -82,6 +117,10 @@ class EmbeddedEngine:
         if self._graph_source:
             bindings.append((GRAPH, self._graph_source, None, self._graph_source))
         return bindings
+
+    def damaged(self) -> list[str]:
+        """See :class:`orchestrator.service.health.EmbeddedHealth`."""
+        return [str(path) for path in self.index.damaged()]
 
     def documents_by_source(self) -> Mapping[str, int]:
         """See :class:`orchestrator.service.health.EmbeddedHealth`; components are named after their sources."""

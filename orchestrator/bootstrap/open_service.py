@@ -12,14 +12,14 @@ from threadpoolctl import threadpool_limits
 from adapters import DocumentReader, DocumentWriter, Scope
 from adapters.embed.fit import pseudo_queries
 from adapters.embed.minilm import MiniLM
-from adapters.graph.extract import extractor, extractor_identity
+from adapters.graph.extract import extractor
 from adapters.keyword.expand import expander
 from adapters.rerank import NONE
 from orchestrator.auth.keyring import Keyring
 from orchestrator.auth.principal import anonymous_admin
 from orchestrator.bootstrap.background import background_tasks, measure_in_process
 from orchestrator.bootstrap.caches import Caches, content_ids
-from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine
+from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine, prepared_by
 from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder
 from orchestrator.bootstrap.prepare_servers import prepare_servers
 from orchestrator.bootstrap.rerankers import open_reranker
@@ -107,14 +107,14 @@ class _Assembly:
         settings = self._settings
         self._model = await anyio.to_thread.run_sync(MiniLM, settings.storage.model_dir)
         self._static_encoder = open_static_encoder(settings, self._model)
-        prepared_by = f"{self._model.identity}+{extractor_identity(settings.encoding.entity_extractor)}"
-        self._build_id = "+".join((prepared_by, *build_formats(settings, FORMATS)))
+        preparation = prepared_by(settings, self._model)
+        self._build_id = "+".join((preparation, *build_formats(settings, FORMATS)))
         self._backends = server_backends(settings, self._model.dimension, self._build_id)
         for server in self._backends.servers.values():
             self._stack.push_async_callback(server.close)
         if EMBEDDED in settings.sources.urls.values():
             engine = await anyio.to_thread.run_sync(
-                EmbeddedEngine, settings, prepared_by, self._model, self._static_encoder
+                EmbeddedEngine, settings, preparation, self._model, self._static_encoder
             )
             add_embedded(self._backends, settings, engine)
         for binding in more_sources:

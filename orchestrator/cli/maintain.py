@@ -1,4 +1,4 @@
-"""``trivium tidy``, ``trivium doctor`` and ``trivium quarantine``."""
+"""``trivium tidy``, ``trivium doctor``, ``trivium rebuild`` and ``trivium quarantine``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from adapters import AdapterError
-from orchestrator.cli.progress import progress_steps
+from orchestrator.bootstrap.embedded import rebuild_index
+from orchestrator.cli.progress import progress_bar, progress_steps
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.service.health import Finding, examine_folder
 from orchestrator.service.service import Service
@@ -77,6 +78,24 @@ def examine(settings: Settings) -> list[Finding]:
         advice = "follow the message; nothing else can be examined before"
         findings.append(Finding("service", False, observation, advice))
     return findings
+
+
+def rebuild(
+    *,
+    with_deleted: Annotated[
+        bool,
+        typer.Option("--with-deleted", help="take all documents for living ones if it is not known which were deleted"),
+    ] = False,
+) -> None:
+    """Put a new embedded index in the place of a damaged one, with every document that is whole."""
+    with reported_errors(), progress_bar(err, "rebuilding", "documents", None) as advance:
+        rebuilt = rebuild_index(load(), with_deleted, advance)
+    out.print(
+        f"{rebuilt.documents} documents, {rebuilt.encoded} of them encoded again, {rebuilt.lost} lost; "
+        f"the damaged index is in {rebuilt.old}",
+        soft_wrap=True,
+    )
+    raise typer.Exit(1 if rebuilt.lost else 0)
 
 
 def quarantine(

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from adapters import Scope, Unavailable, files
+from adapters import Damaged, Scope, checked_file, files
 from adapters.followed_file import FollowedFile
 
 
@@ -62,20 +62,20 @@ class ScopeFile(Generic[T]):
     def refresh(self) -> None:
         """Read the file if it has changed.
 
-        :raises Unavailable: if it is damaged.
+        :raises Damaged: if it is not what was written.
         """
         if self._file.refresh():
             self._by_scope = {Scope(each.tenant, each.environment): each for each in self._file.value.scopes}
 
     def save(self, measurements: Measurements[T]) -> None:
         """Store new measurements."""
-        files.replace(self._path, msgspec.json.encode(measurements))
+        checked_file.write_json(self._path, measurements)
         self.refresh()
 
     def _read(self, path: Path) -> Measurements[T]:
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Measurements[self._kind])  # type: ignore[name-defined]
+            return checked_file.read_json(path, Measurements[self._kind])  # type: ignore[name-defined]
         except msgspec.ValidationError:
             return Measurements[T](-1, [])
-        except msgspec.DecodeError as error:
-            raise Unavailable(f"{path} is damaged, remove it: {error}") from error
+        except Damaged as error:
+            raise Damaged("a measurement is damaged: remove its file", error.detail) from error

@@ -12,6 +12,8 @@ from pathlib import Path
 from time import time
 from typing import Protocol, TypeAlias
 
+import anyio.to_thread
+
 from adapters import AdapterError, Scope, TimedOut
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
@@ -31,6 +33,7 @@ _PROBE_TIMEOUT_S = 1.0
 """Time limit of a search that only shows whether a source answers."""
 _MAX_SKEW_S = 1.0
 """Clocks that differ by more make logs hard to compare, and the versions of documents jump."""
+_REBUILD_ADVICE = "check the disk; `trivium rebuild` keeps every document that is whole"
 _DAMAGED_ADVICE = "check the disk; run `trivium index` with everything again, then remove the file"
 _REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
 _REINDEX_ADVICE = "run `trivium index` with everything again: documents that exist already do no harm"
@@ -55,6 +58,10 @@ class EmbeddedHealth(Protocol):
 
     def documents(self) -> int:
         """Number of documents."""
+        ...
+
+    def damaged(self) -> list[str]:
+        """The files that are not what was written. Reads all of them: blocks."""
         ...
 
     def segments(self) -> int:
@@ -128,6 +135,9 @@ class HealthService:
     async def examine(self) -> list[Finding]:
         """Every finding, in order."""
         findings = [Finding("embedder", True, self.encoder), *self._examine_embedded()]
+        if self.embedded is not None:
+            damaged = await anyio.to_thread.run_sync(self.embedded.damaged)
+            findings += [Finding(path, False, "is not what was written", _REBUILD_ADVICE) for path in damaged]
         for source, server in self.servers.items():
             findings += await self._examine_server(source, server)
         for source, search in self.searches.items():

@@ -20,10 +20,9 @@ from time import time_ns
 
 import msgspec
 
-from adapters import AdapterError, Unavailable, files
+from adapters import AdapterError, Damaged, Unavailable, checked_file, files
 from adapters.fingerprint import fingerprint
 from adapters.ports.replica import Key
-from orchestrator.indexing.log import checked_file
 from orchestrator.indexing.log.quarantine import Quarantine
 from orchestrator.indexing.log.write import DamagedWrite, Write
 
@@ -103,8 +102,8 @@ class FileWriteLog:
         path = self._path(sequence)
         try:
             return _decode(checked_file.read(path))
-        except (checked_file.Damaged, msgspec.DecodeError) as error:
-            raise DamagedWrite("a write is damaged", f"{path}: {error}") from error
+        except (Damaged, msgspec.DecodeError) as error:
+            raise DamagedWrite("a write is damaged", f"{path} is not what was appended") from error
         except OSError as error:
             raise AdapterError("the write log cannot be read", f"{path}: {error}") from error
 
@@ -146,9 +145,9 @@ class FileWriteLog:
             return frozenset(msgspec.msgpack.decode(checked_file.read(path), type=list[Key]))
         except FileNotFoundError:
             return None
-        except checked_file.Damaged as error:
+        except Damaged as error:
             # What the write must not touch cannot be found out again once a part of it has been applied.
-            raise DamagedWrite("a write is damaged", str(error)) from error
+            raise DamagedWrite("a write is damaged", error.detail) from error
 
     def is_empty(self) -> bool:
         """See :class:`WriteLog`."""
@@ -191,6 +190,9 @@ class FileWriteLog:
             return int(checked_file.read(path))
         except FileNotFoundError:
             return 0
-        except checked_file.Damaged as error:
-            _log.error("the cursor of a replica, or the offset of its versions, is lost and found out again: %s", error)
+        except Damaged as error:
+            _log.error(
+                "the cursor of a replica, or the offset of its versions, is lost and found out again: %s",
+                error.for_operators,
+            )
             return 0

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from adapters import checked_file
+from adapters.errors import Damaged
 from adapters.fingerprint import fingerprint
 from adapters.ports.replica import Key
-from orchestrator.indexing.log import checked_file
 from orchestrator.indexing.log.write import Write
 
 _log = logging.getLogger(__name__)
@@ -109,8 +110,8 @@ class Quarantine:
             return _decode(checked_file.read(path))
         except FileNotFoundError:  # another process released it
             return None
-        except (checked_file.Damaged, msgspec.DecodeError) as error:
-            _log.error("a quarantined document is lost: %s", error)
+        except (Damaged, msgspec.DecodeError) as error:
+            _log.error("a quarantined document is lost: %s: %s", path, error)
             path.rename(path.with_suffix(_DAMAGED))
             return None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters import Unavailable, VectorRecord
+from adapters import Damaged, VectorRecord
 from adapters.embed.fit import fit, pseudo_queries
 from adapters.embed.minilm import MiniLM
 from adapters.embed.static_encoder import StaticQueryEncoder
@@ -96,7 +96,7 @@ def test_it_follows_the_file(encoder, model, tmp_path) -> None:
 )
 def test_a_damaged_file_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(content)
-    with pytest.raises(Unavailable, match="is damaged, remove it"):
+    with pytest.raises(Damaged, match="is damaged: remove its file"):
         StaticQueryEncoder.load(tmp_path / "t")
 
 

@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from adapters import Unavailable, VersionMismatch
+from adapters import Damaged, Unavailable, VersionMismatch
 from adapters.embedded import EmbeddedIndex
 from adapters.embedded.manifest import Manifest
 from adapters.graph.component import GraphComponent
@@ -146,7 +145,7 @@ def test_without_strict_an_index_of_another_build_is_read_and_never_written(open
 def test_a_damaged_manifest_is_reported(open_index: Open, tmp_path: Path) -> None:
     open_index().write_blocking([vector_record("a")])
     (tmp_path / "index" / "manifest.json").write_text("{")
-    with pytest.raises(Unavailable, match="the index is damaged") as raised:
+    with pytest.raises(Damaged, match="a stored file is damaged") as raised:
         open_index()
     assert "manifest.json" in raised.value.detail
 
@@ -201,12 +200,12 @@ def test_a_reader_whose_commit_was_removed_opens_the_newest_one(
     """The state that a reader finds if two newer commits are written while it opens one."""
     writer, reader = open_index(), open_index()
     writer.write_blocking([vector_record("a")])
-    old = (tmp_path / "index" / "manifest.json").read_bytes()
+    old = Manifest.read(tmp_path / "index", "test-1")
     folder = tmp_path / "index" / component / f"{1:012d}"
     writer.write_blocking([vector_record("b")])
     shutil.rmtree(folder)
     newest = Manifest.read(tmp_path / "index", "test-1")
-    reader._view = reader._open(msgspec.json.decode(old, type=Manifest), reader._view)
+    reader._view = reader._open(old, reader._view)
     assert reader.generation() == newest.generation == 2
     assert living_ids(reader) == {"a", "b"}
     assert not folder.exists(), "opening created files"

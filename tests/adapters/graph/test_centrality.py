@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters import Link, Unavailable
+from adapters import Damaged, Link
 from adapters.embedded import EmbeddedIndex
 from adapters.graph.centrality import CentralityFile, compute
 from adapters.graph.component import GraphComponent
@@ -80,5 +80,5 @@ async def test_the_measure_none_computes_nothing(star: EmbeddedIndex, tmp_path: 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(b"?")
-    with pytest.raises(Unavailable, match="is damaged, remove it"):
+    with pytest.raises(Damaged, match="are damaged: remove their file"):
         CentralityFile(tmp_path / "c", "pagerank")

@@ -180,7 +180,7 @@ def test_refused_documents_are_listed_and_written_again_by_command(
             await index(service, DOCUMENTS[:1])
             (prepared,) = await service.documents.pipeline.prepare([DOCUMENTS[1]], service.anonymous.scope)
             entry = Quarantined(
-                "keyword", service.documents.generation(), "a term is too long", Write.of([prepared], [])
+                "opensearch", service.documents.generation(), "a term is too long", Write.of([prepared], [])
             )
             Quarantine(settings.storage.data_dir / "journal" / "quarantine").add([entry])
 

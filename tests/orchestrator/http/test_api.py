@@ -181,3 +181,17 @@ async def test_the_openapi_document_describes_every_path_and_type(client: httpx.
     assert schemas["SearchRequest"]["additionalProperties"] is False
     assert {"SearchResponse", "Document", "Problem", "And", "Range"} <= set(schemas)
     assert "#/components/schemas/" in json.dumps(document["paths"]["/v1/search"])
+
+
+async def test_a_damaged_document_is_no_fault_of_the_caller(client: httpx.AsyncClient, chosen: Settings) -> None:
+    await index_documents(client)
+    records = max((chosen.storage.data_dir / "index").glob("segments/*/records.bin"))
+    content = records.read_bytes()
+    with records.open("r+b") as file:  # in place: it is mapped
+        file.write(content.replace(b'"pasta"', b'"Pasta"'))
+    response = await client.get("/v1/documents/pasta")
+    assert response.status_code == 503
+    assert "trivium rebuild" in response.json()["detail"]
+    assert str(chosen.storage.data_dir) not in response.text
+    found = await search(client, query="pasta")
+    assert found.status_code == 503 or "pasta" not in [hit["id"] for hit in found.json()["hits"]]

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters import Link, Scope, Unavailable, VectorRecord
+from adapters import Damaged, Link, Scope, VectorRecord, checked_file
 from adapters.embedded import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.embedded import KeywordComponent
 from adapters.ports import Vector
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
-from orchestrator.retrieval.graph_trust import GraphTrust, ScopeTrust
+from orchestrator.retrieval.graph_trust import GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.retrieval.measure_trust import TrustMeasurement
 from tests.conftest import DIMENSION, SCOPE, vector_record
 
@@ -125,8 +125,7 @@ def test_the_same_lift_is_worth_less_in_a_larger_corpus() -> None:
 def test_a_measurement_of_another_process_is_read(tmp_path: Path) -> None:
     file = tmp_path / "trust.json"
     trust = GraphTrust(file)
-    scope = b'{"tenant": "default", "environment": "default", "lift": 3.0, "walks": 90, "highest_lift": 9}'
-    file.write_bytes(b'{"generation": 4, "scopes": [' + scope + b"]}")
+    GraphTrust(file).save(TrustMeasurements(4, [ScopeTrust("default", "default", 3.0, 90, 9.0)]))
     trust.refresh()
     assert (trust.weight_factor(SCOPE), trust.weight_factor(Scope("other", "default")), trust.generation) == (
         1.0,
@@ -135,11 +134,11 @@ def test_a_measurement_of_another_process_is_read(tmp_path: Path) -> None:
     )
     file.unlink()
     file.write_bytes(b"?")
-    with pytest.raises(Unavailable, match=r"trust\.json is damaged, remove it"):
+    with pytest.raises(Damaged, match="a measurement is damaged: remove its file"):
         trust.refresh()
 
 
 def test_a_measurement_in_the_format_of_an_older_release_counts_as_none(tmp_path: Path) -> None:
-    (tmp_path / "trust.json").write_bytes(b'{"lift": 2.5, "walks": 90}')
+    checked_file.write_json(tmp_path / "trust.json", {"lift": 2.5, "walks": 90})
     trust = GraphTrust(tmp_path / "trust.json")
     assert (trust.weight_factor(SCOPE), trust.generation) == (1.0, -1)

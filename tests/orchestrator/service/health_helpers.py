@@ -34,12 +34,16 @@ class Engine:
         self._mismatch = mismatch
         self._by_source = by_source or {"vector": documents, "graph": documents}
         self.is_static_encoder_outdated = False
+        self.damaged_files: list[str] = []
 
     def documents_by_source(self) -> Mapping[str, int]:
         return self._by_source
 
     def documents(self) -> int:
         return self._documents
+
+    def damaged(self) -> list[str]:
+        return self.damaged_files
 
     def segments(self) -> int:
         return 2
