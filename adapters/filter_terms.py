@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol, TypeVar, assert_never
 
 import msgspec
@@ -23,6 +24,8 @@ _MAX_TEXT_CHARS = 512
 _DIGITS = 16
 _MAX_COMPILED = 64
 """Queries that are cached for each backend: few filters are not those of a principal alone."""
+_MAX_CACHED_BYTES = 1_024
+"""Of a filter as JSON. A larger one may compile to megabytes."""
 _UNUSED_TERM = ""
 """A term that no document has."""
 
@@ -69,7 +72,9 @@ def filter_compiler(compiler: FilterCompiler[T]) -> Callable[[Filter], T]:
         key = msgspec.json.encode(condition)  # and not the filter: in Python 1.0 == True
         query = compiled.get(key)
         if query is None:
-            query = compiled[key] = compile_filter(condition, compiler)
+            query = compile_filter(condition, compiler)
+            if len(key) <= _MAX_CACHED_BYTES:
+                compiled[key] = query
         return query
 
     return compile_cached
@@ -82,7 +87,7 @@ def compile_filter(condition: Filter, compiler: FilterCompiler[T]) -> T:
             return compiler.any_term([_term(field, value)])
         case In(field, values) if values:
             return compiler.any_term([_term(field, value) for value in values])
-        case Range(field) if prefixes := list(_covering_prefixes(condition)):
+        case Range(field) if prefixes := _covering_prefixes(condition):
             return compiler.any_term([f"{field}\0n{prefix}" for prefix in prefixes])
         case In() | Range() | Or(()):
             return compiler.any_term([_UNUSED_TERM])
@@ -98,7 +103,7 @@ def compile_filter(condition: Filter, compiler: FilterCompiler[T]) -> T:
             assert_never(condition)
 
 
-def _covering_prefixes(bounds: Range) -> Iterator[str]:
+def _covering_prefixes(bounds: Range) -> Sequence[str]:
     """The fewest prefixes of written numbers that cover all numbers within the bounds, and no other."""
     low, high = 0, 2 ** (4 * _DIGITS) - 1
     if bounds.gte is not None:
@@ -109,12 +114,23 @@ def _covering_prefixes(bounds: Range) -> Iterator[str]:
         high = min(high, _sortable(seconds(bounds.lte)))
     if bounds.lt is not None:
         high = min(high, _sortable(seconds(bounds.lt)) - 1)
+    return _prefixes_between(low, high)
+
+
+@lru_cache(maxsize=256)
+def _prefixes_between(low: int, high: int) -> Sequence[str]:
+    """Cached, because each backend compiles a range once for each collection."""
+    prefixes: list[str] = []
+    digits = _DIGITS
     while low <= high:
-        digits = 0
-        while digits < _DIGITS - 1 and low % 16 ** (digits + 1) == 0 and low + 16 ** (digits + 1) - 1 <= high:
-            digits += 1
-        yield f"{low:0{_DIGITS}x}"[: _DIGITS - digits]
-        low += 16**digits
+        next_low, next_high = -(-low // 16), (high + 1) // 16 - 1
+        if digits == 1 or next_low > next_high:
+            prefixes += [f"{number:0{digits}x}" for number in range(low, high + 1)]
+            break
+        ends = (*range(low, 16 * next_low), *range(16 * (next_high + 1), high + 1))
+        prefixes += [f"{number:0{digits}x}" for number in ends]
+        low, high, digits = next_low, next_high, digits - 1
+    return prefixes
 
 
 def _term(field: str, value: Scalar) -> str:

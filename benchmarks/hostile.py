@@ -1,9 +1,10 @@
-"""``make bench-hostile``: schemathesis with the OpenAPI document of the service, then 100,000 hostile requests.
+"""``make bench-hostile``: schemathesis with the OpenAPI document of the service, then 100,000 hostile requests, then
+3,000 that are as large as they may be.
 
-The requests are random, mutated, truncated, deeply nested, or contain statements of other languages.
+The hostile requests are random, mutated, truncated, deeply nested, or contain statements of other languages.
 
 Claims: no status 500 and no undocumented status, no response that its schema does not allow, no growth of memory, no
-log line that a request wrote. Exit code 1 if one is false.
+log line that a request wrote, no standstill of the event loop. Exit code 1 if one is false.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from adapters import Scope
 from benchmarks.claims import out, report
+from benchmarks.large_requests import observe
 from benchmarks.openloop import percentile
 from benchmarks.service import ServerProcess, start_service
 from orchestrator.auth.key_admin import add_key
@@ -90,6 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--examples", type=int, default=3_000, help="maximum number for each operation and kind")
     parser.add_argument("--bodies", type=int, default=100_000, help="number of hostile requests")
+    parser.add_argument("--large", type=int, default=3_000, help="number of requests as large as they may be")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -100,6 +103,7 @@ def main() -> None:
             passed = [
                 _schemathesis(server.port, arguments.examples, api_keys[0], arguments.seed),
                 _fuzz(server, api_keys, arguments.bodies, arguments.seed),
+                observe(server, *api_keys, arguments.large, arguments.seed),
             ]
     raise SystemExit(0 if all(passed) else 1)
 

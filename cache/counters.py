@@ -27,6 +27,8 @@ _FLUSH_RETRY_S = 0.05
 _MESSAGE = re.compile(rb"([!-~]{1,200}) (\d{1,17})")
 """A name and its value. Other messages on the channel come from other programs and are ignored."""
 
+_COUNT = re.compile(rb"\d{1,17}")
+
 # The new value is the time of Redis in microseconds, or the old value plus one if that is larger. So a Redis that lost
 # its data continues above the values that processes remember.
 _INCREMENT = """
@@ -127,8 +129,10 @@ class RedisInvalidationCounters:
         try:
             async with self._reads.call() as client:
                 values = await client.mget([self._key(name) for name in ordered])
-                for name, value in zip(ordered, values, strict=True):
-                    self._update(name, int(value or 0))
+                # A counter that does not exist is 0.
+                counts = [0 if value is None else _count(value) for value in values] if isinstance(values, list) else []
+                for name, count in list(zip(ordered, counts, strict=True)):
+                    self._update(name, count)
         except RedisFailed:
             return False
         return True
@@ -138,7 +142,7 @@ class RedisInvalidationCounters:
             try:
                 async with self._writes.call() as client:
                     value = await client.eval(_INCREMENT, 2, self._key(name), self._prefix, name)
-                    self._update(name, int(value))
+                    self._update(name, _count(value))
             except RedisFailed:
                 return
             if self._unsent.get(name) == count:  # otherwise it was incremented again while this one was sent
@@ -149,3 +153,13 @@ class RedisInvalidationCounters:
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}:{name}"
+
+
+def _count(value: object) -> int:
+    """The value of a counter in a response of Redis.
+
+    :raises ValueError: if it is none: then the call counts as failed.
+    """
+    if not isinstance(value, bytes) or not _COUNT.fullmatch(value):
+        raise ValueError("the response is no counter")
+    return int(value)

@@ -35,6 +35,7 @@ def connect(url: str, call_timeout_s: float) -> Redis:
     """A client for a URL ``redis://[:password@]host:port/db``; to be called on the event loop that will use it.
 
     :param call_timeout_s: the deadline of one call. The sockets get ten times that, as a last resort.
+    :raises TypeError: if the URL has an unknown option.
     """
     client: Redis = Redis.from_url(
         url,
@@ -42,6 +43,8 @@ def connect(url: str, call_timeout_s: float) -> Redis:
         socket_connect_timeout=10 * call_timeout_s,
         max_connections=4 * _MAX_CONCURRENT_CALLS,
     )
+    # Options of a URL are parameters of a connection: one that does not exist raises only when it is made.
+    client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
     return client
 
 

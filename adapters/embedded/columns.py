@@ -5,7 +5,8 @@ The vector and graph sources search within the flags that a filter evaluates to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TypeAlias, assert_never
 
@@ -18,8 +19,11 @@ from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, s
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
+_MAX_DECODED = 256
+"""Columns of a segment that are decoded at once: documents may have any number of metadata keys."""
 
-class _Column(msgspec.Struct, frozen=True):
+
+class _Column(msgspec.Struct, frozen=True, array_like=True):
     """The values of one field as (row, value) pairs sorted by row; a text as its index in the sorted list ``texts``."""
 
     rows: bytes = b""
@@ -31,39 +35,77 @@ class _Column(msgspec.Struct, frozen=True):
     truths: bytes = b""
 
 
+class _Stored(msgspec.Struct, frozen=True, array_like=True):
+    """All columns: the sorted names in UTF-8 one after the other, the encoded columns likewise, and where each ends."""
+
+    count: int
+    names: memoryview
+    name_ends: memoryview
+    columns: memoryview
+    column_ends: memoryview
+
+
 class ColumnsBuilder:
     """Collects the fields of one record after the other and encodes them for :class:`Columns`."""
 
     def __init__(self) -> None:
         self._count = 0
-        self._pairs: dict[str, dict[str, tuple[list[int], list[Scalar]]]] = {}
+        self._pairs: dict[str, list[tuple[int, Scalar]]] = {}
 
     def add(self, fields: Mapping[str, tuple[Scalar, ...]]) -> None:
         """Add the next row."""
         for name, values in fields.items():
-            kinds = self._pairs.setdefault(name, {})
-            for value in values:
-                rows, same_kind = kinds.setdefault(kind(value), ([], []))
-                rows.append(self._count)
-                same_kind.append(value)
+            self._pairs.setdefault(name, []).extend((self._count, value) for value in values)
         self._count += 1
 
     def encode(self) -> bytes:
         """The columns of all rows added so far."""
-        return msgspec.msgpack.encode((self._count, {name: _column(kinds) for name, kinds in self._pairs.items()}))
+        by_name = sorted((name.encode(), name) for name in self._pairs)
+        columns = [msgspec.msgpack.encode(_column(self._pairs[name])) for _, name in by_name]
+        names = [encoded for encoded, _ in by_name]
+        stored = (self._count, b"".join(names), _ends(names), b"".join(columns), _ends(columns))
+        return msgspec.msgpack.encode(stored)
+
+
+def _ends(parts: Sequence[bytes]) -> bytes:
+    return np.cumsum([len(part) for part in parts], dtype=np.int64).tobytes()
 
 
 class Columns:
-    """The filterable values of ``count`` records; rows count from 0."""
+    """The filterable values of ``count`` records; rows count from 0. A column is decoded when it is first needed."""
 
-    def __init__(self, count: int, columns: Mapping[str, _Column]) -> None:
-        self._count = count
-        self._columns = {name: _Arrays(column) for name, column in columns.items()}
+    def __init__(self, stored: _Stored) -> None:
+        self._count = stored.count
+        self._stored = stored
+        self._name_ends = np.frombuffer(stored.name_ends, np.int64)
+        self._column_ends = np.frombuffer(stored.column_ends, np.int64)
+        self._decoded: dict[str, _Arrays] = {}
 
     @classmethod
-    def decode(cls, content: bytes) -> Columns:
-        """Decode what :meth:`ColumnsBuilder.encode` returned. The arrays are views of ``content``."""
-        return cls(*msgspec.msgpack.decode(content, type=tuple[int, dict[str, _Column]]))
+    def decode(cls, content: bytes | memoryview) -> Columns:
+        """Decode what :meth:`ColumnsBuilder.encode` returned, without copying it."""
+        return cls(msgspec.msgpack.decode(content, type=_Stored))
+
+    def _column(self, name: str) -> _Arrays:
+        """The column of a field; an empty one if no record has it."""
+        column = self._decoded.get(name)
+        if column is None:
+            column = self._find(name.encode("utf-8", "surrogatepass"))
+            if len(self._decoded) >= _MAX_DECODED:
+                self._decoded.clear()
+            self._decoded[name] = column
+        return column
+
+    def _find(self, name: bytes) -> _Arrays:
+        index = bisect_left(range(len(self._name_ends)), name, key=self._name)
+        if index == len(self._name_ends) or self._name(index) != name:
+            return _NO_COLUMN
+        start = self._column_ends[index - 1] if index else 0
+        return _Arrays(msgspec.msgpack.decode(self._stored.columns[start : self._column_ends[index]], type=_Column))
+
+    def _name(self, index: int) -> bytes:
+        start = self._name_ends[index - 1] if index else 0
+        return bytes(self._stored.names[start : self._name_ends[index]])
 
     def flags(self, condition: Filter) -> Flags:
         """By row, whether a filter (in any form) is true; shape (count,)."""
@@ -87,25 +129,23 @@ class Columns:
 
     def counts(self, field: str, flags: Flags) -> dict[str, int]:
         """How many of the flagged rows have each text value of a field; values without such a row are left out."""
-        if (column := self._columns.get(field)) is None:
-            return {}
+        column = self._column(field)
         numbers = np.bincount(column.text_codes[flags[column.text_rows]], minlength=len(column.codes))
         return {text: number for text, number in zip(column.codes, numbers.tolist(), strict=True) if number}
 
     def numbers(self, field: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
         """The numbers of a field: rows, and the value of each."""
-        column = self._columns.get(field, _NO_COLUMN)
+        column = self._column(field)
         return column.rows, column.numbers
 
     def texts(self, field: str) -> tuple[tuple[str, ...], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
         """The texts of a field: the distinct ones; rows, and the index of each row's text."""
-        column = self._columns.get(field, _NO_COLUMN)
+        column = self._column(field)
         return tuple(column.codes), (column.text_rows, column.text_codes)
 
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)
-        if (column := self._columns.get(field)) is None:
-            return flags
+        column = self._column(field)
         codes = [column.codes[value] for value in values if isinstance(value, str) and value in column.codes]
         flags[column.text_rows[np.isin(column.text_codes, codes)]] = True
         numbers = [float(value) for value in values if not isinstance(value, str | bool)]
@@ -116,8 +156,7 @@ class Columns:
 
     def _between(self, field: str, bounds: Range) -> Flags:
         flags = np.zeros(self._count, np.bool_)
-        if (column := self._columns.get(field)) is None:
-            return flags
+        column = self._column(field)
         inside = np.ones(len(column.numbers), np.bool_)
         for bound, test in (
             (bounds.gt, np.greater),
@@ -132,9 +171,9 @@ class Columns:
 
     def _having(self, field: str) -> Flags:
         flags = np.zeros(self._count, np.bool_)
-        if (column := self._columns.get(field)) is not None:
-            for rows in (column.rows, column.text_rows, column.truth_rows):
-                flags[rows] = True
+        column = self._column(field)
+        for rows in (column.rows, column.text_rows, column.truth_rows):
+            flags[rows] = True
         return flags
 
 
@@ -154,7 +193,12 @@ class _Arrays:
 _NO_COLUMN = _Arrays(_Column())
 
 
-def _column(kinds: Mapping[str, tuple[list[int], list[Scalar]]]) -> _Column:
+def _column(pairs: Sequence[tuple[int, Scalar]]) -> _Column:
+    kinds: dict[str, tuple[list[int], list[Scalar]]] = {}
+    for row, value in pairs:
+        rows, values = kinds.setdefault(kind(value), ([], []))
+        rows.append(row)
+        values.append(value)
     number_rows, numbers = kinds.get("number", ([], []))
     text_rows, texts = kinds.get("text", ([], []))
     truth_rows, truths = kinds.get("truth", ([], []))

@@ -52,13 +52,12 @@ class Segment:
         )
         self.docnos: npt.NDArray[np.int64] = np.load(folder / "docnos.npy")
         self.vectors = read_vectors(folder, len(self.keys))
-        self.columns = Columns.decode((folder / "columns.msgpack").read_bytes())
+        self.columns = Columns.decode(memoryview(_mapped(folder / "columns.msgpack")))
         self.rank_fields = _rank_fields(self.columns, len(self.keys))
         self._ends = array("q", np.load(folder / ENDS).tobytes())  # read one by one, which numpy is slow at
         self.ids = [id_ for _, _, id_ in self.keys]
         self._rows = {key: row for row, key in enumerate(self.keys)}
-        with (folder / RECORDS).open("rb") as file:
-            self._records = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._records = _mapped(folder / RECORDS)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -84,6 +83,11 @@ class Segment:
         """Rows as they would be written again."""
         for row in rows:
             yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _whole_record(frame: bytes) -> Record | None:

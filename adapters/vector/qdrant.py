@@ -125,7 +125,7 @@ class QdrantVector:
             return server_ranking(
                 VECTOR.name,
                 [
-                    (score, str(payload["id"]), msgspec.convert(payload.get("facts"), DocumentFields | None))
+                    (score, payload["id"], msgspec.convert(payload.get("facts"), DocumentFields | None))
                     for score, payload in hits
                 ],
             )

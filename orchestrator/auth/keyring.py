@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import logging
 import re
+import stat
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -114,12 +115,15 @@ def _stamp(path: Path) -> object:
 def read_key_file(path: Path) -> list[KeyRecord]:
     """The records of a file of keys; blank lines are skipped.
 
-    :raises KeyFileError: if it cannot be read, a line is invalid, or a name or an id occurs twice.
+    :raises KeyFileError: if it cannot be read, every user may write it, a line is invalid, or a name or an id occurs
+        twice.
     """
     try:
-        content = path.read_bytes()
+        content, mode = path.read_bytes(), path.stat().st_mode
     except OSError as error:
         raise KeyFileError(f"{path} cannot be read: {error.strerror}") from error
+    if mode & stat.S_IWOTH:
+        raise KeyFileError(f"{path} can be written by every user of this machine: chmod o-w it")
     records: dict[str, KeyRecord] = {}
     names = set()
     for number, line in enumerate(content.splitlines(), 1):

@@ -99,7 +99,10 @@ def _open_redis(settings: Settings, stack: AsyncExitStack) -> tuple[SharedLevel,
         raise Unavailable(f"{error.name} is not installed: pip install 'trivium[redis]'") from error
     timeout_s = settings.cache.timeout_ms / 1_000
     # Two clients, so that reading responses does not block the connections of the counters.
-    clients = [redis.connect(settings.cache.url, timeout_s) for _ in range(2)]
+    try:
+        clients = [redis.connect(settings.cache.url, timeout_s) for _ in range(2)]
+    except (TypeError, ValueError) as error:
+        raise Unavailable("TRIVIUM_CACHE has an option that Redis does not have", type(error).__name__) from error
     for client in clients:
         stack.push_async_callback(client.aclose)
     prefix = f"trivium:{settings.storage.index_name}"

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapters import Unavailable
 from orchestrator.http.authorize import authorize
 from orchestrator.http.context import STATE_KEY, HttpContext
 from orchestrator.http.errors import error_response
@@ -18,6 +19,8 @@ from orchestrator.telemetry.access_log import log_request
 
 OPERATION_KEY = "trivium.operation"
 """In the state of the ASGI scope: the operation that the request reached."""
+
+_STOPPING = Unavailable("the service is stopping: try again")
 
 
 class RequestBoundary:
@@ -38,9 +41,12 @@ class RequestBoundary:
         try:
             await self._app(scope, receive, outgoing.send)
         except asyncio.CancelledError:
-            if not context.is_disconnected:
-                raise
-            await error_response(ClientDisconnect(), context.request_id)(scope, receive, outgoing.send)
+            if context.is_disconnected:
+                await error_response(ClientDisconnect(), context.request_id)(scope, receive, outgoing.send)
+                return
+            if not outgoing.is_started:  # the process ends, and the request had all of the grace time
+                await error_response(_STOPPING, context.request_id)(scope, receive, outgoing.send)
+            raise
         except Exception as error:
             if outgoing.is_started:
                 raise

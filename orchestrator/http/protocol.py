@@ -67,8 +67,25 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.flow = _ObservedFlowControl(transport, self._pause_request_timer, self._resume_request_timer)
         self._start_request_timer()
-        if len(self.connections) > self._limits.max_connections:
+        if len(self.connections) > self._limits.max_connections and not self._close_longest_idle():
             self._refuse(503)
+
+    def _close_longest_idle(self) -> bool:
+        """Close the connection that has been waiting longest for the end of its headers; whether there was one."""
+        waiting = [each for each in self.connections if isinstance(each, LimitedHttpProtocol) and each.waiting_since]
+        idle = min(waiting, key=lambda each: each.waiting_since or 0.0, default=self)
+        if idle is self:
+            return False
+        idle.transport.abort()
+        return True
+
+    @property
+    def waiting_since(self) -> float | None:
+        """Since when the rest of a request's headers is awaited, by the clock of the event loop; else ``None``."""
+        is_busy = self._running_cycle or self._is_discarding or self.transport.is_closing()
+        if is_busy or self._request_timer is None:
+            return None
+        return self._request_timer.when() - self._limits.client_timeout_s
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_request_timer()

@@ -127,7 +127,7 @@ class Replication:
         """See :class:`adapters.ports.DocumentWriter`. A slow replica slows its writers."""
         write = Write.of(upserts, deletes, clearance)
         if not write.records and not write.deletes:
-            return Acknowledgement(self._generation, await self._catch_up())
+            return Acknowledgement(self._generation, _by_store(await self._catch_up()))
         sequence = await anyio.to_thread.run_sync(self._append, write)
         pending = await self._catch_up()
         rejections = await anyio.to_thread.run_sync(
@@ -136,7 +136,12 @@ class Replication:
         hidden: frozenset[Key] | None = frozenset()
         if write.is_conditional:
             hidden = await anyio.to_thread.run_sync(self._log.hidden, sequence)
-        return Acknowledgement(self._generation, pending, rejections, hidden)
+        return Acknowledgement(
+            self._generation,
+            _by_store(pending),
+            {key: _by_store(reasons) for key, reasons in rejections.items()},
+            hidden,
+        )
 
     async def apply_unapplied(self) -> Mapping[str, str]:
         """Apply waiting writes; by replica, why it still lacks some."""
@@ -167,3 +172,8 @@ class Replication:
     def _truncate(self) -> None:
         with self._log.exclusive():
             self._log.truncate(list(self._replicas))
+
+
+def _by_store(reasons: Mapping[str, str]) -> dict[str, str]:
+    """By the first word of the name of a replica: the address in it is for operators."""
+    return {name.partition(" ")[0]: reason for name, reason in reasons.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, time
+from typing import NamedTuple
 
 import msgspec
 from cachetools import LRUCache
@@ -41,8 +42,19 @@ from orchestrator.service.response_cache import ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
 from orchestrator.telemetry.spans import StageTimings
 
-_MAX_PLANS = 4_096
-"""Encoded plans that are cached: a repeated request is not planned again."""
+_MAX_PLAN_BYTES = 4_194_304
+"""Requests, as they are encoded, whose plans are cached: a repeated request is not planned again. A plan needs about
+ten times the memory of its request."""
+_PLAN_OVERHEAD = 512
+"""Bytes that each counts in addition."""
+
+
+class _Planned(NamedTuple):
+    """A cached plan with its hash, and what it counts of :data:`_MAX_PLAN_BYTES`."""
+
+    plan: Plan
+    hash: bytes
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +105,8 @@ class SearchService:
     max_query_chars: int = MAX_QUERY_CHARS
     now: Callable[[], float] = time
     clock: Clock = perf_counter
-    _plans: LRUCache[tuple[object, ...], tuple[Plan, bytes]] = field(
-        default_factory=lambda: LRUCache(_MAX_PLANS), init=False
+    _plans: LRUCache[tuple[object, ...], _Planned] = field(
+        default_factory=lambda: LRUCache(_MAX_PLAN_BYTES, getsizeof=lambda planned: planned.size), init=False
     )
 
     def with_settings(self, settings: Settings) -> SearchService:
@@ -200,8 +212,9 @@ class SearchService:
                 max_query_chars=self.max_query_chars,
                 calibrations=lambda encoder: self.calibrations(scope, encoder),
             )
-            planned = self._plans[key] = plan, plan_hash(plan)
-        return planned
+            planned = _Planned(plan, plan_hash(plan), _PLAN_OVERHEAD + len(encoded))
+            self._plans[key] = planned
+        return planned.plan, planned.hash
 
     def _sources_timeout_s(self, request_timeout_ms: int) -> float:
         """Not in the plan: time limits change no response that is complete."""

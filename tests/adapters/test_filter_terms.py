@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import Document, Record
+from adapters import filter_terms as filter_terms_module
 from adapters.document import fields
 from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, matches, normal
-from adapters.filter_terms import compile_filter, filter_terms
+from adapters.filter_terms import compile_filter, filter_compiler, filter_terms
 from tests.adapters.filters import documents, filters
 
 Predicate = Callable[[frozenset[str]], bool]
@@ -115,3 +116,39 @@ def test_filters_that_nothing_passes_need_no_empty_lookup() -> None:
         assert not compile_filter(condition, Predicates())(frozenset(filter_terms({"f": ("x",), "n": (1.5,)})))
     assert compile_filter(And(()), Predicates())(frozenset())
     assert compile_filter(Not(Exists("f")), Predicates())(frozenset(filter_terms({"n": (1.0,)})))
+
+
+@given(NUMBERS, NUMBERS)
+def test_the_prefixes_of_a_range_do_not_overlap_and_are_few(one: float, other: float) -> None:
+    compiled = CountingPredicates()
+    compile_filter(Range("f", gte=min(one, other), lte=max(one, other)), compiled)
+    assert compiled.counts[0] <= 15 * 2 * 15 + 16
+
+
+def test_a_range_is_compiled_once_for_all_collections_and_backends() -> None:
+    filter_terms_module._prefixes_between.cache_clear()
+    ranges = Or(tuple(Range("metadata.n", gte=n + 0.1, lt=n * 1e6 + 0.7) for n in range(1, 64)))
+    for collection in "abcd":
+        for _ in range(3):
+            compile_filter(normal(And((ranges, Eq("collection", collection)))), Predicates())
+    cached = filter_terms_module._prefixes_between.cache_info()
+    assert (cached.misses, cached.hits) == (63, 63 * 11)
+
+
+def test_only_small_filters_are_cached() -> None:
+    """Compiled, a filter of a kilobyte may have a hundred kilobytes."""
+    compiled: list[object] = []
+
+    class Recording(Predicates):
+        def any_of(self, queries: Sequence[Predicate]) -> Predicate:
+            compiled.append(queries)
+            return super().any_of(queries)
+
+    compiler = filter_compiler(Recording())
+    small, large = (
+        normal(Or(tuple(Range("metadata.n", gte=n, lt=n + 0.5) for n in range(count)))) for count in (4, 60)
+    )
+    for _ in range(3):
+        compiler(small)
+        compiler(large)
+    assert len(compiled) == 1 + 3

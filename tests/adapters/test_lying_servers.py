@@ -8,11 +8,17 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from contextlib import suppress
+import struct
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import grpc
 import pytest
 from msgspec.structs import replace
+from qdrant_client import grpc as qdrant_grpc
+from qdrant_client.conversions.conversion import RestToGrpc
 
 from adapters import AdapterError, BadResponse, Document, Unavailable, VersionMismatch
 from adapters.document import Record
@@ -239,4 +245,164 @@ async def test_an_alias_of_another_build_is_named_if_it_is_one_of_ours(alias: st
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         with pytest.raises(VersionMismatch, match=f"alias 'stub' points to {named}, the settings require 'stub-"):
             await server.check()
+        await server.close()
+
+
+def scored(id_: object = "a", score: float = 1.0, fields: object = None, **payload: object) -> dict[str, Any]:
+    point = {"id": str(uuid.UUID(int=1)), "version": 1, "score": score}
+    return {**point, "payload": {"id": id_, "facts": fields, **payload}}
+
+
+QDRANT_LIES = [
+    [scored(7)],
+    [scored(None)],
+    [scored(["a"])],
+    [scored(True)],
+    [scored("a", fields={"importance": "much"})],
+    [scored("a", fields=[1, 2, 3])],
+    [scored("a"), scored("a")],
+    [scored("a", float("nan"))],
+    [scored("a", float("inf"))],
+    [scored("a") | {"payload": {"no": "id"}}],
+]
+
+
+@asynccontextmanager
+async def qdrant_over_grpc(points: Sequence[dict[str, Any]]) -> AsyncIterator[str]:
+    """A server with Qdrant's own service definition that answers every query with these points."""
+
+    async def answer(*_: object) -> object:
+        return qdrant_grpc.QueryResponse(
+            result=[
+                qdrant_grpc.ScoredPoint(
+                    id=qdrant_grpc.PointId(uuid=point["id"]),
+                    score=point["score"],
+                    payload=RestToGrpc.convert_payload(point["payload"]),
+                )
+                for point in points
+            ]
+        )
+
+    server = grpc.aio.server()
+    qdrant_grpc.add_PointsServicer_to_server(type("Lying", (qdrant_grpc.PointsServicer,), {"Query": answer})(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"qdrant+grpc://127.0.0.1:{port}"
+    finally:
+        await server.stop(None)
+
+
+@asynccontextmanager
+async def qdrant_over_rest(points: Sequence[dict[str, Any]]) -> AsyncIterator[str]:
+    body = json.dumps({"result": {"points": points}, "status": "ok", "time": 0.1}).encode()
+    async with stub(http("200 OK", body)) as port:
+        yield f"qdrant+http://127.0.0.1:{port}"
+
+
+QDRANT = pytest.mark.parametrize("protocol", [qdrant_over_rest, qdrant_over_grpc])
+
+
+@QDRANT
+@pytest.mark.parametrize("points", QDRANT_LIES, ids=repr)
+async def test_points_of_qdrant_that_are_none(protocol: Any, points: Sequence[dict[str, Any]]) -> None:
+    async with protocol(points) as url:
+        server = connected(url)
+        with pytest.raises(BadResponse):
+            await server.search(source_query())
+        await server.close()
+
+
+@QDRANT
+async def test_points_of_qdrant_that_are_right_are_read(protocol: Any) -> None:
+    async with protocol([scored("a", 0.5), scored("b", 0.25)]) as url:
+        server = connected(url)
+        ranking = await server.search(source_query())
+        assert (ranking.ids, ranking.scores.tolist()) == (("a", "b"), [0.5, 0.25])
+        await server.close()
+
+
+def packed_value(value: object) -> bytes:
+    """A value in PackStream 1."""
+    match value:
+        case None:
+            return b"\xc0"
+        case bool():
+            return b"\xc3" if value else b"\xc2"
+        case int():
+            return b"\xcb" + struct.pack(">q", value)
+        case float():
+            return b"\xc1" + struct.pack(">d", value)
+        case str():
+            return b"\xd2" + struct.pack(">I", len(value.encode())) + value.encode()
+        case list():
+            return b"\xd6" + struct.pack(">I", len(value)) + b"".join(map(packed_value, value))
+        case dict():
+            pairs = (packed_value(each) for pair in value.items() for each in pair)
+            return b"\xda" + struct.pack(">I", len(value)) + b"".join(pairs)
+        case _:
+            raise TypeError(type(value))
+
+
+def bolt_message(tag: int, value: object) -> bytes:
+    body = b"\xb1" + bytes([tag]) + packed_value(value)
+    chunks = [body[start : start + 65_535] for start in range(0, len(body), 65_535)]
+    return b"".join(struct.pack(">H", len(chunk)) + chunk for chunk in chunks) + b"\0\0"
+
+
+def graph_server(rows_of_statements: Sequence[Sequence[dict[str, Any]]]) -> Serve:
+    """A Bolt 4.4 server whose statements return these rows, in the order in which they come."""
+    success, record, run, pull = 0x70, 0x71, 0x10, 0x3F
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(20)
+        writer.write(b"\0\0\x04\x04")
+        statements = iter(rows_of_statements)
+        rows: Sequence[dict[str, Any]] = ()
+        while True:
+            body = b""
+            while length := struct.unpack(">H", await reader.readexactly(2))[0]:
+                body += await reader.readexactly(length)
+            if not body:
+                continue
+            if body[1] == run:
+                rows = next(statements, ())
+                writer.write(bolt_message(success, {"fields": list(rows[0]) if rows else []}))
+            elif body[1] == pull:
+                for row in rows:
+                    writer.write(bolt_message(record, list(row.values())))
+                writer.write(bolt_message(success, {"type": "r"}))
+            else:
+                writer.write(bolt_message(success, {"server": "Neo4j/5.26.0", "connection_id": "stub"}))
+            await writer.drain()
+
+    return serve
+
+
+async def test_rows_over_bolt_that_are_right_are_read() -> None:
+    async with stub(graph_server([[NAMES], [WALK]])) as port:
+        server = connected(f"bolt://127.0.0.1:{port}")
+        assert (await server.search(SEEDED)).ids == ("a",)
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [WALK | {"scores": [float("nan")]}],
+        [WALK | {"scores": ["much"]}],
+        [WALK | {"scores": [1.0, 2.0]}],
+        [WALK | {"ids": [7]}],
+        [WALK | {"fields": ['{"importance": "much"}']}],
+        [WALK | {"ids": ["a"] * 2, "scores": [1.0] * 2, "fields": ["null"] * 2}],
+        [{"other": 1}],
+        [{"ids": None}],
+    ],
+    ids=repr,
+)
+async def test_rows_over_bolt_that_are_none(rows: Sequence[dict[str, Any]]) -> None:
+    async with stub(graph_server([[NAMES], rows])) as port:
+        server = connected(f"bolt://127.0.0.1:{port}")
+        with pytest.raises(BadResponse):
+            await server.search(SEEDED)
         await server.close()

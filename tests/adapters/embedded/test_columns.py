@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -67,3 +68,20 @@ def test_no_rows_and_unknown_fields_are_empty() -> None:
     assert one.counts("unknown", np.ones(1, np.bool_)) == {}
     assert [len(each) for each in one.numbers("unknown")] == [0, 0]
     assert one.texts("unknown")[0] == ()
+
+
+def test_columns_need_the_memory_of_their_values_however_many_fields_there_are() -> None:
+    """A writer chooses the metadata keys."""
+    builder = ColumnsBuilder()
+    for row in range(200):
+        builder.add({f"metadata.{row}-{number}": ("x",) for number in range(256)})
+    content = builder.encode()
+    tracemalloc.start()
+    decoded = Columns.decode(content)
+    for number in range(2_000):
+        assert decoded.flags(Eq(f"metadata.7-{number % 256}", "x")).tolist().index(True) == 7
+        assert not decoded.flags(Eq(f"metadata.absent {number}", "x")).any()
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used < 1_000_000, f"{used} bytes for 51,200 fields"
+    assert len(content) < 51_200 * 100

@@ -175,3 +175,13 @@ def test_a_value_that_could_not_be_read_again_is_not_written(
     with pytest.raises(KeyFileError, match="a value of the key is not allowed"):
         add_key(path, name, scope, clearance, admin=False)
     assert path.read_bytes() == before
+
+
+def test_a_file_that_every_user_may_write_is_refused(path: Path) -> None:
+    key = add(path)
+    keyring = Keyring(path)
+    path.chmod(0o666)
+    with pytest.raises(KeyFileError, match="can be written by every user of this machine: chmod o-w it"):
+        Keyring(path)
+    keyring.refresh()
+    assert keyring.authenticate(f"Bearer {key}").name == "reader"

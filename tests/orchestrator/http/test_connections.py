@@ -194,18 +194,45 @@ async def test_a_client_that_does_not_read_is_disconnected(paused: PausedServer)
 async def test_a_connection_above_the_limit_is_refused_until_another_is_closed(paused: PausedServer) -> None:
     state, connections = paused.server.config.loaded_app.state, paused.server.server_state.connections
     state.connection_limits = replace(state.connection_limits, max_connections=3, client_timeout_s=5.0)
-    idle = [await paused.connect() for _ in range(3)]
-    await until(lambda: len(connections) == 3)
+    busy = [await paused.connect() for _ in range(3)]
+    for _, busy_writer in busy:
+        busy_writer.write(SEARCH)
+    await until(lambda: paused.running == 3)
     reader, writer = await paused.connect()
     writer.write(LIVEZ)
     received = await reader.read()
     writer.close()
     assert response_statuses(received) == [503]
     assert json.loads(received.partition(b"\r\n\r\n")[2])["detail"] == "there are more connections than allowed"
-    idle[0][1].close()
+    busy[0][1].close()
     await until(lambda: len(connections) == 2)
     reader, writer = await paused.connect()
     writer.write(LIVEZ.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))
     assert response_statuses(await reader.read()) == [200]
-    for _, idle_writer in (*idle[1:], (reader, writer)):
-        idle_writer.close()
+    for _, open_writer in (*busy[1:], (reader, writer)):
+        open_writer.close()
+
+
+async def test_connections_without_a_request_leave_their_place_to_new_ones(paused: PausedServer) -> None:
+    """Half-open connections must not shut out probes; the one that has waited longest is closed."""
+    state = paused.server.config.loaded_app.state
+    state.connection_limits = replace(state.connection_limits, max_connections=3, client_timeout_s=30.0)
+    busy_reader, busy = await paused.connect()
+    busy.write(SEARCH)
+    await asyncio.wait_for(paused.is_started.wait(), 5)
+    idle = [await paused.connect() for _ in range(2)]
+    idle[1][1].write(b"GET /livez HT")  # an incomplete request line
+    await until(lambda: len(paused.server.server_state.connections) == 3)
+    writers = [busy, *(writer for _, writer in idle)]
+    for _ in range(4):
+        reader, writer = await paused.connect()
+        writers.append(writer)
+        writer.write(LIVEZ)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+        assert head.startswith(b"HTTP/1.1 200")
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await asyncio.wait_for(idle[0][0].readexactly(1), 5)
+    paused.resume.set()
+    assert (await asyncio.wait_for(busy_reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 200")
+    for writer in writers:
+        writer.close()
