@@ -103,6 +103,21 @@ def compile_filter(condition: Filter, compiler: FilterCompiler[T]) -> T:
             assert_never(condition)
 
 
+def max_terms(condition: Filter) -> int:
+    """The number of terms that a filter in normal form compiles to, or more."""
+    match condition:
+        case In(_, values):
+            return len(values)
+        case Range():
+            return 2 * 15 * _DIGITS
+        case And(filters) | Or(filters):
+            return sum(map(max_terms, filters))
+        case Not(inner):
+            return max_terms(inner)
+        case _:
+            return 1
+
+
 def _covering_prefixes(bounds: Range) -> Sequence[str]:
     """The fewest prefixes of written numbers that cover all numbers within the bounds, and no other."""
     low, high = 0, 2 ** (4 * _DIGITS) - 1

@@ -98,7 +98,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "keys")
         api_keys = [add_key(path, name, Scope(), "normal", admin=name == "root") for name in ("root", "reader")]
-        settings = {"data_dir": f"{folder}/data", "cache_bytes": 262_144, "keys_file": path}
+        settings = {"data_dir": f"{folder}/data", "cache_bytes": 262_144, "keys_file": path, "upkeep_interval_s": 0}
         with start_service(settings, Path(folder, "serve.log")) as server:
             passed = [
                 _schemathesis(server.port, arguments.examples, api_keys[0], arguments.seed),

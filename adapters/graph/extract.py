@@ -17,7 +17,7 @@ RULES, NONE = "rules://", "none://"
 FORMS = f"{RULES}, {NONE}, {plugin.FORM}"
 
 
-_RULES_RECIPE = 1
+_RULES_RECIPE = 2
 """Part of the build id: increased whenever the rules find other names in the same text."""
 
 

@@ -15,6 +15,8 @@ MAX_WORDS = 8
 MAX_CHARS = 512
 """Maximum length of a name in normal form: an index of a server refuses much longer ones."""
 
+_PIECE_CHARS = 65_536
+_SPACE = re.compile(r"[ \n\t\r]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -22,7 +24,7 @@ _NOT_WORD = re.compile(r"[\W_]+")
 _AUTHOR = re.compile(r"([^,]{1,100}),\s*(?:[^\W\d_a-z]\.?[\s-]*){1,4}")
 
 _CAPITALISED = r"[^\W\d_a-zß-öø-ÿ][\w&'’-]*"
-_PHRASE = re.compile(rf"{_CAPITALISED}(?:\s+(?:(?:of|the|and|de|la|von|van|for|in)\s+){{0,2}}{_CAPITALISED})*")
+_PHRASE = re.compile(rf"{_CAPITALISED}(?:\s+(?:(?:of|the|and|de|la|von|van|for|in)\s+){{0,2}}{_CAPITALISED}){{0,63}}")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n\s*)[\"'(\[]*$")
 
 _stopwords = (
@@ -52,6 +54,22 @@ def surname(name: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of a text in the normal form of :func:`normalize`, in order."""
+    if len(text) <= _PIECE_CHARS:
+        return _words(text)
+    return [word for piece in _pieces(text) for word in _words(piece)]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A text in pieces that end before white space: a regular expression does not let other threads run."""
+    start = 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _PIECE_CHARS)
+        end = space.start() if space else len(text)
+        yield text[start:end]
+        start = end
+
+
+def _words(text: str) -> list[str]:
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text.casefold())
         text = "".join(each for each in decomposed if not unicodedata.combining(each))

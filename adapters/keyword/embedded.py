@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,9 @@ from adapters.document import fields
 from adapters.embedded.component import Delta
 from adapters.embedded.index import EmbeddedIndex, pinned_view
 from adapters.embedded.segment import Segment
-from adapters.embedded.segment_set import SegmentSet
+from adapters.embedded.segment_set import Mask, SegmentSet
 from adapters.filter import Filter
-from adapters.filter_terms import filter_compiler, filter_terms
+from adapters.filter_terms import filter_compiler, filter_terms, max_terms
 from adapters.keyword import analysis
 from adapters.ports.retriever import SourceQuery
 from adapters.sources import KEYWORD
@@ -42,6 +43,13 @@ _SCHEMA = _schema()
 _MUST, _SHOULD, _MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
 _MAX_SINGLE_TERMS = 16
 """Up to this number, looking terms up one by one is cheaper than as a set."""
+
+
+_MAX_FILTER_TERMS = 1_000
+"""A filter of more terms is tested on the hits instead of being a part of the query."""
+
+_Found: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+"""Positions, and the score of each."""
 
 
 class KeywordComponent:
@@ -107,14 +115,38 @@ class EmbeddedKeyword:
         if not mask.count or not parsed.words:
             return Ranking.empty(KEYWORD.name)
         searcher = view.component(self._component)
-        # The index contains living documents only, so a filter that passes all of them is left out.
-        condition = None if mask.count == segments.count else query.filter
-        hits = searcher.search(_query(parsed, condition), query.depth, count=False).hits
-        docnos = np.asarray(searcher.fast_field_values("docno", [address for _, address in hits]), np.int64)
-        positions = segments.positions(docnos)
-        scores = np.array([score for score, _ in hits], np.float64)
+        if max_terms(query.filter) > _MAX_FILTER_TERMS:
+            positions, scores = _search_and_test(searcher, parsed, query.depth, mask, segments)
+        else:
+            # The index contains living documents only, so a filter that passes all of them is left out.
+            condition = None if mask.count == segments.count else query.filter
+            positions, scores = _search(searcher, _query(parsed, condition), query.depth, segments)
         best = top(scores, positions, query.depth)
         return Ranking.of_docs(KEYWORD.name, positions.take(best), scores.take(best), segments)
+
+
+def _search(searcher: tantivy.Searcher, query: tantivy.Query, depth: int, segments: SegmentSet) -> _Found:
+    """The best documents."""
+    hits = searcher.search(query, depth, count=False).hits
+    docnos = np.asarray(searcher.fast_field_values("docno", [address for _, address in hits]), np.int64)
+    return segments.positions(docnos), np.array([score for score, _ in hits], np.float64)
+
+
+def _search_and_test(
+    searcher: tantivy.Searcher, parsed: analysis.ParsedQuery, depth: int, mask: Mask, segments: SegmentSet
+) -> _Found:
+    """The best documents that a mask passes: as many as that takes are searched without it.
+
+    A filter of thousands of terms takes hundreds of milliseconds as a query of Tantivy, and few as a mask.
+    """
+    query = _query(parsed, None)
+    searched = 2 * depth * segments.count // mask.count
+    while True:
+        positions, scores = _search(searcher, query, searched, segments)
+        passing = mask.flags[positions]
+        if passing.sum() >= depth or len(positions) < searched:
+            return positions[passing], scores[passing]
+        searched *= 4
 
 
 def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:

@@ -8,6 +8,7 @@ why; ``tests/orchestrator/http/test_protocol.py`` fails when one of these method
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -71,21 +72,23 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._refuse(503)
 
     def _close_longest_idle(self) -> bool:
-        """Close the connection that has been waiting longest for the end of its headers; whether there was one."""
-        waiting = [each for each in self.connections if isinstance(each, LimitedHttpProtocol) and each.waiting_since]
-        idle = min(waiting, key=lambda each: each.waiting_since or 0.0, default=self)
-        if idle is self:
+        """Close the connection among the idle ones whose time ends first; whether there was one."""
+        protocols = [each for each in self.connections if isinstance(each, LimitedHttpProtocol)]
+        idle = min(protocols, key=lambda each: each.idle_until)
+        if idle.idle_until == math.inf or idle is self:
             return False
         idle.transport.abort()
         return True
 
     @property
-    def waiting_since(self) -> float | None:
-        """Since when the rest of a request's headers is awaited, by the clock of the event loop; else ``None``."""
-        is_busy = self._running_cycle or self._is_discarding or self.transport.is_closing()
-        if is_busy or self._request_timer is None:
-            return None
-        return self._request_timer.when() - self._limits.client_timeout_s
+    def idle_until(self) -> float:
+        """When the connection is closed if it goes on waiting for a request, by the clock of the event loop.
+
+        Infinite if it does not wait for one, or for the rest of its headers.
+        """
+        timer = self._request_timer or self.timeout_keep_alive_task
+        is_used = self._running_cycle or self._is_discarding or self.transport.is_closing()
+        return math.inf if is_used or timer is None else timer.when()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_request_timer()

@@ -4,7 +4,10 @@ import math
 from time import thread_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from adapters.graph import names
 from adapters.graph.link import LinkedEntities, link_entities, walk_seeds
 from adapters.graph.names import mentioned, normalize, surname
 
@@ -143,3 +146,19 @@ def test_names_or_documents_alone_get_all_of_the_mass(
 ) -> None:
     nodes, mass = walk_seeds(entities, documents)
     assert dict(zip(nodes.tolist(), mass.tolist(), strict=True)) == pytest.approx(expected)
+
+
+@given(
+    st.lists(st.sampled_from(["Äpfel's", "E\u0301cole", "\u0301", "a-b", "don't", "x", "\n", "’s", "\t "]), max_size=40)
+)
+def test_the_words_of_a_long_text_are_those_of_its_parts(parts: list[str]) -> None:
+    text = " ".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        expected = names.words(text)
+        patch.setattr(names, "_PIECE_CHARS", 5)
+        assert names.words(text) == expected
+
+
+def test_a_long_run_of_capitalised_words_is_no_name() -> None:
+    """It is a table or a list, and reading all of it in one step would stop the other threads."""
+    assert all(len(name.split()) <= names.MAX_WORDS for name in names.mentioned("Alpha " * 100_000))

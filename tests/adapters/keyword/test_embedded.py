@@ -6,7 +6,8 @@ import pytest
 
 from adapters import SourceQuery
 from adapters.embedded import EmbeddedIndex
-from adapters.filter import access, normal
+from adapters.filter import Or, Range, access, normal
+from adapters.filter_terms import max_terms
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
 from tests.conftest import SCOPE, vector_record
 
@@ -55,3 +56,24 @@ async def test_the_title_is_searched_too(index: EmbeddedIndex) -> None:
 async def test_unknown_words_have_no_results(index: EmbeddedIndex) -> None:
     assert await searched(index, "xylophone") == ()
     assert await searched(index, "???") == ()
+
+
+@pytest.mark.parametrize("depth", [1, 5, 40])
+@pytest.mark.parametrize("passing", [1, 7, 60])
+async def test_a_filter_of_thousands_of_terms_finds_what_a_small_one_does(
+    open_index: Callable[[], EmbeddedIndex], passing: int, depth: int
+) -> None:
+    index = open_index()
+    documents = [vector_record(str(n), "Alpha " * (1 + n % 9) + "beta", importance=n / 10) for n in range(60)]
+    index.write_blocking(documents)
+    small = normal(Range("importance", lt=passing / 10))
+    ranges = tuple(Range("importance", gte=n / 10, lt=(n + 1) / 10) for n in range(passing))
+    large = normal(Or((*ranges, *(Range("metadata.absent", gt=n) for n in range(5)))))
+    assert max_terms(large) > 1_000 > max_terms(small)
+    source = EmbeddedKeyword(index, KeywordComponent())
+    expected, found = [
+        await source.search(SourceQuery("alpha", depth, SCOPE, condition, condition)) for condition in (small, large)
+    ]
+    assert found.ids == expected.ids
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert len(found.ids) == min(depth, passing)

@@ -53,7 +53,7 @@ async def test_an_index_of_another_extractor_is_searched_and_reported(chosen: Se
         assert response.hits
         (reported,) = response.degraded
         assert reported.source == "index"
-        assert "rules://1" in reported.reason
+        assert "rules://2" in reported.reason
         assert "none://" in reported.reason
 
 

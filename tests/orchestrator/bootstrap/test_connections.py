@@ -130,7 +130,7 @@ async def test_responses_have_the_build_of_the_index_that_was_searched(chosen: S
         build_id = service.search.build_id()
     async with open_service(chosen.changed(entity_extractor="none://")) as service:
         assert service.search.build_id() == build_id
-        assert "rules://1" in build_id
+        assert "rules://2" in build_id
 
 
 @pytest.mark.parametrize("source", ["vector", "keyword", "graph"])
