@@ -15,7 +15,7 @@ MAX_WORDS = 8
 MAX_CHARS = 512
 """Maximum length of a name in normal form: an index of a server refuses much longer ones."""
 
-_PIECE_CHARS = 65_536
+_SLICE_CHARS = 65_536
 _SPACE = re.compile(r"[ \n\t\r]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
@@ -54,16 +54,16 @@ def surname(name: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of a text in the normal form of :func:`normalize`, in order."""
-    if len(text) <= _PIECE_CHARS:
+    if len(text) <= _SLICE_CHARS:
         return _words(text)
-    return [word for piece in _pieces(text) for word in _words(piece)]
+    return [word for part in _slices(text) for word in _words(part)]
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """A text in pieces that end before white space: a regular expression does not let other threads run."""
+def _slices(text: str) -> Iterator[str]:
+    """A text in slices that end before white space: a regular expression does not let other threads run."""
     start = 0
     while start < len(text):
-        space = _SPACE.search(text, start + _PIECE_CHARS)
+        space = _SPACE.search(text, start + _SLICE_CHARS)
         end = space.start() if space else len(text)
         yield text[start:end]
         start = end

@@ -148,14 +148,15 @@ def test_names_or_documents_alone_get_all_of_the_mass(
     assert dict(zip(nodes.tolist(), mass.tolist(), strict=True)) == pytest.approx(expected)
 
 
-@given(
-    st.lists(st.sampled_from(["Äpfel's", "E\u0301cole", "\u0301", "a-b", "don't", "x", "\n", "’s", "\t "]), max_size=40)
-)
+PARTS = ["Äpfel's", "E\u0301cole", "\u0301", "a-b", "don't", "x", "\n", "’s", "\t "]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=40))
 def test_the_words_of_a_long_text_are_those_of_its_parts(parts: list[str]) -> None:
     text = " ".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         expected = names.words(text)
-        patch.setattr(names, "_PIECE_CHARS", 5)
+        patch.setattr(names, "_SLICE_CHARS", 5)
         assert names.words(text) == expected
 
 

@@ -13,7 +13,7 @@ from time import perf_counter
 import pytest
 
 from adapters import Document, Scope
-from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap import caches, open_service
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings, load
@@ -123,3 +123,11 @@ async def test_a_service_that_starts_while_redis_hangs_waits_no_longer_than_the_
                 durations_s.append(perf_counter() - start)
             assert max(durations_s) < 0.05 * 2 + 5  # forever without the time limit
             os.kill(process.pid, signal.SIGCONT)
+
+
+def test_where_nothing_can_be_written_each_process_has_responses_of_its_own(tmp_path: Path) -> None:
+    """As on a read-only disk: the folder does not exist."""
+    first, second = (caches._installation_id(tmp_path / "absent") for _ in range(2))
+    assert first != second
+    (tmp_path / "data").mkdir()
+    assert caches._installation_id(tmp_path / "data") == caches._installation_id(tmp_path / "data")

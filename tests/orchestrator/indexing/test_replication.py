@@ -238,3 +238,13 @@ async def test_a_damaged_write_is_set_aside_and_those_after_it_are_applied(tmp_p
     assert await replication.apply_unapplied() == {}
     assert replicas["two"].texts == {"b": "text of b"}
     assert replication.damaged_writes() == [str(file.with_suffix(".damaged"))]
+
+
+async def test_writers_learn_the_store_that_lags_and_not_its_address(tmp_path: Path) -> None:
+    replicas = {"vector embedded": MemoryReplica(), "keyword http://10.0.0.7:9200 trivium-1": MemoryReplica()}
+    replicas["keyword http://10.0.0.7:9200 trivium-1"].refused_ids = {"a"}
+    replication = open_replication(tmp_path, replicas)
+    acknowledgement = await replication.write([vector_record("a"), vector_record("b")], [])
+    assert acknowledgement.rejected == {key("a"): {"keyword": "refuses ['a']"}}
+    replicas["keyword http://10.0.0.7:9200 trivium-1"].error = Unavailable("away")
+    assert (await replication.write([vector_record("c")], [])).pending == {"keyword": "away"}
