@@ -68,11 +68,11 @@ def lying(answer: bytes, endless: bool = False) -> Serve:
 
 
 @asynccontextmanager
-async def redis_of(serve: Serve) -> AsyncIterator[GuardedRedis]:
+async def redis_of(serve: Serve, deadline_s: float = DEADLINE_S) -> AsyncIterator[GuardedRedis]:
     async with stub(serve) as port:
-        client = connect(f"redis://127.0.0.1:{port}/0", DEADLINE_S)
+        client = connect(f"redis://127.0.0.1:{port}/0", deadline_s)
         try:
-            yield GuardedRedis(client, DEADLINE_S)
+            yield GuardedRedis(client, deadline_s)
         finally:
             await client.aclose()
 
@@ -116,7 +116,7 @@ async def test_an_endless_answer_is_left(call: str) -> None:
 
 async def test_a_stub_that_tells_the_truth_is_believed() -> None:
     """So that the tests above fail for the reason that they name."""
-    async with redis_of(lying(b"*1\r\n$2\r\n42\r\n")) as redis:
+    async with redis_of(lying(b"*1\r\n$2\r\n42\r\n"), deadline_s=10.0) as redis:
         counters = RedisInvalidationCounters(redis, redis, "prefix", poll_s=60)
         assert await counters.ensure_loaded(["name"]) is True
         assert counters.known("name") == 42

@@ -90,7 +90,7 @@ async def test_following_calls_in_a_thread_and_goes_on_after_errors(caplog: pyte
         with pytest.raises(asyncio.CancelledError):
             await task
     assert threading.main_thread() not in threads
-    assert caplog.messages[:2] == ["reading what another process has written failed"] * 2
+    assert caplog.messages[:2] == ["reading what another process has written failed: OSError"] * 2
     assert "damaged" in caplog.text
 
 

@@ -88,7 +88,7 @@ async def test_an_error_after_the_start_of_the_response_is_raised_so_that_the_co
 
 
 @pytest.mark.parametrize("is_disconnected", [False, True])
-async def test_a_cancellation_is_a_499_only_if_the_client_disconnected(
+async def test_a_cancellation_is_a_499_if_the_client_disconnected_else_a_503(
     is_disconnected: bool, log_lines: list[dict[str, Any]]
 ) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,7 +102,10 @@ async def test_a_cancellation_is_a_499_only_if_the_client_disconnected(
     else:
         with pytest.raises(asyncio.CancelledError):
             await exchange.run()
-        assert (exchange.sent, log_lines) == ([], [])
+        # The process ends, and uvicorn would respond with "Internal Server Error".
+        assert exchange.sent[0]["status"] == 503
+        assert b"the service is stopping: try again" in exchange.sent[1]["body"]
+        assert [line["status"] for line in log_lines] == [503]
 
 
 async def test_a_request_with_a_response_can_no_longer_be_cancelled() -> None:
