@@ -10,17 +10,23 @@ SETS ?= $(wildcard ../shared/data/*)
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
+.PHONY: help setup lock demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-.venv/installed: pyproject.toml hatch_build.py fusion/walk_kernel.pyx
+.venv/installed: pyproject.toml requirements.lock hatch_build.py fusion/walk_kernel.pyx
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
 setup: .venv/installed  ## Create .venv with everything for development and the command .venv/bin/trivium
+
+lock: setup  ## Update requirements.lock to the newest releases that pyproject.toml allows
+	$(BIN)/python -m pip install --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --extra servers --extra rerank --extra evaluate --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade --quiet --output-file requirements.lock
 
 demo: setup  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:8080
 	TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo

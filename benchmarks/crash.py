@@ -196,9 +196,10 @@ async def _stored(settings: Mapping[str, str]) -> dict[str, State]:
         {"index": _INDEX_NAME},
     )
     await bolt.close()
+    written = [hit["_source"]["record"]["document"] for hit in found]
     return {
         "embedded": {id_: str(document.language) for id_, document in documents.items()},
-        "keyword": {hit["_source"]["id"]: hit["_source"]["record"]["document"]["language"] for hit in found},
+        "keyword": {document["id"]: document["language"] for document in written},
         "graph": {row["id"]: _language(row["terms"]) for row in rows},
     }
 

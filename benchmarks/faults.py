@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -47,6 +48,9 @@ _LOAD = 0.7
 _SLOW_FACTOR = 10
 _MAX_P95_MS = 300.0
 _WARM_UP_QUERIES = 300
+_SERVER_ERROR = re.compile(rb'"status":5|"message":"request [^"]* failed')
+"""In a line of the log."""
+_SHOWN_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,10 @@ def main() -> None:
             failed += bool(outcome.false_claims)
             table.add_row(*_row(backends, fault, outcome))
         out.print(table)
-        out.print(f"log: {(folder / 'serve.log').stat().st_size:,} bytes; a claim is false in {failed} scenarios")
+        log = (folder / "serve.log").read_bytes()
+        out.print(f"log: {len(log):,} bytes; a claim is false in {failed} scenarios")
+        for line in [each for each in log.splitlines() if _SERVER_ERROR.search(each)][:_SHOWN_LINES]:
+            out.print(line.decode(), markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(1 if failed else 0)
 
 

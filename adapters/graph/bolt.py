@@ -93,11 +93,19 @@ class Bolt:
         async with _translated(timeout_s), self._driver.session(default_access_mode=_WRITE) as session:
             return await session.execute_write(bounded)
 
-    async def run_separately(self, statements: list[str]) -> None:
-        """Run each statement in a transaction of its own, as Memgraph requires of changes to the schema."""
+    async def change_schema(self, statements: list[str]) -> None:
+        """Run each statement in a transaction of its own, as Memgraph requires of changes to the schema.
+
+        What exists already is no error: Neo4j reports it in spite of ``IF NOT EXISTS`` while another client, or an
+        earlier attempt that timed out here, creates the same.
+        """
         async with _translated(self._limits.write_timeout_s), self._driver.session() as session:
             for statement in statements:
-                await (await session.run(statement)).consume()
+                try:
+                    await (await session.run(statement)).consume()
+                except driver.ClientError as error:
+                    if not str(error.code).endswith("AlreadyExists"):
+                        raise
 
     async def dialect(self) -> Dialect:
         """The dialect of Cypher that the server speaks."""

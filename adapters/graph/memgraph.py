@@ -206,7 +206,7 @@ class MemgraphGraph:
 
     async def create(self) -> None:
         """See :class:`adapters.ports.IndexAdmin`."""
-        await self._bolt.run_separately(schema(await self._bolt.dialect()))
+        await self._bolt.change_schema(schema(await self._bolt.dialect()))
         parameters = {"index": self._name, "build_id": self._build_id}
         self._check_build((await self._bolt.write(statement("create_index"), parameters))[0]["build_id"])
 

@@ -15,7 +15,7 @@ from adapters import Scope, files
 from orchestrator.auth.keyring import KeyFileError, KeyRecord, read_key_file
 
 
-def add_key(path: Path, name: str, scope: Scope, clearance: str, admin: bool) -> str:
+def add_key(path: Path, name: str, scope: Scope, clearance: str, *, admin: bool = False, operator: bool = False) -> str:
     """Create a key and write its record; the key itself, which is not stored.
 
     :raises KeyFileError: if the file cannot be read or written, has the name already, or a value is not allowed.
@@ -29,6 +29,7 @@ def add_key(path: Path, name: str, scope: Scope, clearance: str, admin: bool) ->
         "environment": scope.environment,
         "clearance": clearance,
         "admin": admin,
+        "operator": operator,
     }
     try:
         record = msgspec.json.decode(msgspec.json.encode(values), type=KeyRecord)  # as strictly as it will be read

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta
 
 from adapters import Scope, Sensitivity
-from orchestrator.auth.principal import Principal
+from orchestrator.auth.principal import Principal, Role
 from orchestrator.schema.search import Name
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,11 @@ class UnknownKey(Exception):
 
 
 class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """One line of the file. ``sha256`` is the hash of the secret, in hexadecimal."""
+    """One line of the file.
+
+    :param sha256: the hash of the secret, in hexadecimal.
+    :param operator: may do what an administrator may, too.
+    """
 
     name: Name
     id: Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$")]
@@ -47,12 +51,19 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     environment: Name = "default"
     clearance: Sensitivity = "normal"
     admin: bool = False
+    operator: bool = False
+
+    @property
+    def role(self) -> Role:
+        """What the key may do."""
+        if self.operator:
+            return "operator"
+        return "admin" if self.admin else "reader"
 
     @property
     def principal(self) -> Principal:
         """The principal that the key authenticates."""
-        scope = Scope(self.tenant, self.environment)
-        return Principal(self.name, scope, self.clearance, "admin" if self.admin else "reader")
+        return Principal(self.name, Scope(self.tenant, self.environment), self.clearance, self.role)
 
 
 class Keyring:

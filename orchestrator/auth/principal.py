@@ -7,11 +7,12 @@ from typing import Literal, TypeAlias
 
 from adapters import Scope, Sensitivity
 
-Role: TypeAlias = Literal["none", "reader", "admin"]
-"""``reader`` may search and read; ``admin`` may also write and see operational data; ``none`` may do neither."""
+Role: TypeAlias = Literal["none", "reader", "admin", "operator"]
+"""``reader`` may search and read; ``admin`` may also write; ``operator`` may also read what the process counts of all
+tenants; ``none`` may do nothing of this."""
 
 
-_ROLES: tuple[Role, ...] = ("none", "reader", "admin")
+_ROLES: tuple[Role, ...] = ("none", "reader", "admin", "operator")
 
 
 class Forbidden(Exception):
@@ -43,6 +44,6 @@ UNAUTHENTICATED = Principal("unauthenticated", Scope("", ""), "public", "none")
 """The sender of a request that needs no role."""
 
 
-def anonymous_admin(scope: Scope, clearance: Sensitivity) -> Principal:
+def anonymous_operator(scope: Scope, clearance: Sensitivity) -> Principal:
     """The sender of every request if there are no keys, and the user of the command line."""
-    return Principal("anonymous", scope, clearance, "admin")
+    return Principal("anonymous", scope, clearance, "operator")

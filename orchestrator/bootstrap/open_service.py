@@ -16,7 +16,7 @@ from adapters.graph.extract import extractor
 from adapters.keyword.expand import expander
 from adapters.rerank import NONE
 from orchestrator.auth.keyring import Keyring
-from orchestrator.auth.principal import anonymous_admin
+from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap.background import background_tasks, measure_in_process
 from orchestrator.bootstrap.caches import Caches, content_ids
 from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine, prepared_by
@@ -60,8 +60,8 @@ from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
 
-_MAX_COMPUTING, _MAX_NETWORK = 2, 64
-"""Concurrent searches of a process that only computes, one step at a time; and of one that waits for servers."""
+_MAX_COMPUTING, _MAX_NETWORK = 1, 64
+"""Concurrent searches of a process that only computes, and of one that waits for servers."""
 _MAX_WAITING = 256
 """Searches, or reads, of all tenants that may wait for a slot."""
 _MAX_WRITES, _MAX_UPLOADS, _MAX_WAITING_WRITES = 8, 4, 64
@@ -177,7 +177,7 @@ class _Assembly:
             maintenance=maintenance,
             health=health,
             keyring=keyring,
-            anonymous=anonymous_admin(scope, settings.access.anonymous_clearance),
+            anonymous=anonymous_operator(scope, settings.access.anonymous_clearance),
             upkeep=upkeep,
             background=background_tasks(
                 settings.writes, maintenance, upkeep, keyring, bool(self._replication), caches.counters

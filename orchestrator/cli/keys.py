@@ -29,11 +29,14 @@ def add(
     tenant: Annotated[str, typer.Option(help="tenant whose documents it reaches")] = "default",
     environment: Annotated[str, typer.Option(help="environment of that tenant")] = "default",
     clearance: Annotated[str, typer.Option(help="up to public, normal, sensitive or restricted")] = "normal",
-    admin: Annotated[bool, typer.Option("--admin", help="may write, and read operational data")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="may write documents of its tenant")] = False,
+    operator: Annotated[
+        bool, typer.Option("--operator", help="may write, and read what the process counts of all tenants")
+    ] = False,
 ) -> None:
     """Create a key and print it: it is not stored. A running service accepts it after TRIVIUM_REFRESH_INTERVAL_MS."""
     with _key_file() as path:
-        key = add_key(path, name, Scope(tenant, environment), clearance, admin)
+        key = add_key(path, name, Scope(tenant, environment), clearance, admin=admin, operator=operator)
     err.print(f"in {path}; the key cannot be shown again:", soft_wrap=True, highlight=False)
     sys.stdout.write(key + "\n")
 
@@ -50,10 +53,10 @@ def list_() -> None:
     """The name, scope, clearance and role of every key."""
     with _key_file() as path:
         records = read_key_file(path)
-    table = Table("name", "tenant", "environment", "clearance", "admin")
+    table = Table("name", "tenant", "environment", "clearance", "role")
     for each in records:
-        values = (each.name, each.tenant, each.environment, each.clearance)
-        table.add_row(*map(escape, values), "yes" if each.admin else "")
+        values = (each.name, each.tenant, each.environment, each.clearance, each.role)
+        table.add_row(*map(escape, values))
     out.print(table)
 
 

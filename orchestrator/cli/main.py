@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
 from orchestrator.cli import demo, evaluate, index, keys, maintain, search, serve
@@ -12,6 +14,13 @@ main = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+@main.callback()
+def private_files() -> None:
+    """Let no other user of the machine read what a command writes: it contains documents or queries."""
+    os.umask(0o077)
+
 
 main.command()(demo.demo)
 main.command()(serve.serve)

@@ -82,7 +82,7 @@ CACHE = Operation(
     "Counters of every cache since this process started.",
     operations.CacheReport,
     problems=_KEY,
-    role="admin",
+    role="operator",
 )
 LIVENESS = Operation("GET", "/livez", "The process runs its event loop.", operations.Liveness, role="none")
 READINESS = Operation(

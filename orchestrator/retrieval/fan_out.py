@@ -1,7 +1,8 @@
 """The only concurrency of a request: all searches of a stage at once, each under the same deadline.
 
 A search that waits for nothing, as those of the embedded engine, runs while the others wait, without a task of its own,
-from which it would gain nothing.
+from which it would gain nothing. It blocks the event loop, so each is preceded by a turn of the loop: requests that
+have arrived are queued or rejected by admission before it begins, and never wait unseen in their sockets.
 """
 
 from __future__ import annotations
@@ -50,9 +51,11 @@ class FanOut:
             source: asyncio.create_task(_run(source, search)) for source, search in searches.items() if search.waits
         }
         try:
-            if tasks and len(tasks) < len(searches):
-                await asyncio.sleep(0)  # so that those that wait do so while the others run
-            outcomes = {source: _run_now(source, search) for source, search in searches.items() if not search.waits}
+            outcomes = {}
+            for source, search in searches.items():
+                if not search.waits:
+                    await asyncio.sleep(0)
+                    outcomes[source] = _run_now(source, search)
             if tasks:
                 await asyncio.wait(tasks.values(), timeout=max(ends_at - now(), 0.0))
             elapsed_ms = (perf_counter() - start) * 1_000

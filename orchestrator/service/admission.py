@@ -18,6 +18,9 @@ from orchestrator.service.errors import Overloaded
 
 _NEWEST_WEIGHT = 0.1
 """Weight of the newest request in the moving average of the service time."""
+_MAX_RISE, _MIN_CEILING_S = 10, 0.01
+"""A request counts at most as this many times the average, and these seconds more: one that a stalled machine delayed
+says nothing of the next ones."""
 
 
 class Admission:
@@ -54,7 +57,9 @@ class Admission:
         try:
             yield
         finally:
-            self._service_time_s += _NEWEST_WEIGHT * (self._clock() - start - self._service_time_s)
+            ceiling_s = _MAX_RISE * self._service_time_s + _MIN_CEILING_S
+            service_time_s = min(self._clock() - start, ceiling_s)
+            self._service_time_s += _NEWEST_WEIGHT * (service_time_s - self._service_time_s)
             self._release()
 
     def would_reject(self, tenant: str, timeout_s: float) -> Overloaded | None:

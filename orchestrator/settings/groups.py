@@ -248,8 +248,8 @@ class ServerSettings(SettingsGroup):
         None,
         ge=1,
         le=100_000,
-        description="searches that each process computes at the same time, not counting the cache; by default 2 if "
-        "all sources are embedded (they share one processor anyway), else 64",
+        description="searches that each process computes at the same time, not counting the cache; by default 1 if "
+        "all sources are embedded (nothing of such a search waits), else 64",
     )
     client_timeout_ms: int = Field(
         30_000, ge=100, le=3_600_000, description="ms that a client has to send a request and to read the response"

@@ -157,10 +157,6 @@ async def _drop(name: str, index: str, url: ServerUrl) -> None:
         await server.close()
     elif name == "memgraph":
         bolt = Bolt(Address.parse(url("bolt"), GRAPH_SCHEMES), LIMITS)
-        await bolt.run_separately(
-            [
-                f"MATCH (n:{label} {{index: '{index}'}}) DETACH DELETE n"
-                for label in ("Document", "Name", "Word", "Scope")
-            ]
-        )
+        for label in ("Document", "Name", "Word", "Scope"):
+            await bolt.write(f"MATCH (n:{label} {{index: $index}}) DETACH DELETE n", {"index": index})
         await bolt.close()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from adapters.errors import TimedOut
+from adapters.errors import Rejected, TimedOut
 from adapters.graph.bolt import Bolt
 from adapters.server import GRAPH_SCHEMES, Address, Limits
 
@@ -47,3 +47,18 @@ async def test_a_read_that_takes_too_long_is_an_error_and_the_next_one_succeeds(
         with pytest.raises(TimedOut):
             await bolt.read(MANY_ROWS, {})
         assert await answers(bolt)
+
+
+async def test_a_change_of_the_schema_that_another_client_made_is_no_error(bolt: Bolt) -> None:
+    """Neo4j reports it although the statement says ``IF NOT EXISTS``, if both run at the same time."""
+    create = "CREATE INDEX schema_of_a_test FOR (n:SchemaOfATest) ON (n.id)"
+    await bolt.change_schema([create])
+    try:
+        await bolt.change_schema([create, "CREATE INDEX second_of_a_test FOR (n:SchemaOfATest) ON (n.name)"])
+        rows = await bolt.read("SHOW INDEXES YIELD name WHERE name ENDS WITH '_of_a_test' RETURN name", {}, True)
+        assert {row["name"] for row in rows} == {"schema_of_a_test", "second_of_a_test"}
+        with pytest.raises(Rejected):
+            await bolt.change_schema(["CREATE INDEX"])
+    finally:
+        names = ("schema_of_a_test", "second_of_a_test")
+        await bolt.change_schema([f"DROP INDEX {name} IF EXISTS" for name in names])

@@ -23,8 +23,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "keys"
 
 
-def add(path: Path, name: str = "reader", admin: bool = False) -> str:
-    return register_secret(add_key(path, name, Scope("acme", "live"), "sensitive", admin))
+def add(path: Path, name: str = "reader", **roles: bool) -> str:
+    return register_secret(add_key(path, name, Scope("acme", "live"), "sensitive", **roles))
 
 
 def test_a_key_authenticates_its_principal_and_is_not_stored(path: Path) -> None:
@@ -35,6 +35,20 @@ def test_a_key_authenticates_its_principal_and_is_not_stored(path: Path) -> None
     assert secret not in path.read_text()
     assert len(secret) >= 43
     assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ({}, "reader"),
+        ({"admin": True}, "admin"),
+        ({"operator": True}, "operator"),
+        ({"admin": True, "operator": True}, "operator"),
+    ],
+)
+def test_the_highest_role_of_a_key_counts(path: Path, roles: dict[str, bool], expected: str) -> None:
+    key = add(path, **roles)
+    assert Keyring(path).authenticate(f"Bearer {key}").role == expected
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER   "])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -13,6 +14,7 @@ from msgspec import structs
 from adapters import Document, Scope, SourceQuery, Unavailable, VectorRecord
 from fusion import Ranking
 from orchestrator.auth.principal import Principal
+from orchestrator.bootstrap import open_service
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
@@ -49,6 +51,22 @@ async def test_the_number_of_waiting_searches_is_limited(
         with pytest.raises(Overloaded):
             await respond(service, "alpha too many")
         release.set()
+
+
+async def test_searches_that_arrive_together_are_admitted_or_rejected_before_the_first_is_computed(
+    chosen: Settings,
+) -> None:
+    """Nothing of an embedded search waits: it must not run to its end while the others are still in their sockets."""
+    async with open_service(chosen) as service:
+        await index(service, [ALPHA, BETA])
+        await respond(service, "alpha")  # reads what later searches have in memory
+        service.search.admission._service_time_s = 3_600
+        outcomes = await asyncio.gather(
+            *(respond(service, f"alpha {number}") for number in range(5)), return_exceptions=True
+        )
+        rejected = [outcome for outcome in outcomes if isinstance(outcome, Overloaded)]
+        assert not isinstance(outcomes[0], BaseException)
+        assert len(rejected) == 4
 
 
 async def test_the_bodies_that_a_tenant_has_in_memory_are_limited(

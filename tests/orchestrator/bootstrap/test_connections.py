@@ -175,7 +175,7 @@ async def test_with_one_source_on_a_server_the_build_names_it_and_the_rest_is_em
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, 2),
+        ({}, 1),
         ({"reranker": "rerank+http://127.0.0.1:9/v1"}, 64),
         ({"query_expansion": "python://tests.orchestrator.bootstrap.test_connections:no_expansion"}, 64),
         ({"graph": ON_SERVERS["graph"]}, 64),

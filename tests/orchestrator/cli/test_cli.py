@@ -287,3 +287,13 @@ def test_doctor_names_every_other_damaged_file(indexed: dict[str, str], tmp_path
     assert (code, str(path) in out) == (1, True)
     path.unlink()
     assert run("doctor")[0] == 0
+
+
+def test_no_other_user_reads_what_a_command_writes(env: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    command = [sys.executable, "-m", "orchestrator", "index", "-"]
+    environment = {**env, "TRIVIUM_DATA_DIR": str(folder)}
+    subprocess.run(command, env=environment, input=LINES.encode(), check=True, capture_output=True)
+    written = list(folder.rglob("*"))
+    assert written
+    assert not [each for each in written if each.stat().st_mode & 0o077]

@@ -11,12 +11,12 @@ import httpx
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.auth.principal import anonymous_admin
+from orchestrator.auth.principal import anonymous_operator
 from orchestrator.http.endpoint import RequestBoundary
 from tests.conftest import SCOPE
 from tests.secrets import register_secret
 
-SERVICE = SimpleNamespace(keyring=None, anonymous=anonymous_admin(SCOPE, "normal"))
+SERVICE = SimpleNamespace(keyring=None, anonymous=anonymous_operator(SCOPE, "normal"))
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "nolan", "title": "Christopher Nolan", "text": "A film director born in London.", "tags": ["person"]},

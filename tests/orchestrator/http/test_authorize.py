@@ -28,6 +28,7 @@ class KeyedClient:
         self.path, self._client, self.service = path, client, service
         self._keys = {
             "root": add_key(path, "root", Scope("acme", "live"), "restricted", admin=True),
+            "monitoring": add_key(path, "monitoring", Scope("acme", "live"), "public", operator=True),
             "reader": add_key(path, "reader", Scope("acme", "live"), "normal", admin=False),
             "other": add_key(path, "other", Scope("umbrella", "live"), "restricted", admin=True),
         }
@@ -81,9 +82,16 @@ async def test_every_operation_needs_the_role_in_the_table(keyed: KeyedClient, o
     path = operation.path.replace("{id}", "a")
     without_key = (await keyed.request(None, operation.method, path, content=b"")).status_code
     as_reader = (await keyed.request("reader", operation.method, path, content=b"")).status_code
-    refused = {"none": (False, False), "reader": (True, False), "admin": (True, True)}[operation.role]
+    refused = {"none": (False, False), "reader": (True, False), "admin": (True, True), "operator": (True, True)}[
+        operation.role
+    ]
     assert (without_key == 401, as_reader == 403) == refused
     assert operation.role == "none" or operation.path.startswith("/v1/")
+
+
+async def test_an_administrator_of_a_tenant_does_not_see_what_the_process_counts_of_all(keyed: KeyedClient) -> None:
+    assert (await keyed.request("root", "GET", "/v1/cache")).status_code == 403
+    assert (await keyed.request("monitoring", "GET", "/v1/cache")).status_code == 200
 
 
 async def test_a_refusal_names_the_remedy_and_reveals_no_key(keyed: KeyedClient) -> None:

@@ -22,7 +22,7 @@ from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity, SourceQu
 from adapters.document import rank_fields
 from adapters.filter import In
 from fusion import Ranking
-from orchestrator.auth.principal import Principal, anonymous_admin
+from orchestrator.auth.principal import Principal, anonymous_operator
 from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app
 from orchestrator.indexing.ndjson import ValidLine
@@ -129,7 +129,7 @@ async def world(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory, mo
             ids |= documents.keys()
             lines = [ValidLine(line, each) for line, each in enumerate(documents.values(), 1)]
             rejected: list[object] = []
-            await service.documents.index(lines, anonymous_admin(scope, "restricted"), rejected.append)
+            await service.documents.index(lines, anonymous_operator(scope, "restricted"), rejected.append)
             assert not rejected
         yield World(service, owners, sorted(ids))
 
@@ -208,7 +208,7 @@ async def _random_request(
 
 async def test_no_response_contains_what_its_principal_may_not_see(world: World) -> None:
     dice = random.Random(1)
-    principals = [anonymous_admin(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES]
+    principals = [anonymous_operator(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES]
     clients = {principal: world.client(principal) for principal in principals}
     cursors: list[tuple[Any, str]] = []
     seen = 0
@@ -227,7 +227,7 @@ async def test_no_document_is_replaced_by_a_principal_that_may_not_see_it(world:
     restricted = await world.service.documents.documents.find(In("sensitivity", ("restricted",)), 100)
     assert len(restricted) > 20
     for record in restricted[::20]:
-        principal = anonymous_admin(Scope(record.tenant, record.environment), "sensitive")
+        principal = anonymous_operator(Scope(record.tenant, record.environment), "sensitive")
         line = msgspec.json.encode({"id": record.document.id, "text": "mine now"})
         response = await world.client(principal).post("/v1/documents", content=line)
         assert (response.json()["rejected"], response.json()["indexed"]) == (1, 0)
@@ -269,7 +269,7 @@ async def test_the_access_check_after_retrieval_catches_a_source_that_ignores_it
     broken = _with_unfiltered_sources(world)
     withheld = 0
     for _ in range(REQUESTS_TO_UNFILTERED):
-        principal = anonymous_admin(dice.choice(SCOPES), dice.choice(SENSITIVITIES[:-1]))
+        principal = anonymous_operator(dice.choice(SCOPES), dice.choice(SENSITIVITIES[:-1]))
         request = _random_search(dice, world) | {"explain": True, "cache": "bypass"}
         response = await broken.client(principal).post("/v1/search", json=request)
         assert response.status_code == 200

@@ -126,11 +126,19 @@ async def test_a_search_that_waits_for_nothing_runs_while_the_others_wait() -> N
     assert all(isinstance(outcome, Answered) for outcome in outcomes.values())
 
 
-async def test_searches_that_wait_for_nothing_need_no_turn_of_the_event_loop() -> None:
-    running = FanOut().run({"a": search_of("a", waits=False), "b": search_of("b", waits=False)}, 5)
-    with pytest.raises(StopIteration) as stopped:
-        running.send(None)
-    assert list(stopped.value.value) == ["a", "b"]
+async def test_other_requests_have_a_turn_before_each_search_that_waits_for_nothing() -> None:
+    turns: list[str] = []
+
+    def computing(source: str) -> Search:
+        async def search() -> Ranking:
+            turns.append(source)
+            asyncio.get_running_loop().call_soon(turns.append, "another request")
+            return Ranking.of_ids(source, (), ())
+
+        return Search(search, waits=False)
+
+    await FanOut().run({"a": computing("a"), "b": computing("b")}, 5)
+    assert turns == ["a", "another request", "b"]
 
 
 async def test_a_search_that_waits_although_it_should_not_is_a_defect(caplog: pytest.LogCaptureFixture) -> None:

@@ -112,6 +112,19 @@ async def test_a_request_that_would_wait_too_long_is_rejected_at_once() -> None:
         await scenario.end(scenario.started[-1])
 
 
+async def test_one_slow_request_does_not_reject_those_after_it() -> None:
+    scenario = Scenario()
+    for number in range(40):
+        scenario.request(f"a{number}")
+        await settle()
+        scenario.now += 0.005 if number < 39 else 10.0
+        await scenario.end(f"a{number}")
+    scenario.request("a40")
+    await settle()
+    assert scenario.admission.would_reject("b", 0.15) is None
+    await scenario.end("a40")
+
+
 def test_a_waiting_request_is_rejected_after_three_quarters_of_its_time() -> None:
     async def play() -> None:
         scenario = Scenario()
