@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 
 import anyio
 import httpx
@@ -195,3 +196,12 @@ async def test_a_damaged_document_is_no_fault_of_the_caller(client: httpx.AsyncC
     assert str(chosen.storage.data_dir) not in response.text
     found = await search(client, query="pasta")
     assert found.status_code == 503 or "pasta" not in [hit["id"] for hit in found.json()["hits"]]
+
+
+async def test_threads_return_the_interpreter_soon_while_the_service_runs(chosen: Settings) -> None:
+    """The event loop waits for it each time a search returns from a library that released it."""
+    before = sys.getswitchinterval()
+    app = create_app(chosen)
+    async with app.router.lifespan_context(app):
+        assert sys.getswitchinterval() < 0.001
+    assert sys.getswitchinterval() == before
