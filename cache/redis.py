@@ -10,10 +10,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from time import monotonic, perf_counter
-from typing import Any, TypeGuard
+from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from cache import codec
 from cache.circuit_breaker import CircuitBreaker
@@ -77,16 +76,17 @@ class GuardedRedis:
             async with asyncio.timeout(self._deadline_s), self._slots:
                 slot_acquired_at = perf_counter()
                 yield self.client
-        except BaseException as error:
-            if not _is_redis_failure(error):
-                self.breaker.abandoned()
-                raise
+        except Exception as error:
+            # Not only errors of the client: its parser raises a TypeError or an IndexError for a corrupted reply.
             call_s = perf_counter() - slot_acquired_at if slot_acquired_at else 0.0
             if isinstance(error, TimeoutError) and call_s < self._deadline_s / 2:
                 self.breaker.abandoned()  # most of the time passed in our own queue: no evidence against Redis
             else:
                 self._record_failure(error)
             raise RedisFailed(str(error) or "timed out") from error
+        except BaseException:  # cancelled
+            self.breaker.abandoned()
+            raise
         self.breaker.succeeded()
 
     def _record_failure(self, error: Exception) -> None:
@@ -97,14 +97,7 @@ class GuardedRedis:
 
 
 def _describe(error: Exception) -> str:
-    return str(error) or type(error).__name__
-
-
-def _is_redis_failure(error: BaseException) -> TypeGuard[Exception]:
-    """Whether the error comes from Redis or the connection to it. Any other is a defect or a cancellation."""
-    if type(error) is RuntimeError:  # raised by uvloop if the connection was lost just before a write
-        return str(error).endswith("the handler is closed")
-    return isinstance(error, (RedisError, OSError, TimeoutError, ValueError))
+    return f"{type(error).__name__}: {error}"
 
 
 class RedisLevel:

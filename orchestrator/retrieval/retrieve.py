@@ -133,6 +133,10 @@ class _PlanSearch:
                         return True
         except (TimeoutError, AdapterError):
             return True
+        except Exception:
+            # A defect in one adapter must not fail the other sources; the log has the trace.
+            _log.exception("looking up the entities of a query raised an unexpected error")
+            return True
         return False
 
     def _seeds(self, strategy: SeededStrategy, rankings: Sequence[Ranking]) -> Documents:

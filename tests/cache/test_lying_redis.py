@@ -42,6 +42,9 @@ LIES = {
     "huge length": b"$999999999999\r\nx",
     "invalid length": b"$x\r\n",
     "unknown type": b"?1\r\n",
+    "set of arrays": b"~1\r\n*0\r\n",
+    "map with a map as its key": b"%1\r\n%1\r\n+a\r\n:1\r\n:2\r\n",
+    "set of a message": b"~1\r\n>2\r\n+message\r\n:1\r\n",
     "nothing": b"",
 }
 

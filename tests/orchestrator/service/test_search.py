@@ -124,8 +124,9 @@ async def test_auto_skips_stage_2_if_the_text_sources_agree_and_no_entity_is_men
     assert "graph" in (await search(disagreeing, query="a star")).route.sources
 
 
-async def test_the_graph_is_searched_if_the_entity_lookup_fails(index: EmbeddedIndex) -> None:
-    service = search_service(index, entities=FixedGraph(Unavailable("away")), graph=FailingSource())
+@pytest.mark.parametrize("error", [Unavailable("away"), IndexError("a reply that the driver cannot parse")])
+async def test_the_graph_is_searched_if_the_entity_lookup_fails(index: EmbeddedIndex, error: Exception) -> None:
+    service = search_service(index, entities=FixedGraph(error), graph=FailingSource())
     response = await search(service, query="a star")
     assert [each.source for each in response.degraded] == ["graph"]
 
