@@ -146,12 +146,17 @@ class Columns:
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)
         column = self._column(field)
-        codes = [column.codes[value] for value in values if isinstance(value, str) and value in column.codes]
-        flags[column.text_rows[np.isin(column.text_codes, codes)]] = True
-        numbers = [float(value) for value in values if not isinstance(value, str | bool)]
-        flags[column.rows[np.isin(column.numbers, numbers)]] = True
-        truths = [value for value in values if isinstance(value, bool)]
-        flags[column.truth_rows[np.isin(column.truths, truths)]] = True
+        by_kind: dict[str, list[Scalar]] = {}
+        for value in values:
+            by_kind.setdefault(kind(value), []).append(value)
+        if codes := [code for text in by_kind.get("text", ()) if (code := column.codes.get(str(text))) is not None]:
+            is_chosen = np.zeros(len(column.codes), np.bool_)
+            is_chosen[codes] = True
+            flags[column.text_rows[is_chosen[column.text_codes]]] = True
+        if len(column.numbers) and (numbers := by_kind.get("number")):
+            flags[column.rows[np.isin(column.numbers, np.array(numbers, np.float64))]] = True
+        if len(column.truths) and (truths := by_kind.get("truth")):
+            flags[column.truth_rows[np.isin(column.truths, truths)]] = True
         return flags
 
     def _between(self, field: str, bounds: Range) -> Flags:

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from adapters import Retriever, Scope, Snapshot, SourceQuery
+from adapters.filter import filter_key
 from adapters.ports.graph import CentralityReader
 from cache import CacheMode, hash_key
 from fusion import DocId, Ranking
@@ -79,8 +80,8 @@ class MemoizedRetriever:
             query.scope,
             query.text,
             query.depth,
-            query.access,
-            query.filter,
+            filter_key(query.access),
+            filter_key(query.filter),
             None if query.vector is None else query.vector.tobytes(),
             query.seed_ids,
             query.hops,

@@ -21,6 +21,7 @@ from adapters.filter import (
     Range,
     access,
     check,
+    filter_key,
     matches,
     normal,
 )
@@ -46,6 +47,20 @@ def test_the_normal_form_of_a_normal_form_is_itself(condition: Filter) -> None:
 @given(filters)
 def test_a_filter_survives_json(condition: Filter) -> None:
     assert msgspec.json.decode(msgspec.json.encode(condition), type=Filter) == condition
+
+
+@given(filters, filters)
+def test_filters_have_the_same_key_only_if_they_are_the_same(one: Filter, other: Filter) -> None:
+    same = msgspec.json.encode(one) == msgspec.json.encode(other)
+    assert (filter_key(one) == filter_key(other)) is same
+    copied = msgspec.json.decode(msgspec.json.encode(one), type=Filter)
+    assert filter_key(copied) == filter_key(one)
+
+
+def test_values_that_python_takes_for_equal_have_different_keys() -> None:
+    conditions: list[Filter] = [Eq("metadata.a", 1.0), Eq("metadata.a", True), Eq("metadata.a", "1.0")]
+    assert len({filter_key(each) for each in conditions}) == 3
+    assert len({filter_key(And((each, EVERYTHING))) for each in conditions}) == 3
 
 
 def test_order_and_repetition_do_not_change_the_normal_form() -> None:

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +45,20 @@ async def test_a_long_text_is_read_beyond_the_first_window(model: MiniLM) -> Non
                                                      "a cake recipe with flour and eggs"])  # fmt: skip
     assert late @ cooking > plain @ cooking + 0.1
     assert model.encode_documents(["x " * 1_000_000]).shape == (1, 384)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there threads have priorities of their own")
+def test_documents_are_encoded_at_a_low_priority(model: MiniLM) -> None:
+    """As the kernel reports it while the documents are encoded."""
+    seen: set[int] = set()
+    with ThreadPoolExecutor(1) as pool:
+        encoding = pool.submit(model.encode_documents, ["word " * 200] * 50)
+        while not encoding.done():
+            for path in Path("/proc/self/task").glob("*/stat"):
+                with suppress(OSError):  # the thread has ended
+                    seen.add(int(path.read_text().rpartition(")")[2].split()[16]))
+    assert max(seen) == 10
+    assert os.getpriority(os.PRIO_PROCESS, 0) == 0
 
 
 def test_int8_vectors_agree_with_the_published_weights(model: MiniLM, tmp_path: Path) -> None:
