@@ -6,11 +6,15 @@ DATA ?= ../shared/data/musique_train100
 # BEIR folders with judged queries, for bench-quality.
 SETS ?= $(wildcard ../shared/data/*)
 
+# Packages with hashes, for the service with all extras that it needs.
+LOCK = $(BIN)/uv pip compile pyproject.toml --extra servers --extra rerank --extra tracing --universal \
+  --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
+
 # Duration of soak.
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
+.PHONY: help setup lock sbom demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -23,10 +27,18 @@ help:  ## Show this list
 
 setup: .venv/installed  ## Create .venv with everything for development and the command .venv/bin/trivium
 
-lock: setup  ## Update requirements.lock to the newest releases that pyproject.toml allows
+lock: setup  ## Update the lock files to the newest releases that pyproject.toml allows
 	$(BIN)/python -m pip install --disable-pip-version-check uv
-	$(BIN)/uv pip compile pyproject.toml --extra servers --extra rerank --extra evaluate --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade --quiet --output-file requirements.lock
+	$(LOCK) --extra evaluate --upgrade --output-file requirements.lock
+	$(LOCK) --constraint requirements.lock --output-file compose/requirements.lock
+
+sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: what the image contains
+	$(PYTHON) -m venv --clear dist/contents
+	dist/contents/bin/python -m pip install --disable-pip-version-check --require-hashes --requirement compose/requirements.lock
+	dist/contents/bin/python -m pip install --disable-pip-version-check --no-deps .
+	$(BIN)/python -m pip install --disable-pip-version-check cyclonedx-bom pip-licenses
+	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.json dist/contents/bin/python
+	$(BIN)/pip-licenses --python dist/contents/bin/python --from mixed --format markdown --output-file dist/licences.md
 
 demo: setup  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:8080
 	TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo

@@ -87,6 +87,13 @@ class EmbeddedIndex:
         """The commit that searches of this process see."""
         return self._view.manifest.generation
 
+    def newest_generation(self) -> int:
+        """The newest commit on disk, whether this process has opened it or not. Reads a file.
+
+        :raises Damaged: if that cannot be found out.
+        """
+        return Manifest.read(self._folder, self._build_id).generation
+
     def data_version(self) -> int:
         """See :class:`orchestrator.indexing.data_version.VersionSource`: the generation."""
         return self.generation()

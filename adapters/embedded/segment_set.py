@@ -13,7 +13,8 @@ from cachetools import LRUCache
 from adapters.document import Record
 from adapters.embedded.columns import Flags
 from adapters.embedded.segment import Segment, no_fields
-from adapters.filter import And, Filter, filter_key
+from adapters.filter import And, Filter
+from adapters.filter_key import filter_key
 from fusion.rank_fields import DocId, Ints, RankFields
 
 _MASKS = 256

@@ -19,6 +19,7 @@ from neo4j import exceptions as driver
 from adapters.errors import AdapterError, Rejected, TimedOut, Unavailable
 from adapters.graph.cypher import Dialect
 from adapters.server import Address, Limits, describe_error, named_kind, translated_errors, unreachable, unreadable
+from adapters.trace_context import trace_headers
 
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]
@@ -65,7 +66,7 @@ class Bolt:
         :param maintenance: whether no search waits for it; then it has the time limit of a write.
         """
         timeout_s = self._limits.write_timeout_s if maintenance else self._limits.read_timeout_s
-        query = neo4j.Query(statement, timeout=timeout_s)
+        query = neo4j.Query(statement, metadata=trace_headers() or None, timeout=timeout_s)
         async with _translated(timeout_s):
             session = self._driver.session(default_access_mode=_READ)
             try:

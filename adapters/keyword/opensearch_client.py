@@ -12,6 +12,7 @@ from opensearchpy.serializer import JSONSerializer
 
 from adapters.errors import AdapterError, TimedOut, Unavailable
 from adapters.server import Address, Limits, error_of_status, named_kind, unreachable, unreadable
+from adapters.trace_context import trace_headers
 
 _MAX_RESPONSE_BYTES = 268_435_456
 _CHUNK_BYTES = 65_536
@@ -37,8 +38,9 @@ class _Connection(AIOHttpConnection):
     """The client's connection with a session of ours."""
 
     async def _create_aiohttp_session(self) -> None:
-        refuse_redirects = aiohttp.TraceConfig()
-        refuse_redirects.on_request_redirect.append(_refuse_redirect)
+        events = aiohttp.TraceConfig()
+        events.on_request_redirect.append(_refuse_redirect)
+        events.on_request_start.append(_add_trace_context)
         self.session = aiohttp.ClientSession(
             headers=self.headers,
             skip_auto_headers=("accept", "accept-encoding"),
@@ -46,8 +48,13 @@ class _Connection(AIOHttpConnection):
             cookie_jar=aiohttp.DummyCookieJar(),
             response_class=_Response,
             connector=aiohttp.TCPConnector(limit=self._limit or 0, ssl=self._ssl_context),
-            trace_configs=[refuse_redirects],
+            trace_configs=[events],
         )
+
+
+async def _add_trace_context(session: object, context: object, request: aiohttp.TraceRequestStartParams) -> None:
+    del session, context
+    request.headers.update(trace_headers())
 
 
 async def _refuse_redirect(*_: object) -> None:

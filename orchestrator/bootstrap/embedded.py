@@ -138,6 +138,10 @@ class EmbeddedEngine:
         """See :class:`orchestrator.service.health.EmbeddedHealth`."""
         return self.index.generation()
 
+    def newest_generation(self) -> int:
+        """See :class:`orchestrator.service.state.EmbeddedState`."""
+        return self.index.newest_generation()
+
     def mismatch(self) -> str | None:
         """See :class:`orchestrator.service.health.EmbeddedHealth`."""
         return self.index.mismatch

@@ -56,6 +56,7 @@ from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
+from orchestrator.service.state import StateReader
 from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
@@ -183,6 +184,14 @@ class _Assembly:
                 settings.writes, maintenance, upkeep, keyring, bool(self._replication), caches.counters
             ),
             cache_report=caches.report,
+            state=StateReader(
+                search.admission,
+                search.retrieval.breakers.states,
+                self._backends.embedded,
+                self._replication,
+                self._generation,
+                search.build_id,
+            ),
             count=self._count,
         )
 

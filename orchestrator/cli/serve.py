@@ -12,6 +12,7 @@ from orchestrator.auth.keyring import read_key_file
 from orchestrator.cli.terminal import reported_errors
 from orchestrator.http.server import serve_http
 from orchestrator.settings.load import FILE_VARIABLE, load
+from orchestrator.telemetry.tracing import TracingNotInstalled, ensure_installed
 
 Port = Annotated[int, typer.Option(min=1, max=65_535)]
 
@@ -27,7 +28,8 @@ def serve(
     """Serve the API."""
     if settings:
         os.environ[FILE_VARIABLE] = str(settings)  # for the workers, too
-    with reported_errors():
+    with reported_errors(usage_errors=(TracingNotInstalled,)):
+        ensure_installed()
         chosen = load()  # reports errors here, and not once in every worker
         if chosen.access.keys_file:
             read_key_file(chosen.access.keys_file)

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware.errors import ServerErrorMiddleware
@@ -25,6 +26,7 @@ from orchestrator.http.context import STATE_KEY, HttpContext
 from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
 from orchestrator.http.errors import STATUSES, problem
 from orchestrator.http.lifecycle import drain_on_sigterm
+from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
 from orchestrator.http.protocol import ConnectionLimits
 from orchestrator.http.routes import SEARCH, methods_of
@@ -33,6 +35,7 @@ from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.load import load
 from orchestrator.telemetry.logging import configure_logging
+from orchestrator.telemetry.tracing import Tracing, is_enabled
 
 _MAX_DRAIN_S = 1.0
 _GC_THRESHOLDS = (10_000, 20, 100)
@@ -67,12 +70,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             switch_interval_s = sys.getswitchinterval()
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
             app.state.service = service
+            app.state.metrics = ServiceMetrics(service)
+            app.state.tracing = Tracing(app.version) if is_enabled() else None
             with drain_on_sigterm(start_draining, drain_s):
                 async with anyio.create_task_group() as group:
-                    for task in service.background:
+                    for task in (*service.background, app.state.metrics.run):
                         group.start_soon(task)
                     yield
                     group.cancel_scope.cancel()
+            if app.state.tracing:
+                await anyio.to_thread.run_sync(app.state.tracing.close)
             sys.setswitchinterval(switch_interval_s)
             gc.set_threshold(*thresholds)
             gc.unfreeze()

@@ -14,7 +14,9 @@ from starlette.responses import Response
 
 from orchestrator.auth.principal import UNAUTHENTICATED, Principal
 from orchestrator.http.errors import HttpError
+from orchestrator.service.search import EncodedResponse
 from orchestrator.service.service import Service
+from orchestrator.telemetry.tracing import RequestSpan
 
 STATE_KEY = "trivium.http"
 """In the state of the ASGI scope: the context of the request."""
@@ -28,6 +30,8 @@ class HttpContext:
 
     :param headers: names in lower case.
     :param log_fields: decisions and timings for the log line, never text.
+    :param search: what a search was answered with, for metrics.
+    :param span: of the request, if requests are traced.
     :param task: is cancelled when the client disconnects.
     """
 
@@ -37,6 +41,8 @@ class HttpContext:
     service: Service
     principal: Principal = UNAUTHENTICATED
     log_fields: dict[str, object] = field(default_factory=dict)
+    search: EncodedResponse | None = None
+    span: RequestSpan | None = None
     task: asyncio.Task[object] | None = None
     is_disconnected: bool = False
     _is_body_read: bool = False

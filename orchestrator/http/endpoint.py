@@ -14,8 +14,10 @@ from adapters import Unavailable
 from orchestrator.http.authorize import authorize
 from orchestrator.http.context import STATE_KEY, HttpContext
 from orchestrator.http.errors import error_response
+from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.routes import Operation
 from orchestrator.telemetry.access_log import log_request
+from orchestrator.telemetry.tracing import Tracing
 
 OPERATION_KEY = "trivium.operation"
 """In the state of the ASGI scope: the operation that the request reached."""
@@ -36,7 +38,12 @@ class RequestBoundary:
             await self._app(scope, receive, send)
             return
         start = perf_counter()
+        metrics: ServiceMetrics = scope["app"].state.metrics
+        metrics.in_flight += 1
         context = HttpContext.of(Request(scope, receive))
+        tracing: Tracing | None = scope["app"].state.tracing
+        if tracing:
+            context.span = tracing.start(scope["method"], context.headers)
         outgoing = _Outgoing(context, scope, send, start)
         try:
             await self._app(scope, receive, outgoing.send)
@@ -52,7 +59,8 @@ class RequestBoundary:
                 raise
             await error_response(error, context.request_id)(scope, receive, outgoing.send)
         finally:
-            outgoing.log()  # not before: the client does not wait for it
+            metrics.in_flight -= 1
+            outgoing.record(metrics)  # not before: the client does not wait for it
 
 
 class _Outgoing:
@@ -82,18 +90,34 @@ class _Outgoing:
         """Whether the response has begun."""
         return self._status is not None
 
-    def log(self) -> None:
-        """Write the line of a response that has begun; its time is that until its last byte was handed over."""
+    def record(self, metrics: ServiceMetrics) -> None:
+        """Write the log line of a response that has begun, and record it for the metrics. Its time is that until its
+        last byte was handed over.
+        """
         if self._status is None:
             return
+        seconds = perf_counter() - self._start
         context, principal = self._context, self._context.principal
         operation: Operation | None = self._scope["state"].get(OPERATION_KEY)
+        path = operation.path if operation else "unknown"
+        method, trace_id = self._scope["method"], context.span.trace_id if context.span else ""
+        metrics.record(path, self._status, seconds, context.search, trace_id)
+        if context.span:
+            attributes = {
+                "http.request.method": method,
+                "http.route": path,
+                "http.response.status_code": self._status,
+                "trivium.request_id": context.request_id,
+            }
+            context.span.end(f"{method} {path}", attributes, context.search.timings if context.search else None)
+        if trace_id:
+            context.log_fields["trace_id"] = trace_id
         log_request(
             context.request_id,
-            self._scope["method"],
-            operation.path if operation else "unknown",
+            method,
+            path,
             self._status,
-            ms=round((perf_counter() - self._start) * 1_000, 3),
+            ms=round(seconds * 1_000, 3),
             key=principal.name,
             tenant=principal.scope.tenant,
             environment=principal.scope.environment,

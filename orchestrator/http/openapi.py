@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from orchestrator.http.errors import STATUSES
-from orchestrator.http.routes import JSON, NDJSON, OPERATIONS, Operation
+from orchestrator.http.routes import NDJSON, OPERATIONS, Operation
 from orchestrator.schema.constraints import with_constraints
 from orchestrator.schema.problem import Problem
 
@@ -47,7 +47,7 @@ def openapi_document(
 
 def _describe(operation: Operation, schema_by_type: dict[type, Any], has_keys: bool) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": schema_by_type[Problem]}}
-    success = {JSON: {"schema": schema_by_type[operation.response]}}
+    success = {each: {"schema": schema_by_type[operation.response]} for each in operation.response_media_types}
     described: dict[str, Any] = {
         "operationId": f"{operation.method.lower()}{operation.path.title().translate(_NO_PUNCTUATION)}",
         "summary": operation.summary,

@@ -1,4 +1,4 @@
-"""``/livez``, ``/readyz`` and ``/v1/cache``: for operators."""
+"""``/livez``, ``/readyz``, ``/metrics`` and ``/v1/cache``: for operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from orchestrator.http.context import HttpContext, json_response
 from orchestrator.http.endpoint import authorized
-from orchestrator.http.routes import CACHE, LIVENESS, READINESS
+from orchestrator.http.routes import CACHE, LIVENESS, METRICS, READINESS
 from orchestrator.schema.operations import Liveness, Readiness
 from orchestrator.service.health import OK
 
@@ -39,3 +39,11 @@ async def readiness(context: Annotated[HttpContext, Depends(authorized(READINESS
 async def cache_report(context: Annotated[HttpContext, Depends(authorized(CACHE))]) -> Response:
     """Counters of every cache."""
     return json_response(context.service.cache_report())
+
+
+@router.api_route(METRICS.path, methods=["GET", "HEAD"])
+async def metrics(context: Annotated[HttpContext, Depends(authorized(METRICS))]) -> Response:
+    """All metrics of all processes behind this port."""
+    accept = context.headers.get(b"accept", b"").decode("latin-1")
+    content, media_type = await context.request.app.state.metrics.exposition(accept)
+    return Response(content, headers={"Content-Type": media_type})

@@ -13,6 +13,7 @@ from orchestrator.schema import documents, operations, search
 
 NDJSON = "application/x-ndjson"
 JSON = "application/json"
+TEXT, OPEN_METRICS = "text/plain", "application/openmetrics-text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Operation:
     :param body: type of the request's body, one a line if ``media_type`` is NDJSON.
     :param problems: statuses of errors.
     :param other_statuses: statuses besides 200 with the same body.
+    :param response_media_types: what the body of a success may be.
     """
 
     method: str
@@ -35,6 +37,7 @@ class Operation:
     problems: tuple[int, ...] = ()
     role: Role = "reader"
     other_statuses: tuple[int, ...] = ()
+    response_media_types: tuple[str, ...] = (JSON,)
 
 
 _BODY = (408, 413, 422)
@@ -84,6 +87,15 @@ CACHE = Operation(
     problems=_KEY,
     role="operator",
 )
+METRICS = Operation(
+    "GET",
+    "/metrics",
+    "Metrics in the formats of Prometheus and OpenMetrics.",
+    str,
+    problems=_KEY,
+    role="operator",
+    response_media_types=(TEXT, OPEN_METRICS),
+)
 LIVENESS = Operation("GET", "/livez", "The process runs its event loop.", operations.Liveness, role="none")
 READINESS = Operation(
     "GET",
@@ -101,6 +113,7 @@ OPERATIONS = (
     DELETE_DOCUMENT,
     COLLECTIONS,
     CACHE,
+    METRICS,
     LIVENESS,
     READINESS,
 )

@@ -20,6 +20,7 @@ async def search(context: HttpContext) -> Response:
     request = _decode(await context.body(_MAX_BYTES))
     context.cancel_on_disconnect()
     response = await context.service.search.respond(request, context.principal, context.request_id)
+    context.search = response
     plan = response.plan
     context.log_fields.update(
         mode=plan.mode,

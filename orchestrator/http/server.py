@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
+import tempfile
 from typing import Any
 
 import uvicorn
 
 from orchestrator.auth.loopback import is_loopback
 from orchestrator.settings.groups import Settings
+from orchestrator.telemetry.metrics import MULTIPROCESS_VARIABLE
 
 _APP = "orchestrator.http.app:create_app"
 PROTOCOL = "orchestrator.http.protocol:LimitedHttpProtocol"
@@ -50,7 +53,9 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
         from orchestrator.http.workers import LOOP, Workers  # noqa: PLC0415  # it cannot be imported on Windows
 
         config = uvicorn.Config(_APP, loop=LOOP, **options)
-        Workers(config, config.bind_socket()).run()
+        with tempfile.TemporaryDirectory(prefix="trivium-metrics-") as folder:
+            os.environ.setdefault(MULTIPROCESS_VARIABLE, folder)
+            Workers(config, config.bind_socket()).run()
 
 
 def ensure_free(host: str, port: int) -> None:

@@ -75,6 +75,11 @@ class Replication:
         """Number of writes that a replica has not applied."""
         return len(self._log.unapplied(replica))
 
+    def oldest_unapplied_at(self, replica: str) -> float | None:
+        """When the oldest write that a replica has not applied was appended, in seconds since the epoch."""
+        unapplied = self._log.unapplied(replica)
+        return unapplied[0] / 1_000_000 if unapplied else None
+
     @property
     def replicas(self) -> Iterable[str]:
         """The names of all replicas."""
@@ -175,5 +180,10 @@ class Replication:
 
 
 def _by_store(reasons: Mapping[str, str]) -> dict[str, str]:
-    """By the first word of the name of a replica: the address in it is for operators."""
-    return {name.partition(" ")[0]: reason for name, reason in reasons.items()}
+    """By store: the address in the name of a replica is for operators."""
+    return {store_name(name): reason for name, reason in reasons.items()}
+
+
+def store_name(replica: str) -> str:
+    """The first word of the name of a replica, without the address."""
+    return replica.partition(" ")[0]

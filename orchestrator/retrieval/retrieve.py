@@ -37,7 +37,7 @@ class Retrieval:
         self.preparation = preparation
         self.sources: Sources = {name: call.source for name, call in calls.items()}
         self._calls = calls
-        self._breakers = breakers
+        self.breakers = breakers
         self._collections = collections
         self._fan_out = FanOut()
 
@@ -82,7 +82,7 @@ class _PlanSearch:
 
     async def stage(self, calls: Sequence[CallPlan], deadline: Deadline, seeds: Documents | None) -> dict[str, Outcome]:
         """Search some sources at once; the outcome of each, in the order of ``calls``."""
-        breakers = self._retrieval._breakers
+        breakers = self._retrieval.breakers
         allowed, outcomes = breakers.split([call.source for call in calls])
         timeout_s = deadline.remaining_s()
         query = self._query if seeds is None else replace(self._query, seeds=seeds)

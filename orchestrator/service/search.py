@@ -62,7 +62,7 @@ class EncodedResponse:
     """A response to send.
 
     :param limit_ms: the time limit of the request.
-    :param computed: the body, and the ms of each stage, if it was computed for this request.
+    :param computed: the body, and the time of each stage, if it was computed for this request.
     """
 
     content: bytes
@@ -70,7 +70,12 @@ class EncodedResponse:
     plan: Plan
     limit_ms: int
     computed: ResponseBody | None
-    timings_ms: Mapping[str, float]
+    timings: StageTimings | None
+
+    @property
+    def timings_ms(self) -> Mapping[str, float]:
+        """The ms of each stage; empty if it was not computed for this request."""
+        return self.timings.stages_ms if self.timings else {}
 
 
 @dataclass
@@ -139,7 +144,7 @@ class SearchService:
             deadline = Deadline.after(limit_ms / 1_000 - spent_s, self.clock)
             async with self.admission.slot(principal.scope.tenant, deadline.remaining_s()):
                 timings = StageTimings()
-                timings.record("plan", plan_ms)
+                timings.record("plan", plan_ms, start)
                 mode: CacheMode = "refresh" if is_refresh else request.cache
                 context = SearchContext(deadline, timings)
                 computed = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), mode, context)
@@ -153,15 +158,16 @@ class SearchService:
             execution=b"%d" % limit_ms,
             would_reject=lambda: self.admission.would_reject(principal.scope.tenant, limit_ms / 1_000),
         )
-        timings_ms = timings.stages_ms if computed and timings else {}
+        if computed is None:
+            timings = None
         meta = ResponseMeta(
             cache=level,
             timeout_ms=limit_ms,
             took_ms=(self.clock() - start) * 1_000,
-            timings_ms=timings_ms,
+            timings_ms=timings.stages_ms if timings else {},
             request_id=request_id,
         )
-        return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, timings_ms)
+        return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, timings)
 
     async def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchResponse:
         """The response as an object, without the response cache and without admission: for commands and evaluation.

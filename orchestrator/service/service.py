@@ -13,6 +13,7 @@ from orchestrator.service.documents import DocumentService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.search import SearchService
+from orchestrator.service.state import StateReader
 from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.groups import Settings
 
@@ -26,6 +27,7 @@ class Service:
     :param upkeep: measures the documents again after writes.
     :param background: what has to run while the service serves, until it is cancelled.
     :param cache_report: counters of all caches.
+    :param state: what this process does at the moment, for metrics.
     :param count: number of documents of all scopes.
     """
 
@@ -39,4 +41,5 @@ class Service:
     upkeep: Upkeep
     background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
     cache_report: Callable[[], CacheReport]
+    state: StateReader
     count: Callable[[], Awaitable[int]]

@@ -1,5 +1,5 @@
 """Stage timings and logs.
 
-Here: the timings of the stages, the access log, the log format; later metrics and tracing. Not here: any decision that
+Here: the timings of the stages, traces, metrics, the access log, the log format. Not here: any decision that
 a measurement leads to.
 """

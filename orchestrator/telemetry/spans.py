@@ -7,7 +7,7 @@ from time import perf_counter
 
 
 class StageTimings:
-    """Milliseconds by stage.
+    """Milliseconds by stage, and by stage when it began, in seconds of the clock.
 
     :param clock: seconds from any origin, never going back.
     """
@@ -16,32 +16,37 @@ class StageTimings:
         self._clock = clock
         self._start = clock()
         self.stages_ms: dict[str, float] = {}
+        self.starts_s: dict[str, float] = {}
 
     def total_ms(self) -> float:
         """Milliseconds since the start of the request."""
         return (self._clock() - self._start) * 1_000
 
-    def record(self, stage: str, ms: float) -> None:
-        """A stage that was measured elsewhere."""
+    def record(self, stage: str, ms: float, start_s: float | None = None) -> None:
+        """A stage that was measured elsewhere.
+
+        :param start_s: when it began, in seconds of the clock; by default so that it ends now.
+        """
         self.stages_ms[stage] = ms
+        self.starts_s[stage] = self._clock() - ms / 1_000 if start_s is None else start_s
 
     def stage(self, name: str) -> _Stage:
         """Measures the block, also if it raises."""
-        return _Stage(self.stages_ms, name, self._clock)
+        return _Stage(self, name, self._clock)
 
 
 class _Stage:
     """A context manager; not one of :mod:`contextlib`, which takes twice as long."""
 
-    __slots__ = ("_clock", "_name", "_stages_ms", "_start")
+    __slots__ = ("_clock", "_name", "_start", "_timings")
 
-    def __init__(self, stages_ms: dict[str, float], name: str, clock: Callable[[], float]) -> None:
-        self._stages_ms = stages_ms
+    def __init__(self, timings: StageTimings, name: str, clock: Callable[[], float]) -> None:
+        self._timings = timings
         self._name = name
         self._clock = clock
 
     def __enter__(self) -> None:
-        self._start = self._clock()
+        self._start = self._timings.starts_s[self._name] = self._clock()
 
     def __exit__(self, *_: object) -> None:
-        self._stages_ms[self._name] = (self._clock() - self._start) * 1_000
+        self._timings.stages_ms[self._name] = (self._clock() - self._start) * 1_000

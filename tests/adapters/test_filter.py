@@ -21,10 +21,10 @@ from adapters.filter import (
     Range,
     access,
     check,
-    filter_key,
     matches,
     normal,
 )
+from adapters.filter_key import filter_key
 from tests.adapters.filters import documents, filters
 
 

@@ -1,20 +1,22 @@
-"""``requirements.lock`` has a release, with its hashes, of everything that a service needs."""
+"""The lock files have a release, with its hashes, of everything that a service needs."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-_EXTRAS = ("qdrant", "memgraph", "opensearch", "redis", "rerank", "evaluate")
+_SERVICE = ("qdrant", "memgraph", "opensearch", "redis", "rerank", "tracing")
+EXTRAS = {"requirements.lock": (*_SERVICE, "evaluate"), "compose/requirements.lock": _SERVICE}
 
 
-def locked() -> dict[str, str]:
+def locked(name: str) -> dict[str, str]:
     """The release of each package."""
-    lines = (ROOT / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+    lines = (ROOT / name).read_text().replace("\\\n", " ").splitlines()
     pinned = {}
     for line in lines:
         if not line.strip() or line.startswith("#"):
@@ -27,11 +29,21 @@ def locked() -> dict[str, str]:
     return pinned
 
 
-def test_every_requirement_of_a_service_has_a_locked_release_that_it_allows() -> None:
+@pytest.mark.parametrize("name", EXTRAS)
+def test_every_requirement_of_a_service_has_a_locked_release_that_it_allows(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    texts = [*project["dependencies"], *(each for extra in _EXTRAS for each in project["optional-dependencies"][extra])]
-    pinned = locked()
+    extras = EXTRAS[name]
+    texts = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    pinned = locked(name)
     for requirement in map(Requirement, texts):
-        name = canonicalize_name(requirement.name)
-        assert name in pinned, f"{name} is not locked: make lock"
-        assert requirement.specifier.contains(pinned[name]), f"{name} {pinned[name]} is not {requirement.specifier}"
+        package = canonicalize_name(requirement.name)
+        assert package in pinned, f"{package} is not locked: make lock"
+        release = pinned[package]
+        assert requirement.specifier.contains(release), f"{package} {release} is not {requirement.specifier}"
+
+
+def test_the_image_has_the_releases_that_were_tested() -> None:
+    tested = locked("requirements.lock")
+    image = locked("compose/requirements.lock")
+    assert image.items() <= tested.items()
+    assert len(image) < len(tested)

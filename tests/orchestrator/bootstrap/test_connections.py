@@ -102,7 +102,7 @@ async def test_a_service_has_the_scope_and_the_limits_of_its_settings(chosen: Se
         assert service.health.anonymous_scope == service.anonymous.scope == Scope("t", "e")
         assert service.health.encoder == f"{service.search.embedding_model}, 384 numbers"
         assert service.upkeep.state == "idle"
-        breakers = service.search.retrieval._breakers
+        breakers = service.search.retrieval.breakers
         assert breakers._blamed_ms == 700 * BLAMED_TIMEOUT
         breaker = breakers._new()
         assert (breaker._max_failures, breaker._reset_s) == (MAX_FAILURES, 7.0)

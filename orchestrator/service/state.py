@@ -1,0 +1,111 @@
+"""What a process does at the moment, and how far it is behind: for metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import time
+from typing import NamedTuple, Protocol
+
+from adapters import AdapterError
+from orchestrator.indexing.replication import Replication, store_name
+from orchestrator.service.admission import Admission
+
+
+class EmbeddedState(Protocol):
+    """What is read from the embedded engine."""
+
+    def generation(self) -> int:
+        """The newest commit that this process has opened."""
+        ...
+
+    def newest_generation(self) -> int:
+        """The newest commit on disk. Reads a file.
+
+        :raises AdapterError: if that cannot be found out.
+        """
+        ...
+
+
+class ReplicaLag(NamedTuple):
+    """Number of writes that a replica has not applied, and the age of the oldest of them in seconds."""
+
+    writes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """The state at one moment.
+
+    :param running: searches that have a slot.
+    :param waiting: searches that wait for one.
+    :param circuits: by source, the state of its circuit breaker.
+    :param lags: by store.
+    :param generation_lag_s: how long there has been a newer commit that this process has not opened.
+    """
+
+    running: int
+    waiting: int
+    circuits: Mapping[str, str]
+    lags: Mapping[str, ReplicaLag]
+    generation: int
+    generation_lag_s: float
+    build_id: str
+
+
+@dataclass(slots=True)
+class StateReader:
+    """Reads the state.
+
+    :param circuits: by source, the state of its circuit breaker.
+    :param embedded: ``None`` if all sources are on servers.
+    :param replication: ``None`` if the embedded index is the only replica.
+    :param generation: the newest write that searches see.
+    :param now: seconds since the epoch.
+    """
+
+    admission: Admission
+    circuits: Callable[[], Mapping[str, str]]
+    embedded: EmbeddedState | None
+    replication: Replication | None
+    generation: Callable[[], int]
+    build_id: Callable[[], str]
+    now: Callable[[], float] = time
+    _lagging_since: float | None = field(default=None, init=False)
+
+    def read(self) -> ServiceState:
+        """The state. Blocks: it reads files."""
+        return ServiceState(
+            running=self.admission.running,
+            waiting=self.admission.waiting,
+            circuits=self.circuits(),
+            lags=self._lags(),
+            generation=self.generation(),
+            generation_lag_s=self._generation_lag_s(),
+            build_id=self.build_id(),
+        )
+
+    def _lags(self) -> Mapping[str, ReplicaLag]:
+        if self.replication is None:
+            return {}
+        lags = {}
+        for name in self.replication.replicas:
+            since = self.replication.oldest_unapplied_at(name)
+            age_s = 0.0 if since is None else max(0.0, self.now() - since)
+            lags[store_name(name)] = ReplicaLag(self.replication.lag(name), age_s)
+        return lags
+
+    def _generation_lag_s(self) -> float:
+        if self.embedded is None or not self._is_lagging(self.embedded):
+            self._lagging_since = None
+            return 0.0
+        if self._lagging_since is None:
+            self._lagging_since = self.now()
+        return self.now() - self._lagging_since
+
+    def _is_lagging(self, embedded: EmbeddedState) -> bool:
+        try:
+            return embedded.newest_generation() > embedded.generation()
+        except AdapterError:
+            return True  # what cannot be read cannot be opened either

@@ -1,0 +1,228 @@
+"""Metrics in the formats of Prometheus and OpenMetrics.
+
+Every name begins with ``trivium_``. Several processes behind one port share a folder, named by
+``PROMETHEUS_MULTIPROC_DIR``: each writes its own values there, and whichever is scraped adds all of them up. Counters
+of a process that has ended stay, its gauges do not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that ``prometheus-client`` reads when it is imported."""
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Upper bounds of durations. 0.15 is the objective of a search."""
+STAGE_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.5, 1.0, 5.0)
+"""Upper bounds of the durations of stages."""
+CIRCUIT_STATES = {"closed": 0, "half-open": 1, "open": 2}
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # twice as many series, of no use here
+
+_LIVE_GAUGE = re.compile(r"gauge_live\w+_(\d+)\.db")
+
+GaugeMode: TypeAlias = Literal["livesum", "livemax"]
+"""How the values of several processes become one: their sum, or the largest."""
+M = TypeVar("M", Counter, Gauge, Histogram)
+
+
+class Metrics:
+    """The metrics of this process. Requests are recorded on the event loop; gauges may be set in another thread."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._folder = os.environ.get(MULTIPROCESS_VARIABLE)
+        self._children: dict[tuple[str, ...], Any] = {}
+        self._totals: dict[tuple[str, ...], float] = {}
+        self._requests = self._histogram(
+            "request_duration_seconds",
+            "Time from the first byte of a request to the last one of its response, by path and status.",
+            ("path", "status"),
+            SECONDS,
+        )
+        self._stages = self._histogram(
+            "search_stage_duration_seconds",
+            "Time of each stage of a search that was not answered from the cache; sources are stages.",
+            ("stage",),
+            STAGE_SECONDS,
+        )
+        self._searches = self._counter(
+            "searches", "Searches that were answered, by cache: miss, l1, l2 or stale.", ("cache",)
+        )
+        self._degraded = self._counter(
+            "degraded_searches", "Searches that were computed and whose response is degraded.", ()
+        )
+        self._sources = self._counter(
+            "source_searches", "Searches of a source, by outcome: answered or failed.", ("source", "outcome")
+        )
+        self._degradations = self._counter(
+            "degradations", "Reports in `degraded`, by what did not work: a source or a stage.", ("source",)
+        )
+        self._cache = self._counter(
+            "cache_operations",
+            "Operations of a cache: hit, stale, miss, stored, evicted, error, skipped.",
+            ("cache", "operation"),
+        )
+        self._cache_entries = self._gauge("cache_entries", "Entries of a cache.", ("cache",))
+        self._cache_bytes = self._gauge("cache_bytes", "Bytes of the entries of the L1 cache.", ("cache",))
+        self._in_flight = self._gauge("requests_in_flight", "HTTP requests that have no complete response yet.")
+        self._running = self._gauge("searches_running", "Searches that have a slot.")
+        self._waiting = self._gauge("searches_waiting", "Searches that wait for a slot.")
+        self._circuits = self._gauge(
+            "circuit_state", "Circuit breaker of a source: 0 closed, 1 half-open, 2 open.", ("source",), "livemax"
+        )
+        self._lag = self._gauge(
+            "write_log_lag_writes", "Writes that a replica has not applied.", ("replica",), "livemax"
+        )
+        self._lag_seconds = self._gauge(
+            "write_log_lag_seconds", "Age of the oldest write that a replica has not applied.", ("replica",), "livemax"
+        )
+        self._generation = self._gauge("generation", "The newest write that searches see.", (), "livemax")
+        self._generation_lag = self._gauge(
+            "generation_lag_seconds",
+            "How long a newer state of the embedded index has existed that this process has not opened.",
+            (),
+            "livemax",
+        )
+        self._memory = self._gauge(
+            "memory_bytes", "Memory of all processes, without mapped files, which the kernel can drop."
+        )
+        self._limit = self._gauge(
+            "memory_limit_bytes", "Memory limit of the container; 0 if there is none.", (), "livemax"
+        )
+        self._build = self._gauge(
+            "build_info", "1, with the release and what the index was built with.", ("version", "build_id"), "livemax"
+        )
+
+    def record_request(self, path: str, status: int, seconds: float, trace_id: str = "") -> None:
+        """A request that was answered.
+
+        :param path: of the operation, without ids.
+        :param trace_id: of its trace, if it was recorded; shown as an exemplar by a service of one process.
+        """
+        child = self._child(self._requests, path, str(status))
+        child.observe(seconds, {"trace_id": trace_id} if trace_id else None)
+
+    def record_search(self, cache: str) -> None:
+        """A search that was answered."""
+        self._child(self._searches, cache).inc()
+
+    def record_computed(
+        self, stages_ms: Mapping[str, float], answered: Iterable[str], failed: Iterable[str], degraded: Iterable[str]
+    ) -> None:
+        """A search that was computed.
+
+        :param answered: sources.
+        :param failed: sources.
+        :param degraded: names in the response's ``degraded``.
+        """
+        for stage, ms in stages_ms.items():
+            self._child(self._stages, stage).observe(ms / 1_000)
+        for source in answered:
+            self._child(self._sources, source, "answered").inc()
+        for source in failed:
+            self._child(self._sources, source, "failed").inc()
+        names = list(degraded)
+        for name in names:
+            self._child(self._degradations, name).inc()
+        if names:
+            self._degraded.inc()
+
+    def set_load(self, in_flight: int, running: int, waiting: int) -> None:
+        """Requests at this moment."""
+        self._in_flight.set(in_flight)
+        self._running.set(running)
+        self._waiting.set(waiting)
+
+    def set_circuits(self, states: Mapping[str, str]) -> None:
+        """By source, a key of :data:`CIRCUIT_STATES`."""
+        for source, state in states.items():
+            self._child(self._circuits, source).set(CIRCUIT_STATES[state])
+
+    def set_replica(self, replica: str, writes: int, seconds: float) -> None:
+        """What a replica has not applied."""
+        self._child(self._lag, replica).set(writes)
+        self._child(self._lag_seconds, replica).set(seconds)
+
+    def set_index(self, generation: int, lag_seconds: float, version: str, build_id: str) -> None:
+        """What is searched."""
+        self._generation.set(generation)
+        self._generation_lag.set(lag_seconds)
+        self._child(self._build, version, build_id).set(1)
+
+    def set_memory(self, used_bytes: int, limit_bytes: int) -> None:
+        """Memory of this process, and the limit of the container."""
+        self._memory.set(used_bytes)
+        self._limit.set(limit_bytes)
+
+    def set_cache(self, cache: str, totals: Mapping[str, float], entries: int | None, size: int | None) -> None:
+        """The state of a cache.
+
+        :param totals: since the start of the process, by operation.
+        """
+        for operation, total in totals.items():
+            key = (cache, operation)
+            if (grown := total - self._totals.get(key, 0.0)) > 0:
+                self._child(self._cache, cache, operation).inc(grown)
+                self._totals[key] = total
+        if entries is not None:
+            self._child(self._cache_entries, cache).set(entries)
+        if size is not None:
+            self._child(self._cache_bytes, cache).set(size)
+
+    def exposition(self, accept: str) -> tuple[bytes, str]:
+        """All metrics of all processes, and their media type. Blocks: some milliseconds for each process.
+
+        :param accept: the ``Accept`` header: OpenMetrics if it says so, which has exemplars.
+        """
+        encode, media_type = choose_encoder(accept)
+        registry = self._registry
+        if self._folder:
+            _forget_ended_processes(Path(self._folder))
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call]
+        return encode(registry), media_type
+
+    def _child(self, metric: M, *label_values: str) -> M:
+        """The metric for some values of its labels, without the lock that ``labels`` takes each time."""
+        key = (metric._name, *label_values)
+        child: M | None = self._children.get(key)
+        if child is None:
+            child = self._children[key] = metric.labels(*label_values)
+        return child
+
+    def _histogram(self, name: str, text: str, label_names: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(f"trivium_{name}", text, label_names, buckets=buckets, registry=self._registry)
+
+    def _counter(self, name: str, text: str, label_names: tuple[str, ...]) -> Counter:
+        return Counter(f"trivium_{name}", text, label_names, registry=self._registry)
+
+    def _gauge(self, name: str, text: str, label_names: tuple[str, ...] = (), mode: GaugeMode = "livesum") -> Gauge:
+        return Gauge(f"trivium_{name}", text, label_names, registry=self._registry, multiprocess_mode=mode)
+
+
+def _forget_ended_processes(folder: Path) -> None:
+    """Remove the gauges of processes that have ended."""
+    named = (match for path in folder.iterdir() if (match := _LIVE_GAUGE.fullmatch(path.name)))
+    for pid in {int(match[1]) for match in named}:
+        if not _is_running(pid):
+            mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
