@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _without_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("TRIVIUM_") and not name.startswith("TRIVIUM_TEST_")]:
         if name != "TRIVIUM_MODEL_DIR":
             monkeypatch.delenv(name)
@@ -70,14 +71,30 @@ def server_url() -> Iterator[Callable[[str], str]]:
             except NotAvailable as error:
                 started[server] = error
         address = started[server]
-        if isinstance(address, str):
-            return address
-        if os.environ.get("TRIVIUM_TEST_SERVERS") == "required":
-            pytest.fail(str(address))
-        pytest.skip(str(address))
+        return address if isinstance(address, str) else without(address)
 
     with running:
         yield url
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[[str, str], str]:
+    """The path of a program; the second argument says what contains it. Where it is missing: as for a server."""
+
+    def path(name: str, advice: str) -> str:
+        try:
+            return start.find_program(name, advice)
+        except NotAvailable as error:
+            return without(error)
+
+    return path
+
+
+def without(error: NotAvailable) -> NoReturn:
+    """Skip a test whose server or program is missing, or let it fail with ``TRIVIUM_TEST_SERVERS=required``."""
+    if os.environ.get("TRIVIUM_TEST_SERVERS") == "required":
+        pytest.fail(str(error))
+    pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

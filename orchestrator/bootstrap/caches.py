@@ -17,7 +17,8 @@ from uuid import uuid4
 import msgspec
 
 from adapters import Unavailable, checked_file, files
-from cache import CachePolicy, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
+from cache import CachePolicy, CircuitBreaker, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
+from cache.circuit_breaker import State
 from orchestrator.indexing.data_version import DataVersions, VersionSource
 from orchestrator.retrieval.memo import Memo
 from orchestrator.schema.operations import CacheLevel, CacheReport
@@ -50,9 +51,10 @@ class Caches:
         self.counters: InvalidationCounters | None = None
         self._ttl_s = settings.cache.ttl_s
         self._memos: dict[str, Memo[Any]] = {}
+        self._breakers: list[CircuitBreaker] = []
         shared: SharedLevel | None = None
         if settings.cache.url != MEMORY:
-            shared, self.counters = _open_redis(settings, stack)
+            shared, self.counters, self._breakers = _open_redis(settings, stack)
         versioned = () if all_on_servers and self.counters else local
         installation = _installation_id(settings.storage.data_dir) if versioned else ""
         self.data_versions = DataVersions(versioned, installation, self.counters)
@@ -71,10 +73,15 @@ class Caches:
         cache = self.responses.levels
         levels = {"l1": _level(cache.l1.stats, entries=len(cache.l1), bytes=cache.l1.bytes)}
         if cache.l2:
-            levels["l2"] = _level(cache.l2.stats, state=cache.l2.state)
+            levels["l2"] = _level(cache.l2.stats, state=self._redis_state())
         for name, memo in self._memos.items():
             levels[name] = CacheLevel(hits=memo.hits, misses=memo.misses, entries=len(memo))
         return CacheReport(levels, len(cache.single_flight), cache.single_flight.coalesced)
+
+    def _redis_state(self) -> State:
+        """Of the two circuit breakers, for responses and for counters, the state that is worse."""
+        states = {breaker.state for breaker in self._breakers}
+        return "open" if "open" in states else "half-open" if "half-open" in states else "closed"
 
 
 def _level(stats: Stats, **others: Any) -> CacheLevel:
@@ -92,7 +99,9 @@ def _level(stats: Stats, **others: Any) -> CacheLevel:
     )
 
 
-def _open_redis(settings: Settings, stack: AsyncExitStack) -> tuple[SharedLevel, InvalidationCounters]:
+def _open_redis(
+    settings: Settings, stack: AsyncExitStack
+) -> tuple[SharedLevel, InvalidationCounters, list[CircuitBreaker]]:
     try:
         from cache import counters, redis  # noqa: PLC0415
     except ImportError as error:
@@ -111,7 +120,7 @@ def _open_redis(settings: Settings, stack: AsyncExitStack) -> tuple[SharedLevel,
     writes = redis.GuardedRedis(clients[1], _WRITE_TIMEOUT_FACTOR * timeout_s)
     invalidation = counters.RedisInvalidationCounters(reads, writes, f"{prefix}:written", _POLL_S)
     stack.push_async_callback(invalidation.flush)  # before the clients are closed
-    return level, invalidation
+    return level, invalidation, [reads.breaker, writes.breaker]
 
 
 def _installation_id(data_dir: Path) -> str:

@@ -17,6 +17,8 @@ _log = logging.getLogger(__name__)
 
 _SAMPLE_S = 1.0
 """Seconds between two samples of the gauges. The process that is scraped samples its own then, too."""
+_REDIS = "cache"
+"""The name of the shared cache among the sources that have a circuit breaker."""
 
 
 class ServiceMetrics:
@@ -65,12 +67,14 @@ class ServiceMetrics:
         """Set all gauges. Blocks."""
         metrics, state = self._metrics, self._service.state.read()
         metrics.set_load(self.in_flight, state.running, state.waiting)
+        levels = self._service.cache_report().levels
         metrics.set_circuits(state.circuits)
+        metrics.set_circuits({_REDIS: level.state for level in levels.values() if level.state})  # noqa: B035  # one has
         for replica, lag in state.lags.items():
             metrics.set_replica(replica, lag.writes, lag.seconds)
         metrics.set_index(state.generation, state.generation_lag_s, self._release, state.build_id)
         metrics.set_memory(memory.used_bytes(), memory.limit_bytes())
-        for name, level in self._service.cache_report().levels.items():
+        for name, level in levels.items():
             totals = {
                 "hit": level.hits,
                 "miss": level.misses,

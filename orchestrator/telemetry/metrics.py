@@ -78,7 +78,10 @@ class Metrics:
         self._running = self._gauge("searches_running", "Searches that have a slot.")
         self._waiting = self._gauge("searches_waiting", "Searches that wait for a slot.")
         self._circuits = self._gauge(
-            "circuit_state", "Circuit breaker of a source: 0 closed, 1 half-open, 2 open.", ("source",), "livemax"
+            "circuit_state",
+            "Circuit breaker of a source, or of the shared cache (`cache`): 0 closed, 1 half-open, 2 open.",
+            ("source",),
+            "livemax",
         )
         self._lag = self._gauge(
             "write_log_lag_writes", "Writes that a replica has not applied.", ("replica",), "livemax"

@@ -21,14 +21,15 @@ _DEFAULTS = {"TRIVIUM_SHUTDOWN_GRACE_MS": "1000", "TRIVIUM_UPKEEP_INTERVAL_S": "
 
 @contextmanager
 def serving(
-    env: dict[str, str], *arguments: str, until: str = "/readyz"
+    env: dict[str, str], *arguments: str, until: str = "/readyz", port: int = 0
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """``trivium serve``: its process and its address. Ended with SIGTERM if it has not ended by itself.
 
     :param until: the path that responds with a success when the service has started.
+    :param port: a free one by default.
     """
-    port = str(free_port())
-    command = [sys.executable, "-m", "orchestrator", "serve", "--port", port, *arguments]
+    port = port or free_port()
+    command = [sys.executable, "-m", "orchestrator", "serve", "--port", str(port), *arguments]
     with LOGGED.open("ab") as log, subprocess.Popen(command, env={**_DEFAULTS, **env}, stderr=log) as process:
         address = f"http://127.0.0.1:{port}"
         try:

@@ -45,7 +45,7 @@ def redis() -> Iterator[str]:
 @contextmanager
 def redis_on(port: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A real Redis at a port; its address and its process."""
-    program = _find_program("redis-server", "the Debian package redis-server contains it")
+    program = find_program("redis-server", "the Debian package redis-server contains it")
     with tempfile.TemporaryDirectory() as folder:
         command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -76,7 +76,7 @@ class Java:
 
     def __init__(self, name: str, folder: Path) -> None:
         launcher, scheme = _KINDS[name]
-        java = _find_program("java", "a Java 17 development kit contains it")
+        java = find_program("java", "a Java 17 development kit contains it")
         home, port = _HERE / name, free_port()
         self.url = f"{scheme}://127.0.0.1:{port}"
         self._port, self._folder = port, folder
@@ -129,7 +129,7 @@ class Java:
 
 
 def _class_path(folder: Path) -> str:
-    maven = _find_program("mvn", "the Debian package maven contains it")
+    maven = find_program("mvn", "the Debian package maven contains it")
     with tempfile.TemporaryDirectory() as work:
         written = Path(work, "class-path")
         command = [maven, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:build-classpath"]
@@ -141,7 +141,7 @@ def _class_path(folder: Path) -> str:
         return written.read_text().strip()
 
 
-def _find_program(program: str, advice: str) -> str:
+def find_program(program: str, advice: str) -> str:
     found = shutil.which(program)
     if found is None:
         raise NotAvailable(f"there is no {program} on this machine: {advice}")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -59,6 +60,17 @@ def test_documents_are_encoded_at_a_low_priority(model: MiniLM) -> None:
                     seen.add(int(path.read_text().rpartition(")")[2].split()[16]))
     assert max(seen) == 10
     assert os.getpriority(os.PRIO_PROCESS, 0) == 0
+
+
+def test_nothing_is_reported_to_anyone(model_dir: Path, tmp_path: Path) -> None:
+    """onnxruntime stores an identifier of the machine in the home directory before it reports anything."""
+    code = (
+        "import sys, pathlib; from adapters.embed.minilm import MiniLM; MiniLM(pathlib.Path(sys.argv[1])).encode('a')"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    env |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", code, model_dir], env=env, cwd=Path(__file__).parents[3], check=True)
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_int8_vectors_agree_with_the_published_weights(model: MiniLM, tmp_path: Path) -> None:

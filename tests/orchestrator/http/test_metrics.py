@@ -33,8 +33,8 @@ def scrape(address: str, accept: str = "text/plain") -> str:
         return str(response.read().decode())
 
 
-def search(address: str, query: str, headers: dict[str, str] | None = None) -> int:
-    body = json.dumps({"query": query, "timeout_ms": 10_000}).encode()
+def search(address: str, query: str, headers: dict[str, str] | None = None, timeout_ms: int = 10_000) -> int:
+    body = json.dumps({"query": query, "timeout_ms": timeout_ms}).encode()
     request = urllib.request.Request(f"{address}/v1/search", body, headers or {})
     try:
         with urllib.request.urlopen(request, timeout=30) as response:

@@ -1,3 +1,4 @@
+import java.nio.file.Path;
 import org.codelibs.opensearch.runner.OpenSearchRunner;
 
 /** One OpenSearch node on 127.0.0.1: folder, port. It ends with its standard input, so it cannot outlive its parent. */
@@ -9,6 +10,7 @@ class OpenSearch {
             settings.put("http.port", arguments[1]);
             settings.put("transport.port", "0");
             settings.put("discovery.type", "single-node");
+            settings.put("path.repo", Path.of(arguments[0]).resolveSibling("snapshots").toString());
         });
         runner.build(OpenSearchRunner.newConfigs()
                 .basePath(arguments[0])

@@ -1,0 +1,262 @@
+"""Every alert fires when what it watches is broken, and none fires while all is well.
+
+A real service is broken, and scraped twice under load. ``promtool`` then evaluates the alerts over series that go on as
+they did between the two scrapes: a budget of 30 days is not spent in the time of a test.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from socket import create_server
+
+import pytest
+import yaml
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from docs.prometheus_rule import ALERTS
+from orchestrator.telemetry.metrics import Metrics
+from tests.orchestrator.http.test_metrics import scrape, search
+from tests.orchestrator.served import environment, serving
+from tests.servers.start import free_port
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+DASHBOARD = ROOT / "compose" / "monitoring" / "dashboards" / "trivium.json"
+MINUTES = 400
+"""Longer than the longest window, six hours, and the time that an alert waits."""
+_NAME = re.compile(r"\btrivium_\w+")
+
+
+def alert_names() -> list[str]:
+    groups = yaml.safe_load(ALERTS.read_text())["groups"]
+    return [rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule]
+
+
+@dataclass
+class Observed:
+    """By series as PromQL writes it, its value and how much it grows in a minute."""
+
+    series: dict[str, tuple[float, float]]
+
+    def fires(self, alert: str, promtool: str, folder: Path) -> bool:
+        expression = f'count(ALERTS{{alertname="{alert}", alertstate="firing"}}) > bool 0'
+        return self._evaluates(expression, 1.0, promtool, folder)
+
+    def is_silent(self, promtool: str, folder: Path) -> bool:
+        return self._evaluates('count(ALERTS{alertstate="firing"}) or vector(0)', 0.0, promtool, folder)
+
+    def _evaluates(self, expression: str, value: float, promtool: str, folder: Path) -> bool:
+        test = {
+            "rule_files": [str(ALERTS)],
+            "evaluation_interval": "1m",
+            "tests": [
+                {
+                    "interval": "1m",
+                    "input_series": [
+                        {"series": name, "values": f"{start:.9f}{slope:+.9f}x{MINUTES}"}
+                        for name, (start, slope) in self.series.items()
+                    ],
+                    "promql_expr_test": [
+                        {
+                            "expr": expression,
+                            "eval_time": f"{MINUTES - 1}m",
+                            "exp_samples": [{"labels": "{}", "value": value}],
+                        }
+                    ],
+                }
+            ],
+        }
+        path = folder / "test.yaml"
+        path.write_text(yaml.safe_dump(test))
+        done = subprocess.run([promtool, "test", "rules", path], capture_output=True, text=True, check=False)
+        assert done.returncode in {0, 1}, done.stderr
+        assert "parse" not in done.stdout + done.stderr, done.stdout + done.stderr
+        return done.returncode == 0
+
+
+def samples(address: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    families: Iterator[Metric] = iter(text_string_to_metric_families(scrape(address)))
+    for family in families:
+        for sample in family.samples:
+            labels = sample.labels | {"job": "trivium", "instance": "a"}
+            shown = ",".join(f"{name}={json.dumps(value)}" for name, value in sorted(labels.items()))
+            found[f"{sample.name}{{{shown}}}"] = sample.value
+    return found
+
+
+def write(address: str, number: int) -> None:
+    body = json.dumps({"id": str(number), "text": f"document {number}"}).encode()
+    urllib.request.urlopen(urllib.request.Request(f"{address}/v1/documents", body), timeout=30).close()
+
+
+def observe(address: str, timeout_ms: int = 10_000, searches: int = 8, writes: int = 0) -> Observed:
+    """Load, a scrape, the same load, and another scrape."""
+    scraped: list[tuple[float, dict[str, float]]] = []
+    for part in range(2):
+        for number in range(writes):
+            write(address, part * writes + number)
+        for number in range(searches):
+            search(address, f"query {part} {number}", timeout_ms=timeout_ms)
+        scraped.append((time.monotonic(), samples(address)))
+    (start, before), (end, after) = scraped
+    up = {'up{job="trivium",instance="a"}': (1.0, 0.0)}
+    slopes = {name: (value, (value - before.get(name, 0.0)) / (end - start) * 60) for name, value in after.items()}
+    return Observed(slopes | up)
+
+
+@pytest.fixture(scope="module")
+def promtool(program: Callable[[str, str], str]) -> str:
+    return program("promtool", "the Debian package prometheus contains it")
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    with serving(environment(data_dir=tmp_path_factory.mktemp("data"))) as (_, address):
+        return observe(address)
+
+
+@pytest.fixture(scope="module")
+def without_a_store_and_redis(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    opensearch, redis = free_port(), free_port()
+    env = environment(
+        data_dir=tmp_path_factory.mktemp("data"),
+        keyword=f"opensearch+http://127.0.0.1:{opensearch}",
+        cache=f"redis://127.0.0.1:{redis}/0",
+    )
+    with serving(env) as (_, address):
+        return observe(address, writes=4)
+
+
+@pytest.fixture(scope="module")
+def without_any_source(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    env = environment(
+        data_dir=tmp_path_factory.mktemp("data"),
+        vector=f"qdrant+grpc://127.0.0.1:{free_port()}",
+        graph=f"bolt://127.0.0.1:{free_port()}",
+        keyword=f"opensearch+http://127.0.0.1:{free_port()}",
+    )
+    with serving(env, until="/livez") as (_, address):
+        return observe(address)
+
+
+@pytest.fixture(scope="module")
+def with_a_silent_store(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    """One that accepts connections and never answers; the time limits are long, and its circuit closes at once."""
+    with create_server(("127.0.0.1", 0)) as listening:
+        env = environment(
+            data_dir=tmp_path_factory.mktemp("data"),
+            graph=f"bolt://127.0.0.1:{listening.getsockname()[1]}",
+            source_timeout_ms=400,
+            circuit_reset_ms=1,
+        )
+        with serving(env) as (_, address):
+            return observe(address, timeout_ms=1_000, searches=5)
+
+
+@pytest.fixture(scope="module")
+def stale(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    """A process that does not open what another one has written."""
+    folder = tmp_path_factory.mktemp("data")
+    documents = folder / "documents.ndjson"
+    documents.write_text('{"id": "a", "text": "alpha"}\n')
+    env = environment(data_dir=folder / "data", refresh_interval_ms=60_000)
+    with serving(env) as (_, address):
+        subprocess.run([sys.executable, "-m", "orchestrator", "index", documents], cwd=ROOT, env=env, check=True)
+        return observe(address)
+
+
+FIRED_BY = {
+    "without_a_store_and_redis": [
+        "TriviumCompletenessBudgetBurnsFast",
+        "TriviumCompletenessBudgetBurnsSlowly",
+        "TriviumCircuitOpen",
+        "TriviumWriteLogLag",
+        "TriviumWriteLogFull",
+        "TriviumCacheFails",
+    ],
+    "without_any_source": ["TriviumErrorBudgetBurnsFast", "TriviumErrorBudgetBurnsSlowly", "TriviumRejecting"],
+    "with_a_silent_store": ["TriviumLatencyBudgetBurnsFast", "TriviumLatencyBudgetBurnsSlowly"],
+    "stale": ["TriviumIndexStale"],
+    "near_its_limit": ["TriviumMemoryHigh"],
+    "ended": ["TriviumDown"],
+}
+
+
+@pytest.fixture(scope="module")
+def near_its_limit(healthy: Observed) -> Observed:
+    """The memory that the service uses, with a limit that is little more: no container can be had here."""
+    ((used, _),) = [value for name, value in healthy.series.items() if name.startswith("trivium_memory_bytes{")]
+    limit = next(name for name in healthy.series if name.startswith("trivium_memory_limit_bytes{"))
+    return Observed(healthy.series | {limit: (used / 0.95, 0.0)})
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    """What Prometheus records of a process that cannot be scraped."""
+    with serving(environment(data_dir=tmp_path_factory.mktemp("data"))) as (_, address):
+        samples(address)
+    with pytest.raises(OSError, match="refused"):
+        samples(address)
+    return Observed({'up{job="trivium",instance="a"}': (0.0, 0.0)})
+
+
+def test_no_alert_fires_while_all_is_well(healthy: Observed, promtool: str, tmp_path: Path) -> None:
+    assert healthy.is_silent(promtool, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "alert"), [(scenario, alert) for scenario, alerts in FIRED_BY.items() for alert in alerts]
+)
+def test_an_alert_fires_when_what_it_watches_is_broken(
+    scenario: str, alert: str, healthy: Observed, request: pytest.FixtureRequest, promtool: str, tmp_path: Path
+) -> None:
+    observed: Observed = request.getfixturevalue(scenario)
+    assert observed.fires(alert, promtool, tmp_path)
+    assert not healthy.fires(alert, promtool, tmp_path)
+
+
+def test_every_alert_is_fired_by_a_test_and_has_an_entry_in_the_runbook() -> None:
+    assert sorted(alert for alerts in FIRED_BY.values() for alert in alerts) == sorted(alert_names())
+    entries = re.findall(r"^## (\w+)$", (ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE)
+    assert entries == alert_names()
+
+
+def test_the_rules_are_valid(promtool: str, tmp_path: Path) -> None:
+    subprocess.run([promtool, "check", "rules", ALERTS], check=True, capture_output=True)
+    config = yaml.safe_load((ROOT / "compose" / "monitoring" / "prometheus.yaml").read_text())
+    (tmp_path / "alerts.yaml").write_text(ALERTS.read_text())
+    (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump(config))
+    subprocess.run([promtool, "check", "config", "--syntax-only", tmp_path / "prometheus.yaml"], check=True)
+
+
+def exported() -> set[str]:
+    """The names of all metrics, as queries use them."""
+    metrics = Metrics()
+    families = text_string_to_metric_families(metrics.exposition("")[0].decode())
+    suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_count", "_sum"]}
+    return {family.name + suffix for family in families for suffix in suffixes[family.type]}
+
+
+def test_rules_and_dashboard_name_only_metrics_that_are_exported_and_rules_that_exist() -> None:
+    groups = yaml.safe_load(ALERTS.read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    recorded = {rule["record"] for rule in rules if "record" in rule}
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    named = {name for text in (*queries, *(rule["expr"] for rule in rules)) for name in _NAME.findall(text)}
+    assert len(named) > 15
+    assert named <= exported()
+    used = {name for text in queries for name in re.findall(r"trivium:\w+:\w+", text)}
+    assert used
+    assert used <= recorded
