@@ -13,7 +13,7 @@ from threading import Lock
 
 import anyio.to_thread
 
-from adapters import AdapterError, DocumentFetcher, Sensitivity, VectorRecord
+from adapters import AdapterError, DocumentFetcher, Sensitivity, Unavailable, VectorRecord
 from adapters.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -149,10 +149,13 @@ class Replication:
         )
 
     async def apply_unapplied(self) -> Mapping[str, str]:
-        """Apply waiting writes; by replica, why it still lacks some."""
-        if await anyio.to_thread.run_sync(self._log.is_empty):
+        """Apply waiting writes; by replica, why it still lacks some. A process that only reads leaves it to others."""
+        if await anyio.to_thread.run_sync(self._has_nothing_to_apply):
             return {}
         return await self._catch_up()
+
+    def _has_nothing_to_apply(self) -> bool:
+        return self._log.is_empty() or not self._log.is_writable()
 
     async def _catch_up(self) -> dict[str, str]:
         """Let all replicas catch up with the log at the same time; by replica, why it could not."""
@@ -171,6 +174,8 @@ class Replication:
         return {applier.name: reason for applier, reason in zip(appliers, reasons, strict=True) if reason is not None}
 
     def _append(self, write: Write) -> int:
+        if not self._log.is_writable():
+            raise Unavailable("this process only reads the data: send documents to one that may write")
         with self._log.exclusive():
             return self._log.append(write, list(self._replicas))
 

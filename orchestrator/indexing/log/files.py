@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -148,6 +149,10 @@ class FileWriteLog:
         except Damaged as error:
             # What the write must not touch cannot be found out again once a part of it has been applied.
             raise DamagedWrite("a write is damaged", error.detail) from error
+
+    def is_writable(self) -> bool:
+        """See :class:`WriteLog`."""
+        return os.access(self._folder, os.W_OK)
 
     def is_empty(self) -> bool:
         """See :class:`WriteLog`."""

@@ -95,6 +95,10 @@ class WriteLog(Protocol):
         """One process at a time appends or truncates; waits until it is this one."""
         ...
 
+    def is_writable(self) -> bool:
+        """Whether this process may append and apply. Others, on a read-only disk, follow what these do."""
+        ...
+
     def is_empty(self) -> bool:
         """Whether no write is unapplied or waits for truncation."""
         ...

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from adapters import Rejected, Unavailable
+from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replication import Replication
 from tests.conftest import vector_record
@@ -248,3 +249,43 @@ async def test_writers_learn_the_store_that_lags_and_not_its_address(tmp_path: P
     assert acknowledgement.rejected == {key("a"): {"keyword": "refuses ['a']"}}
     replicas["keyword http://10.0.0.7:9200 trivium-1"].error = Unavailable("away")
     assert (await replication.write([vector_record("c")], [])).pending == {"keyword": "away"}
+
+
+async def test_the_oldest_unapplied_write_has_the_time_of_its_sequence_number(
+    tmp_path: Path, replicas: Replicas
+) -> None:
+    replication = open_replication(tmp_path, replicas)
+    assert replication.oldest_unapplied_at("two") is None
+    replicas["two"].error = Unavailable("away")
+    for text in ("1", "2"):
+        await replication.write([vector_record("a", text)], [])
+    first = min(int(path.stem) for path in (tmp_path / "log").glob("*.write"))
+    assert replication.oldest_unapplied_at("two") == first / 1_000_000
+    assert replication.oldest_unapplied_at("one") is None
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+async def test_a_process_that_only_reads_refuses_writes_and_applies_none(
+    tmp_path: Path, replicas: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests run as root, who may write everywhere: that the folder is read-only is the answer of a stand-in."""
+    replicas["two"].error = Unavailable("away")
+    writer = open_replication(tmp_path, replicas)
+    acknowledged = await writer.write([vector_record("a", "1")], [])
+    replicas["two"].error = None
+    reader = open_replication(tmp_path, replicas)
+    monkeypatch.setattr(FileWriteLog, "is_writable", lambda _: False)
+    before = names(tmp_path)
+    with pytest.raises(Unavailable, match="only reads"):
+        await reader.write([vector_record("b", "1")], [])
+    assert await reader.apply_unapplied() == {}
+    assert replicas["two"].texts == {}
+    assert names(tmp_path) == before
+    reader.refresh()
+    assert reader.generation() == acknowledged.generation
+    monkeypatch.undo()
+    assert await writer.apply_unapplied() == {}
+    assert replicas["two"].texts == {"a": "1"}

@@ -285,3 +285,24 @@ def test_one_process_at_a_time_applies_and_the_lock_of_a_killed_one_is_free(tmp_
         process.wait(30)
     with log.applying("one") as has_lock:
         assert has_lock
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a read-only folder")
+def test_a_log_on_a_read_only_disk_is_not_writable(tmp_path: Path, log: FileWriteLog) -> None:
+    assert log.is_writable()
+    mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$1" -c "$2" "$0"'
+    program = (
+        "import sys, pathlib; from orchestrator.indexing.log.files import FileWriteLog; "
+        "print(FileWriteLog(pathlib.Path(sys.argv[1]), 1000).is_writable())"
+    )
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount]
+    done = subprocess.run(
+        [*command, tmp_path / "log", sys.executable, program],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("this machine does not let root mount anything")
+    assert done.stdout == "False\n", done.stderr
