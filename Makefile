@@ -14,7 +14,7 @@ LOCK = $(BIN)/uv pip compile pyproject.toml --extra servers --extra rerank --ext
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu soak clean
+.PHONY: help setup lock sbom demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -60,7 +60,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-servers  ## Run every benchmark
+bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-servers  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -97,6 +97,9 @@ bench-cache: setup  ## The cache: invalidation, one computation per key, a stopp
 
 bench-cpu: setup  ## CPU time of a hybrid search and of an L1 hit, 100,000 passages, in one process
 	$(BIN)/python -m benchmarks.cpu
+
+bench-telemetry: setup  ## CPU time of metrics and traces relative to that of a search
+	$(BIN)/python -m benchmarks.telemetry_cost
 
 bench-faults: setup  ## Each backend killed, hung, slow, resetting …, singly and in pairs, under constant load
 	$(BIN)/python -m benchmarks.faults

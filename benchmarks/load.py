@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
 from rich.table import Table
 
 from benchmarks.claims import out, report
@@ -35,11 +38,14 @@ _MAX_P95_MS, _MAX_P99_MS, _MAX_LOW_P50_MS = 50.0, 30.0, 6.0
 _MAX_RATIO = 1.5
 """To the bare engines, in CPU time and in p99."""
 _MAX_UNEVEN = 0.2
+_MAX_MEMORY = 0.9
 _FIRST, _FACTOR = 0.4, 1.12
 """The first rate as a fraction of the goal, and from each rate to the next."""
 _ATTEMPTS = 2
 """A rate at which the service falls behind is tried again: other machines share the processor."""
 _MAX_FAILED = 0.001
+_MEMORY = "trivium_memory_bytes"
+_MANIFEST = Path(__file__).parents[1] / "k8s" / "base" / "search.yaml"
 _REPEATED, _REPEATED_GOAL, _REPEATED_RATE, _WARM_UP_RATE = 2_000, 3_000.0, 3_200.0, 200
 """Distinct queries that are repeated; requests per second: the goal, those that are sent, and those that fill the
 caches."""
@@ -87,6 +93,7 @@ def _measure(encoder: str, folder: Path, bodies: Iterator[bytes], workers: int, 
         _offer(server, list(islice(bodies, 2_000)), 100, 5)
         best = _highest(lambda rate: run(server, "ours", rate), _FIRST * _GOALS[encoder])
         high = run(server, "ours", 0.7 * best.result.rate)
+        used_mib = _memory_mib(server) / workers
         low = run(server, "ours", 0.2 * best.result.rate)
     port = free_port()
     command = ["-m", "benchmarks.bare_service", str(folder), "--port", str(port), "--workers", str(workers)]
@@ -112,6 +119,11 @@ def _measure(encoder: str, folder: Path, bodies: Iterator[bytes], workers: int, 
                 high.cpu_ms <= _MAX_RATIO * bare.cpu_ms and p99 <= _MAX_RATIO * bare_p99,
                 f"at most {_MAX_RATIO:g} times the CPU and the p99 of the bare engines",
                 f"{high.cpu_ms / bare.cpu_ms:.2f} and {p99 / bare_p99:.2f}",
+            ),
+            report(
+                used_mib <= _MAX_MEMORY * (limit := _memory_limit_mib()),
+                f"memory of a process is under {_MAX_MEMORY:.0%} of the limit of a pod, {limit:.0f} MiB",
+                f"{used_mib:.0f} MiB",
             ),
             report(uneven <= _MAX_UNEVEN, f"processes differ by at most {_MAX_UNEVEN:.0%}", f"{best.by_process}"),
         ]
@@ -186,6 +198,21 @@ def _row(measured: _Measured) -> tuple[str, ...]:
         f"{measured.cpu_ms:.2f}",
         " ".join(map(str, measured.by_process)),
     )
+
+
+def _memory_mib(server: ServerProcess) -> float:
+    """Of all processes, without mapped files, as the service reports it."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as response:
+        families = text_string_to_metric_families(response.read().decode())
+        (value,) = (sample.value for family in families for sample in family.samples if sample.name == _MEMORY)
+    return float(value) / 2**20
+
+
+def _memory_limit_mib() -> float:
+    """Of a pod that searches."""
+    deployment = next(yaml.safe_load_all(_MANIFEST.read_text()))
+    limit: str = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
+    return float(limit.removesuffix("Gi")) * 1_024
 
 
 def _rate(measured: _Measured) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from docs import architecture_picture
+from docs import architecture_picture, metrics_table
 from docs.settings_table import tables
 from orchestrator.settings import setting_fields
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-_PATH = re.compile(r"`((?:orchestrator|adapters|cache|fusion|docs|tests|benchmarks|compose)/[\w./-]*)`")
+_PATH = re.compile(r"`((?:orchestrator|adapters|cache|fusion|docs|tests|benchmarks|compose|k8s)/[\w./-]*)`")
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
@@ -54,6 +54,10 @@ def test_the_settings_page_has_every_setting_as_it_is() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
     assert tables() in page
     assert len(setting_fields()) <= 60
+
+
+def test_the_metrics_page_has_every_metric_as_it_is() -> None:
+    assert metrics_table.table() in (ROOT / "docs" / "reference" / "metrics.md").read_text("utf-8")
 
 
 def test_every_setting_that_a_document_names_exists() -> None:

@@ -188,13 +188,13 @@ FIRED_BY = {
     "without_any_source": ["TriviumErrorBudgetBurnsFast", "TriviumErrorBudgetBurnsSlowly", "TriviumRejecting"],
     "with_a_silent_store": ["TriviumLatencyBudgetBurnsFast", "TriviumLatencyBudgetBurnsSlowly"],
     "stale": ["TriviumIndexStale"],
-    "near_its_limit": ["TriviumMemoryHigh"],
+    "short_of_memory": ["TriviumMemoryHigh"],
     "ended": ["TriviumDown"],
 }
 
 
 @pytest.fixture(scope="module")
-def near_its_limit(healthy: Observed) -> Observed:
+def short_of_memory(healthy: Observed) -> Observed:
     """The memory that the service uses, with a limit that is little more: no container can be had here."""
     ((used, _),) = [value for name, value in healthy.series.items() if name.startswith("trivium_memory_bytes{")]
     limit = next(name for name in healthy.series if name.startswith("trivium_memory_limit_bytes{"))
