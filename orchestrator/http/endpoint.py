@@ -39,12 +39,12 @@ class RequestBoundary:
             return
         start = perf_counter()
         metrics: ServiceMetrics = scope["app"].state.metrics
-        metrics.in_flight += 1
         context = HttpContext.of(Request(scope, receive))
         tracing: Tracing | None = scope["app"].state.tracing
         if tracing:
             context.span = tracing.start(scope["method"], context.headers)
         outgoing = _Outgoing(context, scope, send, start)
+        metrics.in_flight += 1
         try:
             await self._app(scope, receive, outgoing.send)
         except asyncio.CancelledError:

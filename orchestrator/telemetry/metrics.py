@@ -1,8 +1,8 @@
 """Metrics in the formats of Prometheus and OpenMetrics.
 
 Every name begins with ``trivium_``. Several processes behind one port share a folder, named by
-``PROMETHEUS_MULTIPROC_DIR``: each writes its own values there, and whichever is scraped adds all of them up. Counters
-of a process that has ended stay, its gauges do not.
+``PROMETHEUS_MULTIPROC_DIR``: each writes its own values there, and the one that is scraped adds all of them up.
+Counters of a process that has ended stay, its gauges do not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Metrics:
         self._totals: dict[tuple[str, ...], float] = {}
         self._requests = self._histogram(
             "request_duration_seconds",
-            "Time from the first byte of a request to the last one of its response, by path and status.",
+            "Time from the headers of a request to the last byte of its response, by path and status.",
             ("path", "status"),
             SECONDS,
         )
