@@ -32,10 +32,11 @@ lock: setup  ## Update the lock files to the newest releases that pyproject.toml
 	$(LOCK) --extra evaluate --upgrade --output-file requirements.lock
 	$(LOCK) --constraint requirements.lock --output-file compose/requirements.lock
 
-sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: what the image contains
+sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: the Python packages of the image
 	$(PYTHON) -m venv --clear dist/contents
 	dist/contents/bin/python -m pip install --disable-pip-version-check --require-hashes --requirement compose/requirements.lock
 	dist/contents/bin/python -m pip install --disable-pip-version-check --no-deps .
+	dist/contents/bin/python -m pip uninstall --yes --disable-pip-version-check duckdb pandas pyduck-janitor pip setuptools
 	$(BIN)/python -m pip install --disable-pip-version-check cyclonedx-bom pip-licenses
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.json dist/contents/bin/python
 	$(BIN)/pip-licenses --python dist/contents/bin/python --from mixed --format markdown --output-file dist/licences.md

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -62,6 +63,18 @@ def link_or_copy(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except OSError:
         shutil.copyfile(source, target)
+
+
+def ensure_folder(folder: Path) -> None:
+    """Create a folder that only its owner may read, unless it exists.
+
+    On a read-only disk it stays absent: a process that only reads finds nothing there until another one has written.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
 
 
 @contextmanager

@@ -74,7 +74,7 @@ async def _measure_with_collector(folder: Path, queries: list[str]) -> bool:
             span = tracing.start("POST", {})
             span.end("POST /v1/search", {"http.response.status_code": 200}, response.timings)
 
-        recorded_us = _us(lambda: metrics.record("/v1/search", 200, 0.01, response))
+        recorded_us = _us(lambda: metrics.record("POST", "/v1/search", 200, 0.01, response))
         traced_us = _us(trace)
         tracing.close()
     kind = "one of several processes" if MULTIPROCESS_VARIABLE in os.environ else "one process"

@@ -58,7 +58,7 @@ class EmbeddedIndex:
         self._build_id = build_id
         self._exchange = RLock()
         """Locked while the view is exchanged, so that following another process never undoes a write of this one."""
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.ensure_folder(folder)
         self._checked = CheckedFiles(folder)
         manifest = Manifest.read(folder, build_id)
         if strict:

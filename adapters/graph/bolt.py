@@ -87,7 +87,7 @@ class Bolt:
         """Run a transaction that writes. ``body`` may run several times."""
         timeout_s = self._limits.write_timeout_s
 
-        @neo4j.unit_of_work(timeout=timeout_s)
+        @neo4j.unit_of_work(metadata=trace_headers() or None, timeout=timeout_s)
         async def bounded(transaction: neo4j.AsyncManagedTransaction) -> T:
             return await body(partial(_run, transaction))
 

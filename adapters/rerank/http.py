@@ -11,6 +11,7 @@ from adapters.errors import AdapterError, BadResponse, TimedOut
 from adapters.ports.reranker import RerankResult
 from adapters.rerank.reply import from_json, from_text
 from adapters.server import error_of_status, translated_errors, unreachable, unreadable
+from adapters.trace_context import trace_headers
 
 _MAX_BYTES = 1_048_576
 _TOKENS_PER_PASSAGE, _EXTRA_TOKENS = 24, 64
@@ -88,7 +89,7 @@ async def _post(client: httpx.AsyncClient, url: str, body: object, call_timeout_
     """Send JSON and read JSON, at most a mebibyte of it."""
     async with (
         translated_errors("the reranker", call_timeout_s, _translate),
-        client.stream("POST", url, json=body) as response,
+        client.stream("POST", url, json=body, headers=trace_headers()) as response,
     ):
         if response.status_code != 200:
             raise error_of_status(response.status_code, f"the reranker answered {response.status_code}")

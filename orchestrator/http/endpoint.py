@@ -99,9 +99,9 @@ class _Outgoing:
         seconds = perf_counter() - self._start
         context, principal = self._context, self._context.principal
         operation: Operation | None = self._scope["state"].get(OPERATION_KEY)
-        path = operation.path if operation else "unknown"
+        known_method, path = (operation.method, operation.path) if operation else ("unknown", "unknown")
         method, trace_id = self._scope["method"], context.span.trace_id if context.span else ""
-        metrics.record(path, self._status, seconds, context.search, trace_id)
+        metrics.record(known_method, path, self._status, seconds, context.search, trace_id)
         if context.span:
             attributes = {
                 "http.request.method": method,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from importlib.metadata import version
+from threading import Lock
 
 import anyio.to_thread
 
@@ -26,21 +27,22 @@ class ServiceMetrics:
 
     def __init__(self, service: Service) -> None:
         self.in_flight = 0
+        self._sampling = Lock()
         self._metrics = Metrics()
         self._service = service
         self._sources = frozenset(source.name for source in service.search.sources)
         self._release = version("trivium")
 
     def record(
-        self, path: str, status: int, seconds: float, search: EncodedResponse | None, trace_id: str = ""
+        self, method: str, path: str, status: int, seconds: float, search: EncodedResponse | None, trace_id: str = ""
     ) -> None:
         """Record a request that was answered.
 
-        :param path: of the operation.
+        :param method: of the operation; as its path, one of few.
         :param search: what it was answered with, if it was a search.
         :param trace_id: of its trace, if that is recorded.
         """
-        self._metrics.record_request(path, status, seconds, trace_id)
+        self._metrics.record_request(method, path, status, seconds, trace_id)
         if search is None:
             return
         self._metrics.record_search(search.cache)
@@ -64,7 +66,11 @@ class ServiceMetrics:
         return await anyio.to_thread.run_sync(self._metrics.exposition, accept)
 
     def _sample(self) -> None:
-        """Set all gauges. Blocks."""
+        """Set all gauges. Blocks. One thread at a time: counters are compared with what they were."""
+        with self._sampling:
+            self._set_gauges()
+
+    def _set_gauges(self) -> None:
         metrics, state = self._metrics, self._service.state.read()
         metrics.set_load(self.in_flight, state.running, state.waiting)
         levels = self._service.cache_report().levels

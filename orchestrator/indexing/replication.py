@@ -75,10 +75,9 @@ class Replication:
         """Number of writes that a replica has not applied."""
         return len(self._log.unapplied(replica))
 
-    def oldest_unapplied_at(self, replica: str) -> float | None:
-        """When the oldest write that a replica has not applied was appended, in seconds since the epoch."""
-        unapplied = self._log.unapplied(replica)
-        return unapplied[0] / 1_000_000 if unapplied else None
+    def unapplied_at(self, replica: str) -> list[float]:
+        """When the writes that a replica has not applied were appended, in seconds since the epoch, in order."""
+        return [sequence / 1_000_000 for sequence in self._log.unapplied(replica)]
 
     @property
     def replicas(self) -> Iterable[str]:

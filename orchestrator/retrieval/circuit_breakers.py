@@ -62,8 +62,8 @@ class CircuitBreakers:
             self._breaker(source).abandoned()
 
     def states(self) -> dict[str, str]:
-        """By source: ``closed``, ``open`` or ``half-open``."""
-        return {source: breaker.state for source, breaker in self._breakers.items()}
+        """By source: ``closed``, ``open`` or ``half-open``. May be called in another thread."""
+        return {source: breaker.state for source, breaker in list(self._breakers.items())}
 
     def _breaker(self, source: str) -> CircuitBreaker:
         if source not in self._breakers:

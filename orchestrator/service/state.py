@@ -75,7 +75,7 @@ class StateReader:
     _lagging_since: float | None = field(default=None, init=False)
 
     def read(self) -> ServiceState:
-        """The state. Blocks: it reads files."""
+        """The state. Blocks: it reads files. For one thread at a time."""
         return ServiceState(
             running=self.admission.running,
             waiting=self.admission.waiting,
@@ -91,9 +91,9 @@ class StateReader:
             return {}
         lags = {}
         for name in self.replication.replicas:
-            since = self.replication.oldest_unapplied_at(name)
-            age_s = 0.0 if since is None else max(0.0, self.now() - since)
-            lags[store_name(name)] = ReplicaLag(self.replication.lag(name), age_s)
+            appended_at = self.replication.unapplied_at(name)
+            age_s = max(0.0, self.now() - appended_at[0]) if appended_at else 0.0
+            lags[store_name(name)] = ReplicaLag(len(appended_at), age_s)
         return lags
 
     def _generation_lag_s(self) -> float:

@@ -45,8 +45,8 @@ class Metrics:
         self._totals: dict[tuple[str, ...], float] = {}
         self._requests = self._histogram(
             "request_duration_seconds",
-            "Time from the headers of a request to the last byte of its response, by path and status.",
-            ("path", "status"),
+            "Time from the headers of a request to the last byte of its response, by method, path and status.",
+            ("method", "path", "status"),
             SECONDS,
         )
         self._stages = self._histogram(
@@ -97,7 +97,7 @@ class Metrics:
             "livemax",
         )
         self._memory = self._gauge(
-            "memory_bytes", "Memory of all processes, without mapped files, which the kernel can drop."
+            "memory_bytes", "Memory of all processes that serve, without mapped files, which the kernel can drop."
         )
         self._limit = self._gauge(
             "memory_limit_bytes", "Memory limit of the container; 0 if there is none.", (), "livemax"
@@ -106,13 +106,14 @@ class Metrics:
             "build_info", "1, with the release and what the index was built with.", ("version", "build_id"), "livemax"
         )
 
-    def record_request(self, path: str, status: int, seconds: float, trace_id: str = "") -> None:
+    def record_request(self, method: str, path: str, status: int, seconds: float, trace_id: str = "") -> None:
         """A request that was answered.
 
+        :param method: of the operation.
         :param path: of the operation, without ids.
         :param trace_id: of its trace, if it was recorded; shown as an exemplar by a service of one process.
         """
-        child = self._child(self._requests, path, str(status))
+        child = self._child(self._requests, method, path, str(status))
         child.observe(seconds, {"trace_id": trace_id} if trace_id else None)
 
     def record_search(self, cache: str) -> None:

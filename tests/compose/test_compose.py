@@ -112,9 +112,16 @@ def test_in_production_only_the_proxy_is_open_to_other_machines(production: dict
 def test_in_production_passwords_are_files_and_in_no_environment(production: dict[str, Any]) -> None:
     for name, service in production["services"].items():
         for variable, value in service.get("environment", {}).items():
-            assert not re.search(r"(?i)(password|key|secret)", variable) or str(value).startswith("/run/secrets/"), name
-    assert {each["source"] for each in production["services"]["trivium-a"]["secrets"]} == {"keys", "addresses"}
+            is_secret = re.search(r"(?i)(password|key|secret)", variable)
+            assert not is_secret or str(value).startswith(("/run/secrets/", "/data/")), name
+    assert {each["source"] for each in production["services"]["trivium-a"]["secrets"]} == {"addresses"}
     assert all(secret["file"] for secret in production["secrets"].values())
+
+
+def test_in_production_no_password_is_an_argument_and_redis_does_not_run_as_root(production: dict[str, Any]) -> None:
+    (_, _, script) = production["services"]["redis"]["command"]
+    assert "exec docker-entrypoint.sh redis-server" in script
+    assert "--requirepass" not in script
 
 
 def test_no_acknowledged_write_of_memgraph_waits_in_memory(production: dict[str, Any]) -> None:

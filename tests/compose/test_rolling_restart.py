@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.orchestrator.http.test_metrics import scrape
 from tests.orchestrator.served import environment, serving
@@ -25,6 +26,7 @@ from tests.servers.start import free_port
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 CONFIG = Path(__file__).parents[2] / "compose" / "haproxy.cfg"
+PRODUCTION = CONFIG.with_name("production.yaml")
 CLIENTS = 4
 
 
@@ -74,11 +76,32 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_the_configuration_is_valid_without_a_warning(program: Callable[[str, str], str]) -> None:
+def production_bind() -> str:
+    """The address in production, with its options of TLS."""
+    service = yaml.safe_load(PRODUCTION.read_text().replace("!reset", "").replace("!override", ""))
+    return str(service["services"]["haproxy"]["environment"]["BIND"])
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory, program: Callable[[str, str], str]) -> Path:
+    """A certificate and its key in one file."""
+    folder = tmp_path_factory.mktemp("certificate")
+    openssl = program("openssl", "the Debian package openssl contains it")
+    key, path = folder / "key", folder / "certificate"
+    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+    subprocess.run([openssl, "req", *options, "-keyout", key, "-out", path], check=True, capture_output=True)
+    path.write_text(path.read_text() + key.read_text())
+    return path
+
+
+def test_the_configuration_is_valid_without_a_warning_with_and_without_tls(
+    program: Callable[[str, str], str], certificate: Path
+) -> None:
     haproxy = haproxy_of(program)
-    env = os.environ | {"BIND": ":8080", "TRIVIUM_A": "127.0.0.1:1", "TRIVIUM_B": "127.0.0.1:2"}
-    done = subprocess.run([haproxy, "-c", "-f", CONFIG], env=env, capture_output=True, text=True, check=True)
-    assert "warning" not in (done.stdout + done.stderr).lower()
+    for bind in (":8080", production_bind().replace("/run/secrets/tls-certificate", str(certificate))):
+        env = os.environ | {"BIND": bind, "TRIVIUM_A": "127.0.0.1:1", "TRIVIUM_B": "127.0.0.1:2"}
+        done = subprocess.run([haproxy, "-c", "-f", CONFIG], env=env, capture_output=True, text=True, check=True)
+        assert "warning" not in (done.stdout + done.stderr).lower()
 
 
 def test_a_client_that_sends_too_much_is_refused_and_operators_are_not_reached(
@@ -91,7 +114,8 @@ def test_a_client_that_sends_too_much_is_refused_and_operators_are_not_reached(
             assert statuses[200] >= 15  # the proxy's own start took some
             assert statuses[429] > 0
             assert set(statuses) == {200, 429}
-            assert status(port, "/metrics") in {404, 429}
+        with proxy(haproxy_of(program), (instance, instance)) as port:
+            assert [status(port, path) for path in ("/metrics", "/%6detrics", "/metrics/")] == [404] * 3
         assert status(instance, "/metrics") == 200
 
 
@@ -153,4 +177,4 @@ class Instance:
     def searches(self) -> float:
         """How many it has answered since it started."""
         found = values(scrape(f"http://127.0.0.1:{self._port}"))
-        return found.get("trivium_request_duration_seconds_count{path=/v1/search}{status=200}", 0.0)
+        return found.get("trivium_request_duration_seconds_count{method=POST}{path=/v1/search}{status=200}", 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from functools import cache
@@ -20,6 +21,7 @@ from orchestrator.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = ("dev", "prod")
+FOLDERS = {"dev": "overlays/dev", "prod": "overlays/prod", "evaluation": "evaluation"}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 _SELECTOR = {
     "type": "object",
@@ -61,7 +63,7 @@ _OF_THE_OPERATOR = {
 def objects(overlay: str) -> list[dict[str, Any]]:
     """All objects of an overlay."""
     kubectl = Path(sys.executable).with_name("kubectl")
-    folder = ROOT / "k8s" / "overlays" / overlay
+    folder = ROOT / "k8s" / FOLDERS[overlay]
     done = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True, check=True)
     assert not done.stderr, done.stderr
     return list(yaml.safe_load_all(done.stdout))
@@ -82,7 +84,7 @@ def own_pods(overlay: str) -> dict[str, dict[str, Any]]:
     return {name: pod for name, pod in pods(overlay).items() if name.startswith("trivium-")}
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("overlay", FOLDERS)
 def test_every_object_is_valid_and_nothing_is_unknown(overlay: str) -> None:
     for each in objects(overlay):
         kind = each["kind"]
@@ -101,7 +103,7 @@ def test_what_is_not_a_field_is_found() -> None:
         jsonschema.validate({"selector": {"matchLabels": {}}, "endpoint": []}, _OF_THE_OPERATOR["ServiceMonitor"])
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("overlay", FOLDERS)
 def test_no_pod_has_privileges_or_the_token_of_an_account(overlay: str) -> None:
     for name, pod in pods(overlay).items():
         spec = pod["spec"]
@@ -173,17 +175,32 @@ def test_every_setting_exists_and_every_name_that_is_referred_to_is_defined_or_a
             named |= {variable["name"] for variable in container.get("env", ())}
             for source in container.get("envFrom", ()):
                 assert source["configMapRef"]["name"] == settings["metadata"]["name"]
-    assert {name for name in named if not name.startswith("OTEL_")} <= known
+    assert {name for name in named if not name.startswith(("OTEL_", "SSL_"))} <= known
     page = (ROOT / "docs" / "how-to" / "run-on-kubernetes.md").read_text()
     generated = {each["metadata"]["name"] for each in of_kind(overlay, "Secret")}
+    charts = "".join(path.read_text() for path in (ROOT / "k8s" / "overlays" / "prod" / "values").glob("*.yaml"))
+    secrets = {each["secretName"] for ingress in of_kind(overlay, "Ingress") for each in ingress["spec"]["tls"]}
+    secrets |= set(re.findall(r"secretKeyRef:\s+name: (\S+)", charts)) if overlay == "prod" else set()
+    for monitor in of_kind(overlay, "ServiceMonitor"):
+        secrets |= {each["authorization"]["credentials"]["name"] for each in monitor["spec"]["endpoints"]}
+    for pod in own_pods(overlay).values():
+        secrets |= {each["secret"]["secretName"] for each in pod["spec"]["volumes"] if "secret" in each}
+    assert {name for name in secrets - generated if not re.search(rf"secret (generic|tls) {name}\b", page)} == set()
     for pod in own_pods(overlay).values():
         for volume in pod["spec"]["volumes"]:
-            if "secret" in volume:
-                name = volume["secret"]["secretName"]
-                assert name in generated or f"secret generic {name}" in page, name
             if "persistentVolumeClaim" in volume:
                 claims = [each["metadata"]["name"] for each in of_kind(overlay, "PersistentVolumeClaim")]
                 assert volume["persistentVolumeClaim"]["claimName"] in claims
+
+
+def test_each_pod_of_the_evaluation_has_one_set_and_the_job_may_be_changed() -> None:
+    """Kubernetes changes ``completions`` of a job only together with ``parallelism``."""
+    (job,) = of_kind("evaluation", "Job")
+    assert job["spec"]["completionMode"] == "Indexed"
+    assert job["spec"]["parallelism"] == job["spec"]["completions"]
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert "/sets/$(JOB_COMPLETION_INDEX)" in container["args"]
+    assert container["image"].rpartition(":")[0].endswith("trivium-evaluation")
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -195,7 +212,10 @@ def test_traffic_is_denied_by_default(overlay: str) -> None:
 def test_a_pod_ends_after_its_running_requests() -> None:
     grace_ms = int(next(each for each in of_kind("prod", "ConfigMap"))["data"]["TRIVIUM_SHUTDOWN_GRACE_MS"])
     for name in ("trivium-search", "trivium-writer"):
-        assert own_pods("prod")[name]["spec"]["terminationGracePeriodSeconds"] * 1_000 > grace_ms + 2_000
+        spec = own_pods("prod")[name]["spec"]
+        command, seconds = spec["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+        assert command == "sleep"
+        assert (spec["terminationGracePeriodSeconds"] - int(seconds)) * 1_000 > grace_ms + 2_000
 
 
 def test_the_alerts_in_kubernetes_are_those_of_the_other_file() -> None:
@@ -207,7 +227,8 @@ def test_the_alerts_in_kubernetes_are_those_of_the_other_file() -> None:
 
 def test_the_values_of_the_charts_are_for_the_releases_that_compose_pins() -> None:
     values = ROOT / "k8s" / "overlays" / "prod" / "values"
-    tags = {path.stem: yaml.safe_load(path.read_text())["image"]["tag"] for path in values.glob("*.yaml")}
+    by_name = {path.stem: yaml.safe_load(path.read_text()) for path in values.glob("*.yaml")}
+    tags = {name: each["image"]["tag"] for name, each in by_name.items() if "image" in each}
     services = yaml.safe_load((ROOT / "compose" / "compose.yaml").read_text())["services"]
     assert tags == {name: services[name]["image"].rpartition(":")[2] for name in ("qdrant", "opensearch", "memgraph")}
     images = {container["image"] for pod in pods("dev").values() for container in pod["spec"]["containers"]}

@@ -49,7 +49,7 @@ class FileWriteLog:
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.ensure_folder(folder)
         self.quarantine = Quarantine(folder / "quarantine")
 
     def exclusive(self) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import checked_file
+from adapters import checked_file, files
 from adapters.errors import Damaged
 from adapters.fingerprint import fingerprint
 from adapters.ports.replica import Key
@@ -55,7 +55,7 @@ class Quarantine:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.ensure_folder(folder)
 
     def add(self, entries: Collection[Quarantined]) -> None:
         """Keep entries, each in place of an older one of the same replica and document.

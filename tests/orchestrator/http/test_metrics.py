@@ -24,7 +24,7 @@ from tests.orchestrator.telemetry.test_tracing import CLIENT_TRACE, Collector
 pytestmark = pytest.mark.anyio
 
 REQUESTS = "trivium_request_duration_seconds_count"
-SEARCHED = f"{REQUESTS}{{path=/v1/search}}{{status=200}}"
+SEARCHED = f"{REQUESTS}{{method=POST}}{{path=/v1/search}}{{status=200}}"
 
 
 def scrape(address: str, accept: str = "text/plain") -> str:
@@ -58,8 +58,8 @@ async def test_what_was_answered_is_counted_and_nothing_of_it_is_named(client: h
     response = await client.get("/metrics")
     found = values(response.text)
     assert found[SEARCHED] == 1
-    assert found[f"{REQUESTS}{{path=/v1/search}}{{status=422}}"] == 1
-    assert found[f"{REQUESTS}{{path=unknown}}{{status=404}}"] == 1
+    assert found[f"{REQUESTS}{{method=POST}}{{path=/v1/search}}{{status=422}}"] == 1
+    assert found[f"{REQUESTS}{{method=unknown}}{{path=unknown}}{{status=404}}"] == 1
     assert found["trivium_searches_total{cache=miss}"] == 1
     assert found["trivium_requests_in_flight"] == 1  # the one that reads them
     assert "secret" not in response.text

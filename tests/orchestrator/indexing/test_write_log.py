@@ -288,12 +288,16 @@ def test_one_process_at_a_time_applies_and_the_lock_of_a_killed_one_is_free(tmp_
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a read-only folder")
-def test_a_log_on_a_read_only_disk_is_not_writable(tmp_path: Path, log: FileWriteLog) -> None:
+@pytest.mark.parametrize("name", ["log", "log/that/no/process/has/written"])
+def test_a_log_on_a_read_only_disk_is_not_writable_and_one_that_does_not_exist_is_empty(
+    tmp_path: Path, log: FileWriteLog, name: str
+) -> None:
     assert log.is_writable()
     mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$1" -c "$2" "$0"'
     program = (
         "import sys, pathlib; from orchestrator.indexing.log.files import FileWriteLog; "
-        "print(FileWriteLog(pathlib.Path(sys.argv[1]), 1000).is_writable())"
+        f"log = FileWriteLog(pathlib.Path(sys.argv[1]).parent / {name!r}, 1000); "
+        "print(log.is_writable(), log.is_empty(), log.generation(), log.quarantine.entries())"
     )
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount]
     done = subprocess.run(
@@ -305,4 +309,4 @@ def test_a_log_on_a_read_only_disk_is_not_writable(tmp_path: Path, log: FileWrit
     )
     if "Operation not permitted" in done.stderr:
         pytest.skip("this machine does not let root mount anything")
-    assert done.stdout == "False\n", done.stderr
+    assert done.stdout == "False True 0 []\n", done.stderr

@@ -62,15 +62,13 @@ def test_a_manifest_that_cannot_be_read_counts_as_a_lag() -> None:
 
 
 def test_the_lag_of_a_replica_is_that_of_its_oldest_write_and_its_name_has_no_address(tmp_path: Path) -> None:
-    unapplied = {"opensearch http://secret": (2, 40.0), "bolt //host": (0, None)}
-    replication = SimpleNamespace(
-        replicas=unapplied, lag=lambda name: unapplied[name][0], oldest_unapplied_at=lambda name: unapplied[name][1]
-    )
+    unapplied = {"opensearch http://secret": [40.0, 50.0], "bolt //host": []}
+    replication = SimpleNamespace(replicas=unapplied, unapplied_at=unapplied.__getitem__)
     lags = reader(None, replication, Clock(100.0)).read().lags
     assert lags == {"opensearch": ReplicaLag(2, 60.0), "bolt": ReplicaLag(0, 0.0)}
 
 
 @pytest.mark.parametrize("age_s", [0.0, 90.0])
 def test_a_write_of_a_clock_that_is_ahead_has_no_negative_age(age_s: float) -> None:
-    replication = SimpleNamespace(replicas=["a"], lag=lambda _: 1, oldest_unapplied_at=lambda _: 200.0)
+    replication = SimpleNamespace(replicas=["a"], unapplied_at=lambda _: [200.0])
     assert reader(None, replication, Clock(100.0 + age_s)).read().lags == {"a": ReplicaLag(1, 0.0)}

@@ -16,7 +16,7 @@ _WORKER = """
 import sys
 from orchestrator.telemetry.metrics import Metrics
 metrics = Metrics()
-metrics.record_request("/v1/search", 200, 0.02)
+metrics.record_request("POST", "/v1/search", 200, 0.02)
 metrics.set_load(in_flight=3, running=1, waiting=0)
 metrics.set_circuits({"vector": sys.argv[1]})
 print("ready", flush=True)
@@ -40,13 +40,13 @@ def exposed(metrics: Metrics) -> dict[str, float]:
 def test_requests_are_counted_by_path_and_status_and_their_time_by_upper_bounds() -> None:
     metrics = Metrics()
     for status, seconds in ((200, 0.12), (200, 0.2), (503, 0.001)):
-        metrics.record_request("/v1/search", status, seconds)
+        metrics.record_request("POST", "/v1/search", status, seconds)
     found = exposed(metrics)
     name = "trivium_request_duration_seconds"
-    assert found[f"{name}_count{{path=/v1/search}}{{status=200}}"] == 2
-    assert found[f"{name}_count{{path=/v1/search}}{{status=503}}"] == 1
-    assert found[f"{name}_sum{{path=/v1/search}}{{status=200}}"] == pytest.approx(0.12 + 0.2)
-    assert found[f"{name}_bucket{{le=0.15}}{{path=/v1/search}}{{status=200}}"] == 1
+    assert found[f"{name}_count{{method=POST}}{{path=/v1/search}}{{status=200}}"] == 2
+    assert found[f"{name}_count{{method=POST}}{{path=/v1/search}}{{status=503}}"] == 1
+    assert found[f"{name}_sum{{method=POST}}{{path=/v1/search}}{{status=200}}"] == pytest.approx(0.12 + 0.2)
+    assert found[f"{name}_bucket{{le=0.15}}{{method=POST}}{{path=/v1/search}}{{status=200}}"] == 1
 
 
 def test_a_computed_search_counts_its_stages_its_sources_and_what_did_not_work() -> None:
@@ -100,7 +100,7 @@ def test_gauges_have_the_newest_value() -> None:
 
 def test_open_metrics_have_the_trace_of_a_request_as_an_exemplar() -> None:
     metrics = Metrics()
-    metrics.record_request("/v1/search", 200, 0.02, trace_id="ab" * 16)
+    metrics.record_request("POST", "/v1/search", 200, 0.02, trace_id="ab" * 16)
     content, media_type = metrics.exposition("application/openmetrics-text; version=1.0.0")
     assert media_type.startswith("application/openmetrics-text")
     assert b'# {trace_id="' + b"ab" * 16 in content
@@ -125,12 +125,12 @@ def test_processes_of_one_service_are_added_up_and_gauges_end_with_their_process
 
     with start("open") as one, start("closed") as other:
         found = scraped()
-        assert found["trivium_request_duration_seconds_count{path=/v1/search}{status=200}"] == 2
+        assert found["trivium_request_duration_seconds_count{method=POST}{path=/v1/search}{status=200}"] == 2
         assert found["trivium_requests_in_flight"] == 6
         assert found["trivium_circuit_state{source=vector}"] == 2
         one.communicate()
         found = scraped()
-        assert found["trivium_request_duration_seconds_count{path=/v1/search}{status=200}"] == 2
+        assert found["trivium_request_duration_seconds_count{method=POST}{path=/v1/search}{status=200}"] == 2
         assert found["trivium_requests_in_flight"] == 3
         assert found["trivium_circuit_state{source=vector}"] == 0
         other.communicate()
