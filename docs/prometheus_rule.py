@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ALERTS = ROOT / "compose" / "monitoring" / "alerts.yaml"
-RULE = ROOT / "k8s" / "overlays" / "prod" / "prometheus-rule.yaml"
+RULE = ROOT / "k8s" / "monitoring" / "prometheus-rule.yaml"
 
 _HEAD = """\
 # Written by `python -m docs.prometheus_rule` from compose/monitoring/alerts.yaml.

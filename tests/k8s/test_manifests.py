@@ -21,7 +21,7 @@ from orchestrator.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = ("dev", "prod")
-FOLDERS = {"dev": "overlays/dev", "prod": "overlays/prod", "evaluation": "evaluation"}
+FOLDERS = {"dev": "overlays/dev", "prod": "overlays/prod", "evaluation": "evaluation", "monitoring": "monitoring"}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 _SELECTOR = {
     "type": "object",
@@ -84,15 +84,16 @@ def own_pods(overlay: str) -> dict[str, dict[str, Any]]:
     return {name: pod for name, pod in pods(overlay).items() if name.startswith("trivium-")}
 
 
-@pytest.mark.parametrize("overlay", FOLDERS)
+@pytest.mark.parametrize("overlay", [*OVERLAYS, "evaluation"])
 def test_every_object_is_valid_and_nothing_is_unknown(overlay: str) -> None:
     for each in objects(overlay):
-        kind = each["kind"]
-        if kind in _OF_THE_OPERATOR:
-            assert each["apiVersion"] == "monitoring.coreos.com/v1"
-            jsonschema.validate(each["spec"], _OF_THE_OPERATOR[kind])
-        else:  # raises for a kind without a schema, too
-            kubernetes_validate.validate(each, "1.37", strict=True)
+        kubernetes_validate.validate(each, "1.37", strict=True)  # raises for a kind without a schema, too
+
+
+def test_every_object_of_the_prometheus_operator_is_valid() -> None:
+    for each in objects("monitoring"):
+        assert each["apiVersion"] == "monitoring.coreos.com/v1"
+        jsonschema.validate(each["spec"], _OF_THE_OPERATOR[each["kind"]])
 
 
 def test_what_is_not_a_field_is_found() -> None:
@@ -181,7 +182,7 @@ def test_every_setting_exists_and_every_name_that_is_referred_to_is_defined_or_a
     charts = "".join(path.read_text() for path in (ROOT / "k8s" / "overlays" / "prod" / "values").glob("*.yaml"))
     secrets = {each["secretName"] for ingress in of_kind(overlay, "Ingress") for each in ingress["spec"]["tls"]}
     secrets |= set(re.findall(r"secretKeyRef:\s+name: (\S+)", charts)) if overlay == "prod" else set()
-    for monitor in of_kind(overlay, "ServiceMonitor"):
+    for monitor in of_kind("monitoring", "ServiceMonitor"):
         secrets |= {each["authorization"]["credentials"]["name"] for each in monitor["spec"]["endpoints"]}
     for pod in own_pods(overlay).values():
         secrets |= {each["secret"]["secretName"] for each in pod["spec"]["volumes"] if "secret" in each}
@@ -221,7 +222,7 @@ def test_a_pod_ends_after_its_running_requests() -> None:
 def test_the_alerts_in_kubernetes_are_those_of_the_other_file() -> None:
     assert prometheus_rule.RULE.read_text() == prometheus_rule.rule()
     alerts = yaml.safe_load(prometheus_rule.ALERTS.read_text())
-    (rule,) = of_kind("prod", "PrometheusRule")
+    (rule,) = of_kind("monitoring", "PrometheusRule")
     assert rule["spec"] == alerts
 
 
