@@ -81,7 +81,9 @@ class Exchange:
         async def send(message: Message) -> None:
             self.sent.append(message)
 
-        application = SimpleNamespace(state=SimpleNamespace(service=SERVICE, draining=self.is_draining))
+        metrics = SimpleNamespace(in_flight=0, record=lambda *_: None)
+        state = SimpleNamespace(service=SERVICE, draining=self.is_draining, metrics=metrics, tracing=None)
+        application = SimpleNamespace(state=state)
         scope: Scope = {
             "type": "http", "method": self.method, "path": "/some/path", "query_string": b"", "headers": self.headers,
             "app": application,

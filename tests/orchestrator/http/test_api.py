@@ -175,7 +175,8 @@ async def test_the_openapi_document_describes_every_path_and_type(client: httpx.
     document = (await client.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
     assert set(document["paths"]) == {
-        "/v1/search", "/v1/documents", "/v1/documents/{id}", "/v1/collections", "/v1/cache", "/livez", "/readyz",
+        "/v1/search", "/v1/documents", "/v1/documents/{id}", "/v1/collections", "/v1/cache",
+        "/metrics", "/livez", "/readyz",
     }  # fmt: skip
     schemas = document["components"]["schemas"]
     assert schemas["SearchRequest"]["properties"]["limit"]["maximum"] == 50

@@ -25,6 +25,7 @@ from fusion import Ranking
 from orchestrator.auth.principal import Principal, anonymous_operator
 from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app
+from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
@@ -72,6 +73,7 @@ class World:
         """A client whose requests are those of this principal."""
         app = create_app(self.service.settings)
         app.state.service = replace(self.service, anonymous=principal)
+        app.state.metrics, app.state.tracing = ServiceMetrics(app.state.service), None
         return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
