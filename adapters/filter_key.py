@@ -33,14 +33,21 @@ def filter_key(condition: Filter) -> bytes:
     One request uses its filters several times, for each source and collection, so the hashes of recent ones are cached
     by identity; the conjunctions of collections have their large conditions in common.
     """
+    return _keyed(condition).key
+
+
+def _keyed(condition: Filter) -> _CachedKey:
     cached = _keys.get(id(condition))
     if cached is not None and cached.condition is condition:
-        return cached.key
+        return cached
     if isinstance(condition, And):
-        encoded = b"".join([b"and", *map(filter_key, condition.filters)])
+        parts = [_keyed(each) for each in condition.filters]
+        encoded = b"".join([b"and", *(part.key for part in parts)])
+        size = len(encoded) + sum(part.size for part in parts)  # a cached conjunction keeps its conditions in memory
     else:
         encoded = _encode(condition)
-    key = blake2b(encoded, digest_size=_KEY_BYTES).digest()
-    if len(encoded) <= _MAX_KEYED_BYTES:
-        _keys[id(condition)] = _CachedKey(condition, key, len(encoded))
-    return key
+        size = len(encoded)
+    keyed = _CachedKey(condition, blake2b(encoded, digest_size=_KEY_BYTES).digest(), size)
+    if size <= _MAX_KEYED_BYTES:
+        _keys[id(condition)] = keyed
+    return keyed

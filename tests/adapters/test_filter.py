@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, datetime
 
 import msgspec
@@ -61,6 +62,20 @@ def test_values_that_python_takes_for_equal_have_different_keys() -> None:
     conditions: list[Filter] = [Eq("metadata.a", 1.0), Eq("metadata.a", True), Eq("metadata.a", "1.0")]
     assert len({filter_key(each) for each in conditions}) == 3
     assert len({filter_key(And((each, EVERYTHING))) for each in conditions}) == 3
+
+
+def test_a_conjunction_of_conditions_that_are_too_large_to_cache_is_not_kept_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(8):
+            values = tuple(f"{number} {each} {'x' * 700}" for each in range(4_096))  # 3 MB as JSON
+            filter_key(And((In("metadata.key", values), Eq("collection", str(number)))))
+            del values
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 8 << 20  # all of them are more than 24 MiB
 
 
 def test_order_and_repetition_do_not_change_the_normal_form() -> None:
