@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from time import monotonic, perf_counter
 from typing import Any
 
+from redis._parsers import _AsyncRESP2Parser
 from redis.asyncio import Redis
 
 from cache import codec
@@ -41,6 +42,10 @@ def connect(url: str, call_timeout_s: float) -> Redis:
         socket_timeout=10 * call_timeout_s,
         socket_connect_timeout=10 * call_timeout_s,
         max_connections=4 * _MAX_CONCURRENT_CALLS,
+        protocol=2,
+        # Not that of hiredis, which redis-py prefers where it is installed: it allocates as many elements as a reply
+        # announces. One that announced 2,000,000,000 stopped the event loop for seconds.
+        parser_class=_AsyncRESP2Parser,
     )
     # Options of a URL are parameters of a connection: one that does not exist raises only when it is made.
     client.connection_pool.make_connection()  # type: ignore[no-untyped-call]

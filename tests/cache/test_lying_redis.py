@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from time import time
+from time import monotonic, time
 
 import pytest
 
@@ -40,6 +40,7 @@ LIES = {
     "truncated": b"$100\r\nabc",
     "another protocol": b"HTTP/1.1 200 OK\r\n\r\n",
     "huge length": b"$999999999999\r\nx",
+    "huge array": b"*2000000000\r\n:1\r\n",
     "invalid length": b"$x\r\n",
     "unknown type": b"?1\r\n",
     "set of arrays": b"~1\r\n*0\r\n",
@@ -72,12 +73,14 @@ def lying(answer: bytes, endless: bool = False) -> Serve:
 
 @asynccontextmanager
 async def redis_of(serve: Serve, deadline_s: float = DEADLINE_S) -> AsyncIterator[GuardedRedis]:
+    start = monotonic()
     async with stub(serve) as port:
         client = connect(f"redis://127.0.0.1:{port}/0", deadline_s)
         try:
             yield GuardedRedis(client, deadline_s)
         finally:
             await client.aclose()
+    assert monotonic() - start < 10 * deadline_s, "an answer stopped the event loop"
 
 
 async def in_time(call: Awaitable[object]) -> object:
