@@ -40,7 +40,8 @@ _MAX_RATIO = 1.5
 _MAX_UNEVEN = 0.2
 _MAX_MEMORY = 0.9
 _FIRST, _FACTOR = 0.4, 1.12
-"""The first rate as a fraction of the goal, and from each rate to the next."""
+"""The first rate as a fraction of the goal, halved until one is held; then from each rate to the next."""
+_LOWEST_RATE = 10.0
 _ATTEMPTS = 2
 """A rate at which the service falls behind is tried again: other machines share the processor."""
 _MAX_FAILED = 0.001
@@ -149,16 +150,19 @@ def _repeated(folder: Path, queries: list[str], workers: int, seconds: float) ->
 
 def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
     """The highest rate that is held."""
-    best: _Measured | None = None
-    rate = first_rate
-    while True:
+
+    def held(rate: float) -> _Measured | None:
         attempts = (run(rate) for _ in range(_ATTEMPTS))
-        measured = next((each for each in attempts if _is_sustained(each.result)), None)
-        if measured is None:
-            if best is None:
-                raise SystemExit(f"not even {rate:.0f} requests per second are held")
-            return best
-        best, rate = measured, rate * _FACTOR
+        return next((each for each in attempts if _is_sustained(each.result)), None)
+
+    rate = first_rate
+    while (best := held(rate)) is None:
+        if rate < _LOWEST_RATE:
+            raise SystemExit(f"not even {rate:.0f} requests per second are held")
+        rate /= 2
+    while (higher := held(rate * _FACTOR)) is not None:
+        best, rate = higher, rate * _FACTOR
+    return best
 
 
 def _is_sustained(result: Result) -> bool:
