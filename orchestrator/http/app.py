@@ -62,9 +62,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_service(chosen) as service:
             await warm_up(service)
-            # Objects that are open now stay: a full collection over them would stop every request for 100 ms.
-            gc.collect()
-            gc.freeze()
+            # Objects that are open now stay: a full collection over them would stop every request for 100 ms. A
+            # program that has frozen its own decides for itself.
+            is_frozen_here = gc.get_freeze_count() == 0
+            if is_frozen_here:
+                gc.collect()
+                gc.freeze()
             thresholds = gc.get_threshold()
             gc.set_threshold(*_GC_THRESHOLDS)
             switch_interval_s = sys.getswitchinterval()
@@ -82,7 +85,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 await anyio.to_thread.run_sync(app.state.tracing.close)
             sys.setswitchinterval(switch_interval_s)
             gc.set_threshold(*thresholds)
-            gc.unfreeze()
+            if is_frozen_here:
+                gc.unfreeze()
 
     # No generated documentation pages: they load scripts from other hosts.
     app = _App(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)

@@ -267,6 +267,7 @@ async def test_field_values_are_never_parsed_as_syntax(subject: SourceUnderTest)
         assert await sorted_ids(subject.source, source_query(scope=scope)) == sorted([f"{name} {number}", "bystander"])
 
 
+@pytest.mark.slow
 async def test_one_write_may_have_ten_thousand_documents(subject: SourceUnderTest) -> None:
     many = [vector_record(f"{n:05}", f"page {n} of many", seed=n + 2, tags=(f"t{n % 100}",)) for n in range(9_998)]
     await subject.write([*many, star("a"), star("b", tags=("t7",))])

@@ -114,19 +114,16 @@ def test_wiped_stores_are_restored_and_respond_as_before(stores: Stores, tmp_pat
     with stopped(stores.bolt):
         shutil.copytree(stores.bolt_data, backup / "bolt")
 
-    shutil.rmtree(settings.storage.data_dir)
-    with stopped(stores.bolt):
+        shutil.rmtree(settings.storage.data_dir)
         shutil.rmtree(stores.bolt_data)
-    with stopped(stores.opensearch):
-        shutil.rmtree(stores.opensearch_data)
-    assert not [each for each in stores.request("GET", "/_cat/indices?format=json") if "test-" in each["index"]]
+        with stopped(stores.opensearch):
+            shutil.rmtree(stores.opensearch_data)
+        assert not [each for each in stores.request("GET", "/_cat/indices?format=json") if "test-" in each["index"]]
 
-    shutil.copytree(backup / "data", settings.storage.data_dir)
-    stores.request("PUT", "/_snapshot/backup", repository)
-    restored = stores.request("POST", "/_snapshot/backup/1/_restore?wait_for_completion=true")
-    assert restored["snapshot"]["shards"]["failed"] == 0
-    with stopped(stores.bolt):
-        shutil.rmtree(stores.bolt_data)
+        shutil.copytree(backup / "data", settings.storage.data_dir)
+        stores.request("PUT", "/_snapshot/backup", repository)
+        restored = stores.request("POST", "/_snapshot/backup/1/_restore?wait_for_completion=true")
+        assert restored["snapshot"]["shards"]["failed"] == 0
         shutil.copytree(backup / "bolt", stores.bolt_data)
 
     assert responses(settings) == before

@@ -36,10 +36,10 @@ from orchestrator.service.admission import Admission
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 REQUESTS = 10_000
-REQUESTS_TO_UNFILTERED = 1_000
+REQUESTS_TO_UNFILTERED = 400
 SCOPES = [Scope(tenant, environment) for tenant, environment in product(("acme", "bolt", "acm"), ("prod", "dev"))]
 NAMES = ["Alpha Centauri", "Betelgeuse", "Cassiopeia", "Deneb", "Epsilon Eridani"]
 WORDS = ["star", "planet", "orbit", "light", "dust", "probe", "signal"]
