@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +73,8 @@ class MiniLM:
         Never several in one run: the quantisation takes its range from all of them, so each would get another vector
         than alone.
         """
-        ids = self._token_ids(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TOKENS]
-        vector: Vector = self._run([ids])[0]
+        ids = self.tokenizer.encode(text[:MAX_QUERY_CHARS], add_special_tokens=False).ids[:MAX_QUERY_TOKENS]
+        vector: Vector = self._run(_inputs([ids]))[0]
         return vector
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
@@ -97,38 +98,46 @@ class MiniLM:
         vectors = np.zeros((len(windows), self.dimension), np.float32)
         with ThreadPoolExecutor(self._threads, initializer=_lower_priority) as pool:
             batches = list(_batches(order, windows))
-            texts = ([windows[index] for index in batch] for batch in batches)
-            runs = pool.map(lambda batch: self._run(batch, self._releasing), texts)
+            # Prepared in this thread: one of low priority that is interrupted while it holds the interpreter's lock
+            # stops all others.
+            inputs = [_inputs([windows[index] for index in batch]) for batch in batches]
+            runs = pool.map(self._run, inputs, repeat(self._releasing))
             for batch, result in zip(batches, runs, strict=True):
                 vectors[batch] = result
         return vectors
 
     def _windows(self, text: str) -> list[list[int]]:
         # 16 characters for each token: enough text to fill every window.
-        ids = self._token_ids(text[: _WINDOW * _MAX_WINDOWS * 16])
+        # Not ``encode``, which keeps the interpreter's lock: the event loop would wait 9 ms for a long text.
+        (encoding,) = self.tokenizer.encode_batch_fast([text[: _WINDOW * _MAX_WINDOWS * 16]], add_special_tokens=False)
+        ids = encoding.ids
         size = _WINDOW - 2
         return [ids[start : start + size] for start in range(0, len(ids), size)][:_MAX_WINDOWS] or [[]]
 
-    def _token_ids(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
-
-    def _run(self, windows: Sequence[Sequence[int]], options: onnxruntime.RunOptions | None = None) -> Matrix:
-        longest = max(map(len, windows)) + 2
-        ids = np.zeros((len(windows), longest), np.int32)
-        mask = np.zeros_like(ids)
-        for row, window in enumerate(windows):
-            ids[row, : len(window) + 2] = (_BEGIN, *window, _END)
-            mask[row, : len(window) + 2] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask}
+    def _run(
+        self, inputs: Mapping[str, npt.NDArray[np.int32]], options: onnxruntime.RunOptions | None = None
+    ) -> Matrix:
         vectors: npt.NDArray[np.float32] = self._session.run(["vectors"], inputs, options)[0]
         return vectors
+
+
+def _inputs(windows: Sequence[Sequence[int]]) -> dict[str, npt.NDArray[np.int32]]:
+    """Of the model: a row for each window, padded to the longest."""
+    longest = max(map(len, windows)) + 2
+    ids = np.zeros((len(windows), longest), np.int32)
+    mask = np.zeros_like(ids)
+    for row, window in enumerate(windows):
+        ids[row, : len(window) + 2] = (_BEGIN, *window, _END)
+        mask[row, : len(window) + 2] = 1
+    return {"input_ids": ids, "attention_mask": mask}
 
 
 def _lower_priority() -> None:
     """Let all other threads run first, where the operating system has priorities of single threads."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        thread = threading.get_native_id()
+        # A process may be lower already, and only an administrator may raise it again.
+        os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 def _batches(order: Sequence[int], windows: Sequence[Sequence[int]]) -> Iterator[list[int]]:

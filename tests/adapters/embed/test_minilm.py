@@ -3,8 +3,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -49,17 +47,29 @@ async def test_a_long_text_is_read_beyond_the_first_window(model: MiniLM) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there threads have priorities of their own")
-def test_documents_are_encoded_at_a_low_priority(model: MiniLM) -> None:
-    """As the kernel reports it while the documents are encoded."""
-    seen: set[int] = set()
-    with ThreadPoolExecutor(1) as pool:
-        encoding = pool.submit(model.encode_documents, ["word " * 200] * 50)
-        while not encoding.done():
-            for path in Path("/proc/self/task").glob("*/stat"):
-                with suppress(OSError):  # the thread has ended
-                    seen.add(int(path.read_text().rpartition(")")[2].split()[16]))
-    assert max(seen) == 10
-    assert os.getpriority(os.PRIO_PROCESS, 0) == 0
+@pytest.mark.parametrize(("niceness", "of_threads"), [(0, 10), (15, 15)])
+def test_documents_are_encoded_at_a_low_priority(model_dir: Path, niceness: int, of_threads: int) -> None:
+    """As the kernel reports it while the documents are encoded by a process of this niceness."""
+    code = """
+import os, pathlib, sys
+os.setpriority(os.PRIO_PROCESS, 0, int(sys.argv[2]))  # before there are threads
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from adapters.embed.minilm import MiniLM
+
+model, seen = MiniLM(pathlib.Path(sys.argv[1])), set()
+with ThreadPoolExecutor(1) as pool:
+    encoding = pool.submit(model.encode_documents, ["word " * 200] * 50)
+    while not encoding.done():
+        for path in pathlib.Path("/proc/self/task").glob("*/stat"):
+            with suppress(OSError):  # the thread has ended
+                seen.add(int(path.read_text().rpartition(")")[2].split()[16]))
+encoding.result()
+print(*sorted(seen), os.getpriority(os.PRIO_PROCESS, 0))
+"""
+    command = [sys.executable, "-c", code, model_dir, str(niceness)]
+    printed = subprocess.check_output(command, cwd=Path(__file__).parents[3], text=True)
+    assert printed.split() == [*map(str, sorted({niceness, of_threads})), str(niceness)]
 
 
 def test_nothing_is_reported_to_anyone(model_dir: Path, tmp_path: Path) -> None:
