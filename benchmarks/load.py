@@ -151,16 +151,16 @@ def _repeated(folder: Path, queries: list[str], workers: int, seconds: float) ->
 def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
     """The highest rate that is held."""
 
-    def held(rate: float) -> _Measured | None:
+    def sustained(rate: float) -> _Measured | None:
         attempts = (run(rate) for _ in range(_ATTEMPTS))
         return next((each for each in attempts if _is_sustained(each.result)), None)
 
     rate = first_rate
-    while (best := held(rate)) is None:
+    while (best := sustained(rate)) is None:
         if rate < _LOWEST_RATE:
             raise SystemExit(f"not even {rate:.0f} requests per second are held")
         rate /= 2
-    while (higher := held(rate * _FACTOR)) is not None:
+    while (higher := sustained(rate * _FACTOR)) is not None:
         best, rate = higher, rate * _FACTOR
     return best
 
