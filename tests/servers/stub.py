@@ -16,17 +16,17 @@ async def stub(serve: Serve) -> AsyncIterator[int]:
 
     open_: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
 
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_[asyncio.create_task(serve_and_close(reader, writer))] = writer
+
     async def serve_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        open_[task] = writer
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             await serve(reader, writer)
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
 
-    server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -34,6 +34,10 @@ async def stub(serve: Serve) -> AsyncIterator[int]:
         for task in open_:
             task.cancel()
         await asyncio.gather(*open_, return_exceptions=True)
+        for writer in open_.values():  # a task that was cancelled before it began has closed nothing
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 def http(status: str, body: bytes, length: int | None = None) -> Serve:
