@@ -223,6 +223,7 @@ def test_both_workers_follow_the_writes_of_another_process(indexed: dict[str, st
 _INDEX = [sys.executable, "-m", "orchestrator", "index"]
 
 
+@pytest.mark.slow
 def test_kill_9_during_index_then_index_again_is_complete_and_without_duplicates(
     env: dict[str, str], tmp_path: Path
 ) -> None:
