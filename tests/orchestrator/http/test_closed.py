@@ -39,7 +39,7 @@ from orchestrator.settings import Settings
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 REQUESTS = 10_000
-REQUESTS_TO_UNFILTERED = 400
+REQUESTS_TO_UNFILTERED = 1_000
 SCOPES = [Scope(tenant, environment) for tenant, environment in product(("acme", "bolt", "acm"), ("prod", "dev"))]
 NAMES = ["Alpha Centauri", "Betelgeuse", "Cassiopeia", "Deneb", "Epsilon Eridani"]
 WORDS = ["star", "planet", "orbit", "light", "dust", "probe", "signal"]

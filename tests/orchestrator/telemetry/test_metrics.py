@@ -15,7 +15,6 @@ from orchestrator.telemetry.metrics import MULTIPROCESS_VARIABLE, Metrics
 ROOT = Path(__file__).parents[3]
 _WORKER = """
 import sys
-from mmap import ACCESS_READ, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from orchestrator.telemetry.metrics import Metrics
 metrics = Metrics()
 metrics.record_request("POST", "/v1/search", 200, 0.02)
@@ -149,7 +148,7 @@ def test_memory_that_is_written_counts_and_mapped_files_do_not(tmp_path: Path) -
     # Mapped and not allocated, because an allocation may be served from memory that was freed and still counts.
     with mmap(-1, 32 << 20, flags=MAP_PRIVATE | MAP_ANONYMOUS) as block:
         block.write(bytes(32 << 20))
-        assert 24 << 20 < memory.used_bytes() - before < 72 << 20
+        assert 30 << 20 < memory.used_bytes() - before < 70 << 20
 
 
 @pytest.mark.parametrize(("text", "limit"), [("1073741824\n", 1 << 30), ("max\n", 0), ("9223372036854771712", 0)])
