@@ -22,8 +22,8 @@ from benchmarks.service import ServerProcess
 _CLIENTS = 2
 _MAX_STANDSTILL_MS, _MAX_P99_MS = 100.0, 50.0
 _MAX_GROWTH = 1.05
-_IDS = 100
-"""Documents are replaced again and again, so that memory need not grow."""
+_IDS, _COLLECTIONS = 100, 20
+"""Documents are replaced again and again, each in its collection, so that memory need not grow."""
 _MAX_NODES = 256
 _PROBE = """
 import http.client, json, select, sys, time
@@ -58,7 +58,7 @@ class LargeRequests:
             "neighbors": rng.choice([0, 10]),
         }
         if rng.random() < 0.7:
-            collections = [f"c{n}" for n in range(rng.choice([0, 1, 4, 20]))]
+            collections = [f"c{n}" for n in range(rng.choice([0, 1, 4, _COLLECTIONS]))]
             body["collections"] = collections
             body["filter"] = self._filter(min(_MAX_NODES, 1_024 // max(1, len(collections))) - 2)
         return "/v1/search", json.dumps(body).encode()
@@ -80,8 +80,9 @@ class LargeRequests:
         lines = []
         for _ in range(count):
             metadata = {f"key {rng.randrange(1_000)}": self._value() for _ in range(keys)}
-            document = {"id": str(rng.randrange(_IDS)), "text": self._text(chars) or "x", "metadata": metadata}
-            lines.append(json.dumps({**document, "collection": f"c{rng.randrange(20)}"}))
+            number = rng.randrange(_IDS)
+            document = {"id": str(number), "text": self._text(chars) or "x", "metadata": metadata}
+            lines.append(json.dumps({**document, "collection": f"c{number % _COLLECTIONS}"}))
         return "\n".join(lines).encode()
 
     def _value(self) -> object:

@@ -15,8 +15,10 @@ MAX_WORDS = 8
 MAX_CHARS = 512
 """Maximum length of a name in normal form: an index of a server refuses much longer ones."""
 
-_SLICE_CHARS = 65_536
-_SPACE = re.compile(r"[ \n\t\r]")
+_SLICE_CHARS = 4_096
+_SEPARATORS = re.compile(r"(?:[^\w'’]|_)+")
+_LONGEST_STOPWORDS = 64
+"""Characters. Longer texts are not stop words; they would stay in the cache."""
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -60,26 +62,39 @@ def words(text: str) -> list[str]:
 
 
 def _slices(text: str) -> Iterator[str]:
-    """A text in slices that end before white space: a regular expression does not let other threads run."""
+    """A text in slices that end between words: a regular expression does not let other threads run.
+
+    Some characters are none of a word, and become one when they are decomposed.
+    """
     start = 0
-    while start < len(text):
-        space = _SPACE.search(text, start + _SLICE_CHARS)
-        end = space.start() if space else len(text)
+    while len(text) - start > _SLICE_CHARS:
+        runs = _SEPARATORS.finditer(text, start + _SLICE_CHARS)
+        end = next((run.end() for run in runs if _SEPARATORS.fullmatch(_decomposed(run.group()))), len(text))
         yield text[start:end]
         start = end
+    yield text[start:]
+
+
+def _decomposed(text: str) -> str:
+    """In lower case, without accents."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(each for each in decomposed if not unicodedata.combining(each)).lower()
 
 
 def _words(text: str) -> list[str]:
-    if not text.isascii():
-        decomposed = unicodedata.normalize("NFKD", text.casefold())
-        text = "".join(each for each in decomposed if not unicodedata.combining(each))
-    return _NOT_WORD.sub(" ", _POSSESSIVE.sub("", text.lower())).split()
+    return _NOT_WORD.sub(" ", _POSSESSIVE.sub("", _decomposed(text))).split()
+
+
+def is_stopword(text: str) -> bool:
+    """Whether a word is an English stop word, or all words of a text are, which alone is not a name."""
+    return len(text) <= _LONGEST_STOPWORDS and _is_stopword(text)
 
 
 @lru_cache(maxsize=65_536)
-def is_stopword(word: str) -> bool:
-    """Whether a word is an English stop word, which alone is not a name."""
-    return not _stopwords.analyze(word)
+def _is_stopword(text: str) -> bool:
+    return not _stopwords.analyze(text)
 
 
 def mentioned(text: str) -> tuple[str, ...]:

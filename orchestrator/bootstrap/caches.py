@@ -66,7 +66,7 @@ class Caches:
 
     def memo(self, name: str) -> Memo[Any]:
         """The memo of a name, created at the first call."""
-        return self._memos.setdefault(name, Memo(self._ttl_s, monotonic))
+        return self._memos.setdefault(name, Memo(self._ttl_s, monotonic, commit=self.data_versions.commit))
 
     def report(self) -> CacheReport:
         """The counters of every cache."""

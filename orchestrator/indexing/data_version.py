@@ -41,10 +41,14 @@ class DataVersions:
 
     def current(self, scope: Scope) -> DataVersion:
         """The version as far as this process knows."""
-        version: DataVersion = (self._installation_id, *(each.data_version() for each in self._local))
+        version: DataVersion = (self._installation_id, *self.commit())
         if self._counters is None:
             return version
         return *version, self._counters.known(_counter(scope)), self._counters.known(_ALL_SCOPES)
+
+    def commit(self) -> tuple[int, ...]:
+        """The part of :meth:`current` that is about files of this process: the same for all scopes."""
+        return tuple(each.data_version() for each in self._local)
 
     async def ensure_loaded(self, scope: Scope) -> bool:
         """Load the counters of a scope; whether other processes mean the same by :meth:`current`."""

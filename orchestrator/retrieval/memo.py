@@ -25,20 +25,32 @@ class Memo(Generic[V]):
     """The most recently used values, each for ``ttl_s`` seconds, with counters of hits and misses.
 
     The limit in time bounds how long a write of another machine stays unseen if it is not reported.
+
+    :param commit: of the files that values refer to. When it changes, all values are dropped: a ranking keeps the whole
+        commit that it was read from in memory.
     """
 
-    def __init__(self, ttl_s: float, clock: Callable[[], float], max_entries: int = MAX_ENTRIES) -> None:
+    def __init__(
+        self,
+        ttl_s: float,
+        clock: Callable[[], float],
+        max_entries: int = MAX_ENTRIES,
+        commit: Callable[[], Hashable] = lambda: None,
+    ) -> None:
         self.hits = 0
         self.misses = 0
         self._ttl_s = ttl_s
         self._clock = clock
         self._values: LRUCache[Hashable, tuple[float, V]] = LRUCache(max_entries)
+        self._commit = commit
+        self._commit_of_values = commit()
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, key: Hashable) -> V | None:
         """The value, or ``None``."""
+        self._drop_older()
         expires_at, value = self._values.get(key, _ABSENT)
         if value is None or expires_at <= self._clock():
             self.misses += 1
@@ -48,7 +60,13 @@ class Memo(Generic[V]):
 
     def put(self, key: Hashable, value: V) -> None:
         """Store a value."""
+        self._drop_older()
         self._values[key] = self._clock() + self._ttl_s, value
+
+    def _drop_older(self) -> None:
+        if (commit := self._commit()) != self._commit_of_values:
+            self._values.clear()
+            self._commit_of_values = commit
 
 
 @dataclass(frozen=True, slots=True)

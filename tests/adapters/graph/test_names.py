@@ -148,16 +148,50 @@ def test_names_or_documents_alone_get_all_of_the_mass(
     assert dict(zip(nodes.tolist(), mass.tolist(), strict=True)) == pytest.approx(expected)
 
 
-PARTS = ["Äpfel's", "E\u0301cole", "\u0301", "a-b", "don't", "x", "\n", "’s", "\t "]
+PARTS = [
+    "Äpfel's",
+    "E\u0301cole",
+    "\u0301",
+    "a-b",
+    "don't",
+    "x",
+    "\n",
+    "’s",
+    "\t ",
+    " ",
+    "_",
+    "\uff07s",
+    "'",
+    "\u2026",
+    "\u00b4",
+    "㏒",
+    "日本",
+]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=40))
-def test_the_words_of_a_long_text_are_those_of_its_parts(parts: list[str]) -> None:
-    text = " ".join(parts)
+def test_the_words_of_a_long_text_are_those_of_its_slices(parts: list[str]) -> None:
+    text = "".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         expected = names.words(text)
         patch.setattr(names, "_SLICE_CHARS", 5)
         assert names.words(text) == expected
+
+
+@pytest.mark.parametrize("part", ["A-", "a_", "é\u2026", "word ", "Smith's, "])
+def test_slices_are_short_whatever_separates_the_words(part: str) -> None:
+    """A regular expression that reads one keeps all other threads waiting, the event loop among them."""
+    text = part * 100_000
+    slices = list(names._slices(text))
+    assert "".join(slices) == text
+    assert max(map(len, slices)) <= names._SLICE_CHARS + len(part)
+
+
+def test_long_words_do_not_stay_in_memory() -> None:
+    before = names._is_stopword.cache_info().currsize
+    texts = [f"it names {'A' * 1_000}{number}" for number in range(10)]
+    assert all(len(mentioned(text)) == 1 for text in texts)
+    assert names._is_stopword.cache_info().currsize == before
 
 
 def test_a_long_run_of_capitalised_words_is_no_name() -> None:

@@ -5,7 +5,9 @@ The keyword source is on a server in memory; everything else is the real embedde
 
 from __future__ import annotations
 
+import gc
 import logging
+import weakref
 from pathlib import Path
 
 import anyio
@@ -13,6 +15,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from adapters import SourceQuery, Unavailable, VersionMismatch
+from adapters.embedded.segment_set import SegmentSet
 from fusion import Ranking
 from orchestrator.bootstrap import open_service
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
@@ -42,6 +45,24 @@ async def test_a_memo_expires_with_the_cache(opened: OpenService, server: FakeSe
         for _ in range(2):
             await search(service, "alpha", mode="keyword")
         assert len(server.queries) == 2
+
+
+async def test_no_memo_keeps_the_documents_of_an_earlier_commit_in_memory(chosen: Settings) -> None:
+    """Each ranking refers to its whole commit, so a thousand rankings would keep as many commits as there are."""
+    async with open_service(chosen) as service:
+        replaced: list[weakref.ref[SegmentSet]] = []
+        for number in range(3):
+            await index(service, [ALPHA, BETA])
+            response = await search(service, f"alpha {number}", mode="hybrid")
+            assert response.hits
+            replaced += [weakref.ref(each) for each in _segment_sets() if each not in [old() for old in replaced]]
+        gc.collect()
+        assert len(replaced) >= 3
+        assert len([each for each in replaced if each()]) == 1
+
+
+def _segment_sets() -> list[SegmentSet]:
+    return [each for each in gc.get_objects() if isinstance(each, SegmentSet) and len(each)]
 
 
 async def test_an_index_of_another_extractor_is_searched_and_reported(chosen: Settings) -> None:

@@ -199,6 +199,20 @@ def test_a_memo_is_bounded_and_returns_what_was_put(keys: list[int], max_entries
     assert memo.hits + memo.misses == 2 * len(keys)
 
 
+def test_a_memo_drops_the_values_of_an_earlier_commit() -> None:
+    commit = 1
+    memo: Memo[str] = Memo(60.0, lambda: 0.0, commit=lambda: commit)
+    memo.put("a", "old")
+    assert memo.get("a") == "old"
+    commit = 2
+    assert memo.get("a") is None
+    assert len(memo) == 0
+    memo.put("a", "new")
+    commit = 3
+    memo.put("b", "newest")
+    assert (len(memo), memo.get("b")) == (1, "newest")
+
+
 async def test_an_empty_ranking_is_memoized_too() -> None:
     source = RecordingSource(FixedSource("keyword"))
     memoized = MemoizedRetriever(source, Memo(60.0, lambda: 0.0), lambda _: ())
