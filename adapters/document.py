@@ -99,8 +99,11 @@ def passage(document: Document) -> str:
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
-def fields(record: Record) -> dict[str, tuple[Scalar, ...]]:
-    """Every value that a filter can test, by field. A field without a value is left out."""
+def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple[Scalar, ...]]:
+    """Every value that a filter can test, by field. A field without a value is left out.
+
+    :param keys: of the metadata that is needed; all by default.
+    """
     document = record.document
     values_by_field: dict[str, tuple[Scalar, ...]] = {
         "tenant": (record.tenant,),
@@ -123,7 +126,8 @@ def fields(record: Record) -> dict[str, tuple[Scalar, ...]]:
         values_by_field["language"] = (document.language,)
     if document.tags:
         values_by_field["tags"] = document.tags
-    for name, value in document.metadata.items():
+    for name in document.metadata if keys is None else keys:
+        value = document.metadata.get(name)
         values = value if isinstance(value, list) else [value]
         if present := tuple(plain(each) for each in values if each is not None):
             values_by_field[f"metadata.{name}"] = present

@@ -231,6 +231,19 @@ def matches(condition: Filter, values: Fields) -> bool:
     return predicate(condition)(values)
 
 
+def metadata_keys(condition: Filter) -> frozenset[str]:
+    """The keys of metadata that a filter tests."""
+    match condition:
+        case And(filters) | Or(filters):
+            return frozenset(key for each in filters for key in metadata_keys(each))
+        case Not(inner):
+            return metadata_keys(inner)
+        case Eq(field) | In(field) | Range(field) | Exists(field):
+            return frozenset([field.removeprefix("metadata.")] if field.startswith("metadata.") else [])
+        case _:
+            assert_never(condition)
+
+
 def predicate(condition: Filter) -> Callable[[Fields], bool]:
     """:func:`matches` as a function of the fields, for a filter that is applied to many documents."""
     match condition:

@@ -6,9 +6,15 @@ from hashlib import blake2b
 
 import msgspec
 
+_PART_BYTES = 2_047
+"""For longer inputs :mod:`hashlib` releases the interpreter, and waits longer than it hashes until it gets it back."""
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def hash_key(*values: object) -> bytes:
     """A hash of 16 bytes of any values that JSON can express. Keys of different purposes need different values."""
-    return blake2b(_encode(values), digest_size=16).digest()
+    encoded = _encode(values)
+    hasher = blake2b(digest_size=16)
+    for start in range(0, len(encoded), _PART_BYTES):
+        hasher.update(encoded[start : start + _PART_BYTES])
+    return hasher.digest()

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,8 @@ _MAX_WINDOWS = 4
 """Later windows of a long text are not encoded; keyword search still finds them."""
 _POOLING = "t"
 """Part of the identity: another letter whenever the windows of a text are pooled in another way."""
-_BATCH_TOKENS = 4_096
+_BATCH_TOKENS = 512
+"""Of documents that are encoded in one run. Larger ones are slower, and the process keeps the memory of the largest."""
 _BEGIN, _END = 101, 102
 """[CLS] and [SEP]."""
 _NICENESS = 10
@@ -54,9 +54,6 @@ class MiniLM:
         self._session = onnxruntime.InferenceSession(
             str(build.model(found, cache)), options, providers=["CPUExecutionProvider"]
         )
-        # Else the process would keep the memory of the largest batch that it ever encoded.
-        self._releasing = onnxruntime.RunOptions()
-        self._releasing.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         self.tokenizer = Tokenizer.from_file(str(found.tokenizer))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
@@ -101,8 +98,7 @@ class MiniLM:
             # Prepared in this thread: one of low priority that is interrupted while it holds the interpreter's lock
             # stops all others.
             inputs = [_inputs([windows[index] for index in batch]) for batch in batches]
-            runs = pool.map(self._run, inputs, repeat(self._releasing))
-            for batch, result in zip(batches, runs, strict=True):
+            for batch, result in zip(batches, pool.map(self._run, inputs), strict=True):
                 vectors[batch] = result
         return vectors
 
@@ -114,10 +110,8 @@ class MiniLM:
         size = _WINDOW - 2
         return [ids[start : start + size] for start in range(0, len(ids), size)][:_MAX_WINDOWS] or [[]]
 
-    def _run(
-        self, inputs: Mapping[str, npt.NDArray[np.int32]], options: onnxruntime.RunOptions | None = None
-    ) -> Matrix:
-        vectors: npt.NDArray[np.float32] = self._session.run(["vectors"], inputs, options)[0]
+    def _run(self, inputs: Mapping[str, npt.NDArray[np.int32]]) -> Matrix:
+        vectors: npt.NDArray[np.float32] = self._session.run(["vectors"], inputs)[0]
         return vectors
 
 

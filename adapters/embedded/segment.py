@@ -54,7 +54,7 @@ class Segment:
         self.vectors = read_vectors(folder, len(self.keys))
         self.columns = Columns.decode(memoryview(_mapped(folder / "columns.msgpack")))
         self.rank_fields = _rank_fields(self.columns, len(self.keys))
-        self._ends = array("q", np.load(folder / ENDS).tobytes())  # read one by one, which numpy is slow at
+        self._ends: array[int] = array("q", np.load(folder / ENDS).tobytes())  # read one by one, which numpy is slow at
         self.ids = [id_ for _, _, id_ in self.keys]
         self._rows = {key: row for row, key in enumerate(self.keys)}
         self._records = _mapped(folder / RECORDS)
@@ -71,13 +71,19 @@ class Segment:
 
         :raises Damaged: if it is not what was written.
         """
-        start = self._ends[row - 1] if row else 0
-        record = _whole_record(self._records[start : self._ends[row]])
+        record = _whole_record(self._records[self._start(row) : self._ends[row]])
         if record is None:
             raise Damaged(
                 "a document is damaged: `trivium rebuild` keeps the others", f"segment {self.name}, row {row}"
             )
         return record
+
+    def size_bytes(self, row: int) -> int:
+        """Of one row's record on disk."""
+        return self._ends[row] - self._start(row)
+
+    def _start(self, row: int) -> int:
+        return self._ends[row - 1] if row else 0
 
     def stored(self, rows: Iterable[int]) -> Iterator[Stored]:
         """Rows as they would be written again."""

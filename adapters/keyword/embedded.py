@@ -6,6 +6,7 @@ Robertson, Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", 2
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import tantivy
 
 from adapters import files
-from adapters.document import fields
+from adapters.document import Scope, fields
 from adapters.embedded.component import Delta
 from adapters.embedded.index import EmbeddedIndex, pinned_view
 from adapters.embedded.segment import Segment
@@ -111,7 +112,7 @@ class EmbeddedKeyword:
         view = pinned_view(self._index, query)
         segments = view.segments
         mask = segments.mask(query.filter)
-        parsed = analysis.parse_query(query.text, expansions=query.expansions)
+        parsed = _parsed(query.scope, query.text, query.expansions)
         if not mask.count or not parsed.words:
             return Ranking.empty(KEYWORD.name)
         searcher = view.component(self._component)
@@ -123,6 +124,16 @@ class EmbeddedKeyword:
             positions, scores = _search(searcher, _query(parsed, condition), query.depth, segments)
         best = top(scores, positions, query.depth)
         return Ranking.of_docs(KEYWORD.name, positions.take(best), scores.take(best), segments)
+
+
+@lru_cache(maxsize=16)
+def _parsed(scope: Scope, text: str, expansions: tuple[str, ...]) -> analysis.ParsedQuery:
+    """Once for all collections of a request.
+
+    :param scope: has entries of its own: how long this takes does not tell what other tenants searched for.
+    """
+    del scope
+    return analysis.parse_query(text, expansions=expansions)
 
 
 def _search(searcher: tantivy.Searcher, query: tantivy.Query, depth: int, segments: SegmentSet) -> _Found:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from adapters import Record, Scope, Sensitivity
 from adapters.document import fields
-from adapters.filter import Filter, access, normal, predicate
+from adapters.filter import Filter, access, metadata_keys, normal, predicate
 
 VisibilityCheck: TypeAlias = Callable[[Record], bool]
 """Whether a document passes a filter."""
@@ -22,5 +22,5 @@ def access_filter(scope: Scope, clearance: Sensitivity) -> Filter:
 
 def visibility_check(condition: Filter) -> VisibilityCheck:
     """The post-retrieval access check: by the meaning of the filter, not by any backend's translation of it."""
-    passes = predicate(condition)
-    return lambda record: passes(fields(record))
+    passes, keys = predicate(condition), metadata_keys(condition)
+    return lambda record: passes(fields(record, keys))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -25,6 +23,7 @@ from orchestrator.http import documents, operations
 from orchestrator.http.context import STATE_KEY, HttpContext
 from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
 from orchestrator.http.errors import STATUSES, problem
+from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.http.lifecycle import drain_on_sigterm
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
@@ -38,13 +37,6 @@ from orchestrator.telemetry.logging import configure_logging
 from orchestrator.telemetry.tracing import Tracing, is_enabled
 
 _MAX_DRAIN_S = 1.0
-_GC_THRESHOLDS = (10_000, 20, 100)
-"""Of :mod:`gc`. With Python's own (700, 10, 10) full collections, which visit everything that is cached, are frequent:
-the slowest of a thousand responses took two to three times as long as without any."""
-_SWITCH_INTERVAL_S = 0.0005
-"""Of :func:`sys.setswitchinterval`: how long the event loop waits for a thread that prepares a write, each time a
-search returns from a library that released the interpreter. With Python's own 5 ms, searches beside large writes took
-30 % longer at the 95th percentile."""
 _DRAIN_FRACTION = 0.1
 """Of the shutdown grace period: how long requests are accepted after SIGTERM."""
 
@@ -62,20 +54,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_service(chosen) as service:
             await warm_up(service)
-            # Objects that are open now stay: a full collection over them would stop every request for 100 ms. A
-            # program that has frozen its own decides for itself.
-            is_frozen_here = gc.get_freeze_count() == 0
-            if is_frozen_here:
-                gc.collect()
-                gc.freeze()
-            thresholds = gc.get_threshold()
-            gc.set_threshold(*_GC_THRESHOLDS)
-            switch_interval_s = sys.getswitchinterval()
-            sys.setswitchinterval(_SWITCH_INTERVAL_S)
             app.state.service = service
             app.state.metrics = ServiceMetrics(service)
             app.state.tracing = Tracing(app.version) if is_enabled() else None
-            with drain_on_sigterm(start_draining, drain_s):
+            with tuned_for_serving(), drain_on_sigterm(start_draining, drain_s):
                 async with anyio.create_task_group() as group:
                     for task in (*service.background, app.state.metrics.run):
                         group.start_soon(task)
@@ -83,10 +65,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     group.cancel_scope.cancel()
             if app.state.tracing:
                 await anyio.to_thread.run_sync(app.state.tracing.close)
-            sys.setswitchinterval(switch_interval_s)
-            gc.set_threshold(*thresholds)
-            if is_frozen_here:
-                gc.unfreeze()
 
     # No generated documentation pages: they load scripts from other hosts.
     app = _App(title="Trivium", version=version("trivium"), lifespan=lifespan, docs_url=None, redoc_url=None)

@@ -1,8 +1,8 @@
 """The only concurrency of a request: all searches of a stage at once, each under the same deadline.
 
 A search that waits for nothing, as those of the embedded engine, runs while the others wait, without a task of its own,
-from which it would gain nothing. It blocks the event loop, so each is preceded by a turn of the loop: requests that
-have arrived are queued or rejected by admission before it begins, and never wait unseen in their sockets.
+from which it would gain nothing. It blocks the event loop, so each is preceded by a turn of the loop, as is each of its
+collections: requests that have arrived are queued or rejected by admission, and never wait unseen in their sockets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Search:
     """A search of one source.
 
     :param run: cancelled when its time is up.
-    :param waits: whether it may wait for anything. One that does not cannot be cancelled, and no deadline ends it.
+    :param waits: whether it may wait for anything but a turn of the event loop. No deadline ends one that does not.
     """
 
     run: Callable[[], Coroutine[Any, Any, Ranking]]
@@ -55,7 +55,7 @@ class FanOut:
             for source, search in searches.items():
                 if not search.waits:
                     await asyncio.sleep(0)
-                    outcomes[source] = _run_now(source, search)
+                    outcomes[source] = await _run_here(source, search)
             if tasks:
                 await asyncio.wait(tasks.values(), timeout=max(ends_at - now(), 0.0))
             elapsed_ms = (perf_counter() - start) * 1_000
@@ -86,14 +86,16 @@ async def _run(source: str, search: Search) -> Outcome:
         return Failed(source, "internal error", (perf_counter() - start) * 1_000)
 
 
-def _run_now(source: str, search: Search) -> Outcome:
-    """The outcome of a search that waits for nothing."""
+async def _run_here(source: str, search: Search) -> Outcome:
+    """The outcome of a search that waits for nothing, but lets other requests have turns."""
     running = _run(source, search)
     try:
-        running.send(None)
+        while running.send(None) is None:  # noqa: ASYNC110  # it let others have a turn, by ``asyncio.sleep(0)``
+            await asyncio.sleep(0)
     except StopIteration as stopped:
         outcome: Outcome = stopped.value
         return outcome
-    running.close()
+    finally:
+        running.close()
     _log.error("the %s source waited, although it was described as one that never does", source)
     return Failed(source, "internal error", 0.0)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -111,12 +109,16 @@ async def _search_collections(
 ) -> Ranking:
     """The same search with each filter, at the same time if it waits."""
     queries = [query if each is query.filter else replace(query, filter=each) for each in filters]
-    searches: list[Coroutine[Any, Any, Ranking]] = [call.retriever.search(each, mode) for each in queries]
-    if len(searches) == 1 or not call.waits:
-        return merge_collections([await search for search in searches])
+    if len(queries) == 1 or not call.waits:
+        rankings: list[Ranking] = []
+        for each in queries:
+            if rankings:
+                await asyncio.sleep(0)  # twenty of them may take as long as twenty searches
+            rankings.append(await call.retriever.search(each, mode))
+        return merge_collections(rankings)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(search) for search in searches]
+            tasks = [group.create_task(call.retriever.search(each, mode)) for each in queries]
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
     return merge_collections([task.result() for task in tasks])
