@@ -23,6 +23,7 @@ from adapters.filter import (
     access,
     check,
     matches,
+    metadata_keys,
     normal,
 )
 from adapters.filter_key import filter_key
@@ -38,6 +39,15 @@ def test_the_normal_form_means_the_same(corpus: list[Document], condition: Filte
     for document in corpus:
         values = fields(record(document))
         assert matches(normal(condition), values) == matches(condition, values)
+
+
+@given(documents(), filters)
+def test_a_filter_needs_only_the_metadata_that_it_names(corpus: list[Document], condition: Filter) -> None:
+    keys = metadata_keys(condition)
+    for document in corpus:
+        needed = fields(record(document), keys)
+        assert matches(condition, needed) == matches(condition, fields(record(document)))
+        assert {each for each in needed if each.startswith("metadata.")} <= {f"metadata.{key}" for key in keys}
 
 
 @given(filters)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from hashlib import blake2b
+
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -125,6 +128,12 @@ def test_one_changed_value_changes_the_key(one: list[object], data: st.DataObjec
     changed = data.draw(values.filter(lambda value: repr(value) != repr(one[index])))
     assert hash_key(*one) != hash_key(*one[:index], changed, *one[index + 1 :])
     assert len(hash_key(*one)) == 16
+
+
+@pytest.mark.parametrize("length", [0, 2_000, 5_000, 100_000])
+def test_a_key_is_a_hash_of_everything_whatever_its_length(length: int) -> None:
+    encoded = msgspec.json.encode(("x" * length,))
+    assert hash_key("x" * length) == blake2b(encoded, digest_size=16).digest()
 
 
 def test_the_order_of_a_mapping_does_not_change_the_key() -> None:

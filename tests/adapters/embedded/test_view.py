@@ -42,6 +42,21 @@ async def test_a_view_reads_the_documents_of_its_commit(open_index: OpenIndex) -
         assert await reader.counts("collection", allowed) == {"stars": 2}
 
 
+@pytest.mark.parametrize(("chars", "turns"), [(10, 0), (300_000, 3)])
+async def test_other_tasks_have_a_turn_after_each_large_record(open_index: OpenIndex, chars: int, turns: int) -> None:
+    index = open_index()
+    index.write_blocking([star(id_, "x" * chars) for id_ in "abc"])
+    reads = [index.fetch(SCOPE, ["a", "b", "c"]), index.find(normal(access(SCOPE, "normal")), 10)]
+    for read in reads:
+        running = read.__await__()
+        suspended = 0
+        with pytest.raises(StopIteration) as stopped:
+            while next(running) is None:
+                suspended += 1
+        assert suspended == turns
+        assert len(stopped.value.value) == 3
+
+
 async def test_a_view_outlives_the_removal_of_its_files(open_index: OpenIndex) -> None:
     """After two more commits its files are removed; they stay mapped."""
     index = open_index()

@@ -141,6 +141,21 @@ async def test_other_requests_have_a_turn_before_each_search_that_waits_for_noth
     assert turns == ["a", "another request", "b"]
 
 
+async def test_a_search_that_waits_for_nothing_may_give_others_a_turn() -> None:
+    turns: list[str] = []
+
+    async def search() -> Ranking:
+        for part in ("first", "second"):
+            turns.append(part)
+            asyncio.get_running_loop().call_soon(turns.append, "another request")
+            await asyncio.sleep(0)
+        return Ranking.of_ids("a", (), ())
+
+    outcomes = await FanOut().run({"a": Search(search, waits=False)}, 5)
+    assert isinstance(outcomes["a"], Answered)
+    assert turns == ["first", "another request", "second", "another request"]
+
+
 async def test_a_search_that_waits_although_it_should_not_is_a_defect(caplog: pytest.LogCaptureFixture) -> None:
     outcomes = await FanOut().run({"a": search_of("a", after=anyio.Event(), waits=False), "b": search_of("b")}, 5)
     assert outcomes["a"] == Failed("a", "internal error", 0.0)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from adapters import AdapterError, Rejected, Retriever, Scope, Snapshot, SourceQuery, Unavailable
-from adapters.filter import Filter
+from adapters.filter import Eq, Filter
 from adapters.sources import SOURCES
 from fusion import Candidates, Fused, Ints, JointWalk, Ranking
 from orchestrator.auth.principal import Principal
@@ -71,7 +72,11 @@ class Sources:
     """Three sources, each with two documents unless given otherwise."""
 
     def __init__(
-        self, entities: Entities | None = None, breakers: CircuitBreakers | None = None, **given: Retriever
+        self,
+        entities: Entities | None = None,
+        breakers: CircuitBreakers | None = None,
+        waits: bool = True,
+        **given: Retriever,
     ) -> None:
         retrievers: dict[str, Retriever] = {
             name: FixedSource(name, "a", "b") for name in ("vector", "graph", "keyword")
@@ -84,6 +89,7 @@ class Sources:
                 source,
                 MemoizedRetriever(self.recorded[source.name], Memo(0.0, lambda: 0.0), lambda _: ()),
                 entities if source.role == "graph" else None,
+                waits,
             )
             for source in SOURCES
         }
@@ -111,6 +117,28 @@ def failures(retrieved: Retrieved) -> list[tuple[str, str]]:
 AUTO = plan_of("a query", mode="auto")
 HYBRID = plan_of("a query", mode="hybrid")
 ONE_STAGE = plan_of("a query", mode="hybrid", fusion="rrf(k=60)")
+
+
+class _Computing:
+    """A source that waits for nothing, while another request arrives."""
+
+    def __init__(self, turns: list[str]) -> None:
+        self._turns = turns
+
+    async def search(self, query: SourceQuery) -> Ranking:
+        self._turns.append("a collection")
+        asyncio.get_running_loop().call_soon(self._turns.append, "another request")
+        return Ranking.of_ids("keyword", (str(query.filter),), (1.0,))
+
+
+async def test_other_requests_have_a_turn_between_the_collections_of_a_search_that_waits_for_nothing() -> None:
+    turns: list[str] = []
+    plan = plan_of("a query", mode="keyword")
+    (call,) = plan.ranking.calls
+    filters = tuple(Eq("collection", name) for name in "abc")
+    several = replace(plan, ranking=replace(plan.ranking, calls=(replace(call, filters=filters),)))
+    await Sources(waits=False, keyword=_Computing(turns)).retrieve(several)
+    assert turns == ["a collection", "another request"] * 2 + ["a collection"]
 
 
 @pytest.mark.parametrize("plan", [HYBRID, ONE_STAGE])
