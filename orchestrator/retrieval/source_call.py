@@ -21,6 +21,10 @@ from orchestrator.retrieval.memo import MemoizedRetriever
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.schema.search import Degraded, EncoderName
 
+_ROUNDS_BEFORE_ENCODING = 2
+"""Of the event loop, besides the one that the fan-out gives. Encoding takes longest, and a request that has arrived is
+rejected in the third round: the first reads it, and the second starts its task."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceCall:
@@ -84,6 +88,8 @@ def prepare_search(
                 async with encoders.turns.turn_of(tenant):
                     encoded = encoders.encode(plan.text, plan.encoder, tenant)
             else:
+                for _ in range(_ROUNDS_BEFORE_ENCODING):
+                    await asyncio.sleep(0)
                 encoded = encoders.encode(plan.text, plan.encoder, tenant)
             report.encoder = encoded.encoder_used
             context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)

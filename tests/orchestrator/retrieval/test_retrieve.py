@@ -24,7 +24,7 @@ from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
 from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
 from orchestrator.retrieval.retrieve import Retrieval, same_top_document
-from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
+from orchestrator.retrieval.source_call import QueryPreparation, SourceCall, prepare_search
 from orchestrator.schema.search import EncoderName
 from orchestrator.telemetry.spans import StageTimings
 from tests import virtual_clock
@@ -84,7 +84,7 @@ class Sources:
         self.recorded = {name: RecordingSource(source) for name, source in (retrievers | given).items()}
         self.entities = entities
         breakers = breakers or CircuitBreakers(1, 1.0, 5.0, lambda: 0.0)
-        calls = {
+        self.calls = {
             source.name: SourceCall(
                 source,
                 MemoizedRetriever(self.recorded[source.name], Memo(0.0, lambda: 0.0), lambda _: ()),
@@ -94,7 +94,7 @@ class Sources:
             for source in SOURCES
         }
         self._retrieval = Retrieval(
-            calls, QueryPreparation(query_encoders(), None), breakers, CollectionSplitter(Memo(0.0, lambda: 0.0))
+            self.calls, QueryPreparation(query_encoders(), None), breakers, CollectionSplitter(Memo(0.0, lambda: 0.0))
         )
 
     async def retrieve(self, plan: Plan, timeout_s: float = 60.0) -> Retrieved:
@@ -139,6 +139,22 @@ async def test_other_requests_have_a_turn_between_the_collections_of_a_search_th
     several = replace(plan, ranking=replace(plan.ranking, calls=(replace(call, filters=filters),)))
     await Sources(waits=False, keyword=_Computing(turns)).retrieve(several)
     assert turns == ["a collection", "another request"] * 2 + ["a collection"]
+
+
+async def test_a_request_that_arrives_is_rejected_before_a_query_is_encoded() -> None:
+    """Which takes longest, and needs three rounds of the event loop: one comes before the search."""
+    preparation = QueryPreparation(query_encoders(), None)
+    query = SourceQuery("a query", 10, SCOPE, HYBRID.ranking.access, HYBRID.ranking.filter)
+    call_plan = next(each for each in HYBRID.ranking.calls if each.source == "vector")
+    context = SearchContext(Deadline.after(60.0, asyncio.get_running_loop().time), StageTimings())
+    call = Sources(waits=False).calls["vector"]
+    search, report = prepare_search(call, call_plan, HYBRID.ranking, query, "use", preparation, context, 1.0)
+    running = search.run()
+    assert [running.send(None) for _ in range(2)] == [None, None]
+    assert report.encoder is None
+    with pytest.raises(StopIteration):
+        running.send(None)
+    assert report.encoder == "model"
 
 
 @pytest.mark.parametrize("plan", [HYBRID, ONE_STAGE])
