@@ -17,8 +17,8 @@ MAX_CHARS = 512
 
 _SLICE_CHARS = 4_096
 _SEPARATORS = re.compile(r"(?:[^\w'’]|_)+")
-_LONGEST_STOPWORDS = 64
-"""Characters. Longer texts are not stop words; they would stay in the cache."""
+_MAX_STOPWORDS_CHARS = 64
+"""Longer texts are not stop words; they would stay in the cache."""
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -89,7 +89,7 @@ def _words(text: str) -> list[str]:
 
 def is_stopword(text: str) -> bool:
     """Whether a word is an English stop word, or all words of a text are, which alone is not a name."""
-    return len(text) <= _LONGEST_STOPWORDS and _is_stopword(text)
+    return len(text) <= _MAX_STOPWORDS_CHARS and _is_stopword(text)
 
 
 @lru_cache(maxsize=65_536)

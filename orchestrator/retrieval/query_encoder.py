@@ -15,6 +15,7 @@ from cachetools import LRUCache
 
 from adapters import QueryEncoder
 from adapters.ports.encoders import Vector
+from cache import hash_key
 from orchestrator.planning.fair_queue import FairLock
 from orchestrator.schema.search import EncoderName
 
@@ -46,7 +47,7 @@ class QueryEncoders:
         self.dimension = model.dimension
         self._model = model
         self._static = static
-        self._vectors: LRUCache[tuple[str, str], Vector] = LRUCache(max_vectors)
+        self._vectors: LRUCache[bytes, Vector] = LRUCache(max_vectors)
         self.turns = FairLock()
 
     def encode(self, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
@@ -57,7 +58,8 @@ class QueryEncoders:
         start = perf_counter()
         used, vector = encoder, self._static.encode(text) if encoder == "static" else None
         if vector is None:
-            used, vector = "model", self._vectors.get((tenant, text))
+            key = hash_key(tenant, text)  # the text itself may have ten times the size of the vector
+            used, vector = "model", self._vectors.get(key)
             if vector is None:
-                vector = self._vectors[tenant, text] = self._model.encode(text)
+                vector = self._vectors[key] = self._model.encode(text)
         return EncodedQuery(vector, used, (perf_counter() - start) * 1_000)
