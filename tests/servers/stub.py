@@ -9,6 +9,9 @@ from typing import Any
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
+_TURNS_TO_ACCEPT = 2
+"""Turns of the event loop from accepting a connection to its handler; asyncio leaves a socket open otherwise."""
+
 
 @asynccontextmanager
 async def stub(serve: Serve) -> AsyncIterator[int]:
@@ -30,6 +33,9 @@ async def stub(serve: Serve) -> AsyncIterator[int]:
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
+        asyncio.get_running_loop().remove_reader(server.sockets[0])
+        for _ in range(_TURNS_TO_ACCEPT):
+            await asyncio.sleep(0)
         server.close()
         for task in open_:
             task.cancel()
