@@ -60,9 +60,9 @@ def importance(values: Floats) -> Floats:
 
 def recency(age_days: Floats) -> Floats:
     """``0.7 + 0.3 * exp(-0.023 * age)``: from 1 today to 0.7, half of the way after 30 days. The future is today."""
-    exponents = -0.023 * np.maximum(age_days, 0.0)
+    exponents = (-0.023 * np.maximum(age_days, 0.0)).tolist()
     # Not by numpy, whose exponential differs in the last digit from one processor to the next.
-    return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * np.array([exp(each) for each in exponents.tolist()])
+    return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * np.fromiter(map(exp, exponents), np.float64, len(exponents))
 
 
 def boost(candidates: Candidates, fused: Fused, factors: Factors, sources: Sources) -> Boosted:

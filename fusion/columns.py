@@ -8,7 +8,7 @@ their rankings are joined number by number; rankings of different tables are joi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import Protocol
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusion.rank_fields import DocId, DocumentFields, Floats, Ints, RankFields, join_fields
+from fusion.sort import distinct
 
 
 class DocumentTable(Protocol):
@@ -178,6 +179,7 @@ class Candidates:
     ranks: Mapping[str, Ints]
     scores: Mapping[str, Floats]
     entity_coverage: Mapping[str, float]
+    _positions: dict[str, Ints] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, rankings: Sequence[Ranking]) -> Candidates:
@@ -212,11 +214,13 @@ class Candidates:
         """The ids of some rows, in order."""
         return self.table.ids(self.docs[rows])
 
-    def positions(self, source: str, absent: int = -1) -> Ints:
-        """By row, the position in a source's ranking, from 0; ``absent`` where the source lacks the document."""
-        position = np.full(len(self.docs), absent)
-        position[self.rows[source]] = np.arange(len(self.rows[source]))
-        return position
+    def positions(self, source: str) -> Ints:
+        """By row, the position in a source's ranking, from 0; the number of candidates where it lacks the document."""
+        positions = self._positions.get(source)
+        if positions is None:
+            positions = self._positions[source] = np.full(len(self.docs), len(self.docs))
+            positions[self.rows[source]] = np.arange(len(self.rows[source]))
+        return positions
 
 
 def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:
@@ -225,16 +229,9 @@ def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:
         return np.zeros(0, np.int64), []
     if len(rankings) == 1:
         return rankings[0].docs, [np.arange(len(rankings[0]))]
-    numbers = np.concatenate([ranking.docs for ranking in rankings])
-    # What np.unique does, without what it allows for: that took twice the time.
-    order = numbers.argsort(kind="stable")
-    ascending = numbers.take(order)
-    is_first = np.ones(len(numbers), np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
-    rows = np.empty(len(numbers), np.int64)
-    rows[order] = is_first.cumsum() - 1
+    docs, rows = distinct(np.concatenate([ranking.docs for ranking in rankings]))
     ends = accumulate(map(len, rankings))
-    return ascending[is_first], [rows[end - len(ranking) : end] for ranking, end in zip(rankings, ends, strict=True)]
+    return docs, [rows[end - len(ranking) : end] for ranking, end in zip(rankings, ends, strict=True)]
 
 
 def _join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], DocumentTable, RankFields | None]:

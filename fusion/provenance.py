@@ -58,13 +58,13 @@ def fused_hits(candidates: Candidates, fused: Fused, rows: Ints | None = None) -
 
 def _contributions(candidates: Candidates, fused: Fused, source: str, rows: Ints) -> list[Contribution | None]:
     """What a source contributed to each of some rows; ``None`` where it did not return the document."""
-    positions = candidates.positions(source)[rows]
+    positions, absent = candidates.positions(source).take(rows), len(candidates)
     if not len(candidates.rows[source]):
         return [None] * len(positions)
     weight = fused.weights.get(source, 1.0)
     columns = (candidates.ranks[source], candidates.scores[source], fused.contributions[source])
-    ranks, scores, contributions = (column.take(positions).tolist() for column in columns)
+    ranks, scores, contributions = (column.take(positions, mode="clip").tolist() for column in columns)
     return [
-        None if position < 0 else Contribution(rank, score, weight, contribution)
+        None if position == absent else Contribution(rank, score, weight, contribution)
         for position, rank, score, contribution in zip(positions.tolist(), ranks, scores, contributions, strict=True)
     ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from fusion.columns import Candidates
 from fusion.rank_fields import Floats, Ints
+from fusion.sort import descending, tied
 from fusion.source import Sources, described
 
 
@@ -81,21 +82,13 @@ def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: 
     position = _tie_positions(candidates, sources)
     if rows is not None:
         position = position[rows]
-    order = np.lexsort((position, -values))
-    ordered = values.take(order)
-    same = ordered[1:] == ordered[:-1]
-    if same.any():
-        positions = position.take(order)
-        same &= positions[1:] == positions[:-1]
-    if same.any():
-        tied = np.zeros(len(order), np.bool_)
-        tied[1:] |= same
-        tied[:-1] |= same
-        members = order[tied]
+    order = descending(values, position)
+    indices, groups = tied(order, values, position)
+    if len(indices):
+        members = order[indices]
         ids = candidates.ids(members if rows is None else rows[members])
-        by_id = np.zeros(len(order), np.int64)
-        by_id[members[sorted(range(len(ids)), key=ids.__getitem__)]] = np.arange(len(ids))
-        order = np.lexsort((by_id, position, -values))
+        by_id = sorted(zip(groups.tolist(), ids, members.tolist(), strict=True))
+        order[indices] = [member for _, _, member in by_id]
     return order if rows is None else rows[order]
 
 
@@ -108,4 +101,4 @@ def _tie_positions(candidates: Candidates, sources: Sources) -> Ints:
         return candidates.positions(candidates.sources[0])
     if not priorities:
         return np.full(len(candidates), len(candidates))
-    return candidates.positions(min(priorities, key=priorities.__getitem__), absent=len(candidates))
+    return candidates.positions(min(priorities, key=priorities.__getitem__))

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fusion.rank_fields import Ints
+from fusion.sort import descending
 
 
-def top(values: npt.NDArray[np.floating], ties: npt.NDArray[np.integer], count: int) -> Ints:
+def top(values: npt.NDArray[np.floating], ties: Ints, count: int) -> Ints:
     """The indices of the ``count`` largest values, the largest first; of equal values, the one with the smaller tie.
 
     Only those that may be among them are sorted.
@@ -23,4 +24,4 @@ def top(values: npt.NDArray[np.floating], ties: npt.NDArray[np.integer], count: 
         minimum = np.partition(values, len(values) - count)[len(values) - count]
         chosen = np.flatnonzero(values >= minimum)
         values, ties = values.take(chosen), ties.take(chosen)
-    return chosen.take(np.lexsort((ties, -values))[:count])
+    return chosen.take(descending(values.astype(np.float64, copy=False), ties)[:count])

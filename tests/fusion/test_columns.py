@@ -152,7 +152,7 @@ def test_the_columns_of_candidates_by_hand() -> None:
         "graph": ["c", "b"],
         "vector": ["b", "a"],
     }
-    assert candidates.positions("graph")[order].tolist() == [-1, 1, 0]
+    assert candidates.positions("graph")[order].tolist() == [3, 1, 0]
     assert candidates.positions("vector")[order[:2]].tolist() == [1, 0]
 
 
@@ -186,7 +186,7 @@ def test_each_document_has_one_row_and_its_rank_and_score_of_every_source(rankin
         assert candidates.ids(candidates.rows[ranking.source]) == list(ranking.ids)
         documents = list(ranking)
         for id_, position in zip(ids, candidates.positions(ranking.source).tolist(), strict=True):
-            if position < 0:
+            if position == len(candidates):
                 assert id_ not in ranking.ids
             else:
                 document = documents[position]

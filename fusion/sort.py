@@ -1,0 +1,51 @@
+"""Sorting of a few hundred numbers, which every search does several times: compiled, or by numpy without a compiler.
+
+Both give the same results, and a test compares them. docs/decisions/0020-compiled-walk.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["descending", "descending_by_numpy", "distinct", "distinct_by_numpy", "tied", "tied_by_numpy"]
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+
+
+def descending_by_numpy(values: _Floats, ties: _Ints) -> _Ints:
+    """The indices of the values, the largest first; of equal values, the one with the smaller tie.
+
+    :param values: NaN counts as less than all others.
+    :param ties: parallel to ``values``; the order of equal values with equal ties is not defined.
+    """
+    order: _Ints = np.lexsort((ties, -np.where(np.isnan(values), -np.inf, values)))
+    return order
+
+
+def tied_by_numpy(order: _Ints, values: _Floats, ties: _Ints) -> tuple[_Ints, _Ints]:
+    """What :func:`descending` leaves undefined: the indices into its order at which other values are equal, too, with
+    equal ties; and for each the number of its group of equal ones, rising."""
+    values, ties = values.take(order), ties.take(order)
+    same = (values[1:] == values[:-1]) & (ties[1:] == ties[:-1])
+    indices = np.flatnonzero(np.append(same, False) | np.append(False, same)[: len(order)])
+    return indices, np.append(1, 1 + (~same).cumsum()).take(indices)
+
+
+def distinct_by_numpy(numbers: _Ints) -> tuple[_Ints, _Ints]:
+    """The distinct numbers, ascending; and for each of ``numbers``, its index among them."""
+    # What np.unique does, without what it allows for: that took twice the time.
+    order = numbers.argsort(kind="stable")
+    ascending = numbers.take(order)
+    is_first = np.ones(len(numbers), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    rows = np.empty(len(numbers), np.int64)
+    rows[order] = is_first.cumsum() - 1
+    return ascending[is_first], rows
+
+
+try:
+    from fusion.sort_kernel import descending, distinct, tied
+except ImportError:  # the package was built without a C++ compiler
+    descending, distinct, tied = descending_by_numpy, distinct_by_numpy, tied_by_numpy
