@@ -19,7 +19,7 @@ SECONDS ?= 3600
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-.venv/installed: pyproject.toml requirements.lock hatch_build.py fusion/walk_kernel.pyx fusion/sort_kernel.pyx
+.venv/installed: pyproject.toml requirements.lock hatch_build.py fusion/walk_kernel.pyx fusion/sort_kernel.pyx adapters/embed/build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
@@ -36,7 +36,7 @@ sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: the Pytho
 	$(PYTHON) -m venv --clear dist/contents
 	dist/contents/bin/python -m pip install --disable-pip-version-check --require-hashes --requirement compose/requirements.lock
 	dist/contents/bin/python -m pip install --disable-pip-version-check --no-deps .
-	dist/contents/bin/python -m pip uninstall --yes --disable-pip-version-check duckdb pandas pyduck-janitor pip setuptools
+	dist/contents/bin/python -m pip uninstall --yes --disable-pip-version-check pip setuptools
 	$(BIN)/python -m pip install --disable-pip-version-check cyclonedx-bom pip-licenses
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.json dist/contents/bin/python
 	$(BIN)/pip-licenses --python dist/contents/bin/python --from mixed --format markdown --output-file dist/licences.md

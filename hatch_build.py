@@ -1,9 +1,13 @@
-"""Compiles the walk and the sorting when the package is built. Without a C++ compiler both are done by numpy."""
+"""When the package is built: builds the embedding model, and compiles the walk and the sorting.
+
+Without a C++ compiler the last two are done by numpy.
+"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +17,53 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
 _MODULES = ("walk_kernel", "sort_kernel")
-_BUILT = [f"/fusion/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
-"""Git ignores them; the wheel must not."""
+_COMPILED = [f"/fusion/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
+_MODEL = "adapters/embed/model"
 # No fused multiply-add: the results have to be those of numpy, to the last bit.
 _FLAGS = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=off"]
 
 
-class CompiledKernels(BuildHookInterface[Any]):
-    """Builds the extension modules beside their sources, also for an editable installation."""
+class BuildHook(BuildHookInterface[Any]):
+    """Builds all of it beside its sources, also for an editable installation.
+
+    Git ignores what is built. The wheel gets it as an artifact.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: D102  # see the base class
         del version
-        sources = {f"fusion.{name}": f"fusion/{name}.pyx" for name in _MODULES}
-        with tempfile.TemporaryDirectory() as folder:
-            extensions = [Extension(name, [source], extra_compile_args=_FLAGS) for name, source in sources.items()]
-            modules = cythonize(extensions, build_dir=folder, quiet=True)
-            for module in modules:
-                module.optional = True  # cythonize would drop it
-            command = build_ext(Distribution({"name": "trivium", "packages": ["fusion"], "ext_modules": modules}))
-            command.inplace, command.build_temp = True, folder
-            command.ensure_finalized()
-            built = [Path(command.get_ext_fullpath(name)) for name in sources]
-            for path in built:
-                path.unlink(missing_ok=True)  # of an earlier source
-            command.run()
-        if not all(path.exists() for path in built):
+        _build_model(Path(self.root))
+        build_data["artifacts"].append(f"/{_MODEL}/*")
+        compiled = [path.exists() for path in _compile()]
+        if not all(compiled):
             self.app.display_warning("no C++ compiler works: walks over the graph and sorting take longer")
-        if any(path.exists() for path in built):
+        if any(compiled):
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
-            build_data["artifacts"] += _BUILT
+            build_data["artifacts"] += _COMPILED
+
+
+def _build_model(root: Path) -> None:
+    spec = spec_from_file_location("build_model", root / "adapters/embed/build.py")
+    assert spec  # noqa: S101  # the file is there
+    assert spec.loader  # noqa: S101
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.build(root / _MODEL)
+
+
+def _compile() -> list[Path]:
+    """The paths of the extension modules, whether they could be compiled or not."""
+    sources = {f"fusion.{name}": f"fusion/{name}.pyx" for name in _MODULES}
+    with tempfile.TemporaryDirectory() as folder:
+        extensions = [Extension(name, [source], extra_compile_args=_FLAGS) for name, source in sources.items()]
+        modules = cythonize(extensions, build_dir=folder, quiet=True)
+        for module in modules:
+            module.optional = True  # cythonize would drop it
+        command = build_ext(Distribution({"name": "trivium", "packages": ["fusion"], "ext_modules": modules}))
+        command.inplace, command.build_temp = True, folder
+        command.ensure_finalized()
+        paths = [Path(command.get_ext_fullpath(name)) for name in sources]
+        for path in paths:
+            path.unlink(missing_ok=True)  # of an earlier source
+        command.run()
+    return paths

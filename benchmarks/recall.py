@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("benchmarks/.data/quality"), help="folder of the indexes")
     arguments = parser.parse_args()
     settings = load(data_dir=arguments.work)
-    model = MiniLM(settings.storage.model_dir)
+    model = MiniLM()
     records: list[VectorRecord] = []
     vectors: list[Vector] = []
     for folder in arguments.folders:

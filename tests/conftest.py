@@ -112,13 +112,13 @@ def without(error: NotAvailable) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def model_dir() -> Path:
-    """The model folder of this machine: the model is built there once, as on a user's machine."""
+    """The model folder of this machine: what is made there once is there for all tests, as on a user's machine."""
     return load().storage.model_dir
 
 
 @pytest.fixture(scope="session")
-def model(model_dir: Path) -> MiniLM:
-    return MiniLM(model_dir)
+def model() -> MiniLM:
+    return MiniLM()
 
 
 @pytest.fixture

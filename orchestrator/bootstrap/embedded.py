@@ -62,7 +62,7 @@ def _build(components: _Components, prepared_by: str) -> tuple[list[IndexCompone
 
 def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[int], None]) -> Rebuilt:
     """Put a new index in the place of a damaged one. See :func:`adapters.embedded.rebuild.rebuild`."""
-    model = MiniLM(settings.storage.model_dir)
+    model = MiniLM()
     components, build_id = _build(_components(settings), prepared_by(settings, model))
     folder = settings.storage.data_dir / _FOLDER
     return rebuild(folder, components, build_id, model, with_deleted, progress)

@@ -106,7 +106,7 @@ class _Assembly:
     async def open(self, prepare: bool, more_sources: Sequence[SourceBinding]) -> None:
         """Open everything that takes time."""
         settings = self._settings
-        self._model = await anyio.to_thread.run_sync(MiniLM, settings.storage.model_dir)
+        self._model = await anyio.to_thread.run_sync(MiniLM)
         self._static_encoder = open_static_encoder(settings, self._model)
         preparation = prepared_by(settings, self._model)
         self._build_id = "+".join((preparation, *build_formats(settings, FORMATS)))

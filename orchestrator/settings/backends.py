@@ -21,7 +21,8 @@ class StorageSettings(SettingsGroup):
 
     data_dir: Path = Field(Path(".trivium"), description="folder of the embedded index; one writer, many readers")
     model_dir: Path = Field(
-        Path("~/.cache/trivium"), description="folder of the embedding model, which is built there on first use"
+        Path("~/.cache/trivium"),
+        description="folder of what the embedding model made for every index: the vectors of single words",
     )
     index_name: str = Field(
         "trivium",

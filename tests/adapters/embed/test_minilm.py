@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
-from safetensors.numpy import load_file
 
 from adapters import Unavailable
-from adapters.embed import build, weights
+from adapters.embed import model_files
 from adapters.embed.minilm import MiniLM
 
 pytestmark = pytest.mark.anyio
@@ -48,16 +47,16 @@ async def test_a_long_text_is_read_beyond_the_first_window(model: MiniLM) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there threads have priorities of their own")
 @pytest.mark.parametrize(("niceness", "of_threads"), [(0, 10), (15, 15)])
-def test_documents_are_encoded_at_a_low_priority(model_dir: Path, niceness: int, of_threads: int) -> None:
+def test_documents_are_encoded_at_a_low_priority(niceness: int, of_threads: int) -> None:
     """As the kernel reports it while the documents are encoded by a process of this niceness."""
     code = """
 import os, pathlib, sys
-os.setpriority(os.PRIO_PROCESS, 0, int(sys.argv[2]))  # before there are threads
+os.setpriority(os.PRIO_PROCESS, 0, int(sys.argv[1]))  # before there are threads
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from adapters.embed.minilm import MiniLM
 
-model, seen = MiniLM(pathlib.Path(sys.argv[1])), set()
+model, seen = MiniLM(), set()
 with ThreadPoolExecutor(1) as pool:
     encoding = pool.submit(model.encode_documents, ["word " * 200] * 50)
     while not encoding.done():
@@ -67,50 +66,44 @@ with ThreadPoolExecutor(1) as pool:
 encoding.result()
 print(*sorted(seen), os.getpriority(os.PRIO_PROCESS, 0))
 """
-    command = [sys.executable, "-c", code, model_dir, str(niceness)]
+    command = [sys.executable, "-c", code, str(niceness)]
     printed = subprocess.check_output(command, cwd=Path(__file__).parents[3], text=True)
     assert printed.split() == [*map(str, sorted({niceness, of_threads})), str(niceness)]
 
 
-def test_nothing_is_reported_to_anyone(model_dir: Path, tmp_path: Path) -> None:
+def test_nothing_is_reported_to_anyone(tmp_path: Path) -> None:
     """onnxruntime stores an identifier of the machine in the home directory before it reports anything."""
-    code = (
-        "import sys, pathlib; from adapters.embed.minilm import MiniLM; MiniLM(pathlib.Path(sys.argv[1])).encode('a')"
-    )
+    code = "from adapters.embed.minilm import MiniLM; MiniLM().encode('a')"
     env = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     env |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    subprocess.run([sys.executable, "-c", code, model_dir], env=env, cwd=Path(__file__).parents[3], check=True)
+    subprocess.run([sys.executable, "-c", code], env=env, cwd=Path(__file__).parents[3], check=True)
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_int8_vectors_agree_with_the_published_weights(model: MiniLM, tmp_path: Path) -> None:
-    found = weights.find()
-    full = onnxruntime.InferenceSession(build._network(load_file(found.tensors)).SerializeToString())
-    cosines = []
-    for text in TEXTS[:3]:
-        ids = model.tokenizer.encode(text).ids
-        batch = np.array([ids], np.int32)
-        expected = full.run(None, {"input_ids": batch, "attention_mask": np.ones_like(batch)})[0][0]
-        cosines.append(float(expected @ model.encode_documents([text])[0]))
-    assert min(cosines) > 0.98
+# Its files
 
 
-def test_a_damaged_model_is_built_again(tmp_path: Path) -> None:
-    found = weights.find()
-    path = build.model(found, tmp_path)
-    intact = weights.sha256_of_file(path)
-    path.write_bytes(b"not a model")
-    assert weights.sha256_of_file(build.model(found, tmp_path)) == intact
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["lock", path.name, path.with_suffix(".sha256").name]
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the installed files, in the place of which they are used."""
+    folder = tmp_path / "model"
+    shutil.copytree(model_files._FOLDER, folder)
+    monkeypatch.setattr(model_files, "_FOLDER", folder)
+    return folder
 
 
-def test_weights_that_are_not_the_published_ones_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "SHA256", "0" * 64)
-    with pytest.raises(Unavailable, match="is not the file that was published: reinstall"):
-        weights.find()
+def test_the_installed_files_are_those_that_were_built(installed: Path) -> None:
+    assert MiniLM().identity == "minilm-l6-int8-r2t-53aa5117"
+    assert sorted(path.name for path in installed.iterdir()) == ["manifest.json", "model.onnx", "tokenizer.json"]
 
 
-def test_missing_weights_are_reported_with_the_packages_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "_PACKAGES", (("no_such_package", "x"),))
-    with pytest.raises(Unavailable, match="one of these is needed: no_such_package"):
-        weights.find()
+@pytest.mark.parametrize("name", ["manifest.json", "model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_files_that_are_not_what_was_built_are_refused(installed: Path, name: str, damage: str) -> None:
+    path = installed / name
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(Unavailable, match=r"the embedding model .*: install Trivium again"):
+        MiniLM()
