@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+
 from adapters.embed.minilm import MiniLM
 from adapters.embed.static_encoder_file import StaticEncoderFile
+from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.settings.groups import Settings
 
 
@@ -21,3 +26,16 @@ class StaticEncoderReport:
     def agreement(self) -> float | None:
         """See :class:`orchestrator.service.health.StaticEncoderHealth`."""
         return None if self._file.encoder is None else self._file.encoder.agreement
+
+
+def query_encoders(model: MiniLM, static: StaticEncoderFile, has_servers: bool, stack: AsyncExitStack) -> QueryEncoders:
+    """Of a service; the model runs in a thread, except where several processes compute on the same processors.
+
+    :param has_servers: whether searches wait for servers, so that the processors are not all that they need.
+    :param stack: ends the thread.
+    """
+    if not has_servers and multiprocessing.parent_process():
+        return QueryEncoders(model, static)
+    thread = ThreadPoolExecutor(1, thread_name_prefix="query-encoder")
+    stack.callback(thread.shutdown, wait=False)
+    return QueryEncoders(model, static, thread=thread)

@@ -20,7 +20,7 @@ from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap.background import background_tasks, measure_in_process
 from orchestrator.bootstrap.caches import Caches, content_ids
 from orchestrator.bootstrap.embedded import FORMATS, EmbeddedEngine, prepared_by
-from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder
+from orchestrator.bootstrap.encoders import StaticEncoderReport, open_static_encoder, query_encoders
 from orchestrator.bootstrap.prepare_servers import prepare_servers
 from orchestrator.bootstrap.rerankers import open_reranker
 from orchestrator.bootstrap.sources import (
@@ -197,7 +197,7 @@ class _Assembly:
 
     def _search(self, trust: GraphTrust, calibrations: ConfidenceCalibrations) -> SearchService:
         settings, caches, backends = self._settings, self._caches, self._backends
-        encoders = QueryEncoders(self._model, self._static_encoder)
+        encoders = query_encoders(self._model, self._static_encoder, bool(backends.servers), self._stack)
         breakers = CircuitBreakers(
             MAX_FAILURES, settings.sources.circuit_reset_ms / 1_000, settings.sources.timeout_ms / 1_000
         )

@@ -116,7 +116,7 @@ class CalibrationMeasurement:
         for source, retriever in self.sources:
             needs_vector = "query_vector" in source.needs
             # Under no tenant: they share the made-up queries, and none can search for a text under this name.
-            vector = self.query_encoders.encode(text, encoder, "").vector if needs_vector else None
+            vector = (await self.query_encoders.encode(text, encoder, "")).vector if needs_vector else None
             rankings[source.name] = await retriever.search(msgspec.structs.replace(query, vector=vector))
         best = {}
         for used in groups:

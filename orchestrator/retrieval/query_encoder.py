@@ -1,12 +1,14 @@
 """Encoding of queries: by the model or by the static encoder, as the plan says. Load never decides it.
 
-On the event loop, as the searches of the embedded engine are (docs/decisions/0003-inline-on-the-event-loop.md): a
-thread of its own cost more than it gained, and queries waited for one another in front of it. Requests that may wait
-have their turns (:attr:`QueryEncoders.turns`), so that many of them do not stop the loop together.
+The model runs in a thread of its own, one query at a time, while the event loop answers other requests. Requests that
+wait for it have their turns by tenant. Where several processes compute on the same processors it runs on the event loop
+instead (docs/decisions/0003-inline-on-the-event-loop.md).
 """
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
@@ -21,6 +23,9 @@ from orchestrator.schema.search import EncoderName
 
 MAX_VECTORS = 10_000
 """Vectors of the model that are cached."""
+_ROUNDS_BEFORE_ENCODING = 2
+"""Of the event loop, if the model runs there, besides the one that the fan-out gives. It takes longest of all, and a
+request that has arrived is rejected in the third round: the first reads it, and the second starts its task."""
 
 
 class StaticEncoder(Protocol):
@@ -41,25 +46,57 @@ class EncodedQuery:
 
 
 class QueryEncoders:
-    """The model, whose vectors are cached, and the static encoder, which is fast enough without."""
+    """The model, whose vectors are cached, and the static encoder, which is fast enough without.
 
-    def __init__(self, model: QueryEncoder, static: StaticEncoder, max_vectors: int = MAX_VECTORS) -> None:
+    :param thread: where the model runs; on the event loop if ``None``.
+    """
+
+    def __init__(
+        self,
+        model: QueryEncoder,
+        static: StaticEncoder,
+        max_vectors: int = MAX_VECTORS,
+        thread: Executor | None = None,
+    ) -> None:
         self.dimension = model.dimension
+        self.waits = thread is not None
+        """Whether :meth:`encode` may wait for anything but turns of the event loop."""
         self._model = model
         self._static = static
         self._vectors: LRUCache[bytes, Vector] = LRUCache(max_vectors)
-        self.turns = FairLock()
+        self._thread = thread
+        self._turns = FairLock()
 
-    def encode(self, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
-        """The vector of a text. A text whose words the static encoder does not know is for the model.
+    def without_model(self, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery | None:
+        """The vector of a text, if the model does not have to run for it.
 
         :param tenant: has cached vectors of its own: how long this takes does not tell what other tenants searched for.
         """
         start = perf_counter()
         used, vector = encoder, self._static.encode(text) if encoder == "static" else None
-        if vector is None:
-            key = hash_key(tenant, text)  # the text itself may have ten times the size of the vector
-            used, vector = "model", self._vectors.get(key)
-            if vector is None:
-                vector = self._vectors[key] = self._model.encode(text)
-        return EncodedQuery(vector, used, (perf_counter() - start) * 1_000)
+        if vector is None:  # the model encodes a text whose words the static encoder does not know
+            used, vector = "model", self._vectors.get(_key(text, tenant))
+        return None if vector is None else EncodedQuery(vector, used, (perf_counter() - start) * 1_000)
+
+    async def encode(self, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
+        """The vector of a text; parameters as in :meth:`without_model`."""
+        if self._thread is None:
+            for _ in range(_ROUNDS_BEFORE_ENCODING):
+                await asyncio.sleep(0)
+            return self.without_model(text, encoder, tenant) or await self._run_model(text, tenant)
+        async with self._turns.turn_of(tenant):
+            # Another request may have encoded it meanwhile.
+            return self.without_model(text, encoder, tenant) or await self._run_model(text, tenant)
+
+    async def _run_model(self, text: str, tenant: str) -> EncodedQuery:
+        start = perf_counter()
+        if self._thread is None:
+            vector = self._model.encode(text)
+        else:
+            vector = await asyncio.get_running_loop().run_in_executor(self._thread, self._model.encode, text)
+        self._vectors[_key(text, tenant)] = vector
+        return EncodedQuery(vector, "model", (perf_counter() - start) * 1_000)
+
+
+def _key(text: str, tenant: str) -> bytes:
+    return hash_key(tenant, text)  # the text itself may have ten times the size of the vector

@@ -21,10 +21,6 @@ from orchestrator.retrieval.memo import MemoizedRetriever
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.schema.search import Degraded, EncoderName
 
-_ROUNDS_BEFORE_ENCODING = 2
-"""Of the event loop, besides the one that the fan-out gives. Encoding takes longest, and a request that has arrived is
-rejected in the third round: the first reads it, and the second starts its task."""
-
 
 @dataclass(frozen=True, slots=True)
 class SourceCall:
@@ -79,23 +75,20 @@ def prepare_search(
             return await _search_collections(call, query, call_plan.filters, mode)
 
     if "query_vector" in call.source.needs:
+        encoders, tenant = preparation.encoders, plan.scope.tenant
+        given = None if plan.vector is None else np.array(plan.vector, np.float32)
+        known = encoders.without_model(plan.text, plan.encoder, tenant) if given is None else None
 
         async def encode_and_search() -> Ranking:
-            if plan.vector is not None:
-                return await search(replace(query, vector=np.array(plan.vector, np.float32)))
-            encoders, tenant = preparation.encoders, plan.scope.tenant
-            if call.waits:
-                async with encoders.turns.turn_of(tenant):
-                    encoded = encoders.encode(plan.text, plan.encoder, tenant)
-            else:
-                for _ in range(_ROUNDS_BEFORE_ENCODING):
-                    await asyncio.sleep(0)
-                encoded = encoders.encode(plan.text, plan.encoder, tenant)
+            if given is not None:
+                return await search(replace(query, vector=given))
+            encoded = known or await encoders.encode(plan.text, plan.encoder, tenant)
             report.encoder = encoded.encoder_used
             context.timings.record(f"embed_{encoded.encoder_used}", encoded.ms)
             return await search(replace(query, vector=encoded.vector))
 
-        return Search(encode_and_search, call.waits), report
+        runs_model = given is None and known is None
+        return Search(encode_and_search, call.waits or (runs_model and encoders.waits)), report
     expander = preparation.expander
     if "expansions" in call.source.needs and expander is not None:
 

@@ -13,7 +13,7 @@ from adapters import Record, Scope, SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
 from adapters.filter import Eq, Filter
 from fusion import Ranking
-from orchestrator.retrieval.query_encoder import QueryEncoders
+from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
 from orchestrator.schema.search import EncoderName
 from tests.conftest import vector_record
 from tests.orchestrator.services import (
@@ -228,9 +228,9 @@ async def test_the_query_is_encoded_once(index: EmbeddedIndex, monkeypatch: pyte
     encoded: list[str] = []
     encode = QueryEncoders.encode
 
-    def recorded(self: QueryEncoders, text: str, encoder: EncoderName, tenant: str) -> object:
+    async def recorded(self: QueryEncoders, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
         encoded.append(text)
-        return encode(self, text, encoder, tenant)
+        return await encode(self, text, encoder, tenant)
 
     monkeypatch.setattr(QueryEncoders, "encode", recorded)
     await search(search_service(index), mode="vector", collections=FOUR)

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
 from msgspec.structs import replace
 
-from adapters import AdapterError, Rejected, Retriever, Scope, Snapshot, SourceQuery, Unavailable
+from adapters import AdapterError, Rejected, Retriever, Snapshot, SourceQuery, Unavailable
 from adapters.filter import Eq, Filter
 from adapters.sources import SOURCES
 from fusion import Candidates, Fused, Ints, JointWalk, Ranking
-from orchestrator.auth.principal import Principal
 from orchestrator.planning.budget import Deadline
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.stage_results import AllSourcesFailed, Retrieved
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
+from orchestrator.retrieval.fan_out import Search
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
-from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
+from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.retrieval.retrieve import Retrieval, same_top_document
-from orchestrator.retrieval.source_call import QueryPreparation, SourceCall, prepare_search
-from orchestrator.schema.search import EncoderName
+from orchestrator.retrieval.source_call import CallReport, QueryPreparation, SourceCall, prepare_search
 from orchestrator.telemetry.spans import StageTimings
 from tests import virtual_clock
 from tests.conftest import SCOPE
 from tests.orchestrator.services import (
     FailingSource,
+    FixedEncoder,
     FixedSource,
+    NoStaticEncoder,
     RecordingSource,
     StalledSource,
     plan_of,
@@ -141,20 +143,35 @@ async def test_other_requests_have_a_turn_between_the_collections_of_a_search_th
     assert turns == ["a collection", "another request"] * 2 + ["a collection"]
 
 
-async def test_a_request_that_arrives_is_rejected_before_a_query_is_encoded() -> None:
-    """Which takes longest, and needs three rounds of the event loop: one comes before the search."""
-    preparation = QueryPreparation(query_encoders(), None)
+def vector_search(encoders: QueryEncoders) -> tuple[Search, CallReport]:
+    """The vector search of :data:`HYBRID`, by a source that waits for nothing."""
     query = SourceQuery("a query", 10, SCOPE, HYBRID.ranking.access, HYBRID.ranking.filter)
     call_plan = next(each for each in HYBRID.ranking.calls if each.source == "vector")
     context = SearchContext(Deadline.after(60.0, asyncio.get_running_loop().time), StageTimings())
     call = Sources(waits=False).calls["vector"]
-    search, report = prepare_search(call, call_plan, HYBRID.ranking, query, "use", preparation, context, 1.0)
+    return prepare_search(call, call_plan, HYBRID.ranking, query, "use", QueryPreparation(encoders, None), context, 1.0)
+
+
+async def test_a_request_that_arrives_is_rejected_before_a_query_is_encoded_on_the_event_loop() -> None:
+    """Which takes longest, and needs three rounds of the event loop: one comes before the search."""
+    search, report = vector_search(query_encoders())
+    assert not search.waits
     running = search.run()
     assert [running.send(None) for _ in range(2)] == [None, None]
     assert report.encoder is None
     with pytest.raises(StopIteration):
         running.send(None)
     assert report.encoder == "model"
+
+
+async def test_a_search_waits_only_if_the_model_has_to_run_in_a_thread() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        encoders = QueryEncoders(FixedEncoder(), NoStaticEncoder(), thread=thread)
+        for waits in (True, False):  # then the vector is cached
+            search, report = vector_search(encoders)
+            assert search.waits is waits
+            await search.run()
+            assert report.encoder == "model"
 
 
 @pytest.mark.parametrize("plan", [HYBRID, ONE_STAGE])
@@ -371,21 +388,3 @@ def test_rankings_agree_if_there_are_several_with_the_same_first_document(
 ) -> None:
     rankings = [Ranking.of_ids(str(number), ids, [1.0] * len(ids)) for number, ids in enumerate(id_lists)]
     assert same_top_document(rankings) is is_same
-
-
-async def test_many_encodings_of_one_tenant_do_not_delay_those_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One encoding in each turn of the event loop, the tenants in turn."""
-    encoded: list[str] = []
-    encode = QueryEncoders.encode
-
-    def recorded(self: QueryEncoders, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
-        encoded.append(tenant)
-        return encode(self, text, encoder, tenant)
-
-    monkeypatch.setattr(QueryEncoders, "encode", recorded)
-    sources = Sources()
-    plans = [plan_of(f"query {number}", mode="vector") for number in range(20)]
-    other = plan_of("another", Principal("other", Scope("other", "test"), "normal"), mode="vector")
-    await asyncio.gather(*(sources.retrieve(plan) for plan in [*plans, other]))
-    assert encoded.index("other") <= 2
-    assert len(encoded) == 21
