@@ -31,7 +31,7 @@ def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:
     return SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
 
 
-class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Link(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """An edge to another document of the same scope. A walk follows it in proportion to ``weight``."""
 
     target: Name
@@ -39,7 +39,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     weight: Weight = 1.0
 
 
-class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """One JSON object of the document contract. Unknown keys are rejected.
 
     :param chunk_index: from 0, within the document ``parent_id``.
@@ -75,7 +75,7 @@ class Scope:
     environment: str = "default"
 
 
-class Record(Struct, frozen=True, omit_defaults=True):
+class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """A document as it is stored: with its scope, and with the names of the entities that it mentions."""
 
     tenant: str

@@ -18,21 +18,21 @@ from msgspec import Struct
 from adapters.document import SENSITIVITIES, Scalar, Scope, Sensitivity, is_visible, plain
 
 
-class Eq(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="eq"):
+class Eq(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="eq"):
     """Some value of ``field`` is ``value``."""
 
     field: str
     value: Scalar
 
 
-class In(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="in"):
+class In(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="in"):
     """Some value of ``field`` is among ``values``."""
 
     field: str
     values: tuple[Scalar, ...]
 
 
-class Range(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="range"):
+class Range(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="range"):
     """Some number of ``field`` is within the bounds. A bound that is ``None`` does not apply.
 
     Bounds of ``created_at`` may be dates, in JSON as in RFC 3339.
@@ -45,25 +45,25 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag
     lte: float | datetime | None = None
 
 
-class Exists(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="exists"):
+class Exists(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="exists"):
     """``field`` has a value."""
 
     field: str
 
 
-class And(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="and"):
+class And(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="and"):
     """All of ``filters`` are true; ``And(())`` is true of all documents."""
 
     filters: tuple[Filter, ...] = ()
 
 
-class Or(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="or"):
+class Or(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="or"):
     """At least one of ``filters`` is true; ``Or(())`` is true of none."""
 
     filters: tuple[Filter, ...] = ()
 
 
-class Not(Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="not"):
+class Not(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="not"):
     """``filter`` is not true."""
 
     filter: Filter

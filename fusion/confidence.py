@@ -23,7 +23,7 @@ from fusion.source import Source, Sources, described
 _MAX_EXPONENT = 700.0
 
 
-class Calibration(Struct, frozen=True):
+class Calibration(Struct, frozen=True, gc=False):
     """``threshold`` is the evidence with a confidence of 0.5; ``scale``, positive, how fast confidence rises there."""
 
     threshold: float

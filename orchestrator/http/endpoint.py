@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from time import perf_counter
+from traceback import clear_frames
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -58,9 +59,22 @@ class RequestBoundary:
             if outgoing.is_started:
                 raise
             await error_response(error, context.request_id)(scope, receive, outgoing.send)
+            _clear_variables(error)
         finally:
             metrics.in_flight -= 1
             outgoing.record(metrics)  # not before: the client does not wait for it
+            # The context references the scope. Without this each request would be left to the garbage collector,
+            # which stopped all others for 100 ms and longer.
+            del scope["state"][STATE_KEY]
+
+
+def _clear_variables(error: BaseException) -> None:
+    """Of the functions that raised an error, or one that it replaced: they reference the error and the request, which
+    would be left to the garbage collector."""
+    raised: BaseException | None = error
+    while raised is not None:
+        clear_frames(raised.__traceback__)
+        raised = raised.__context__
 
 
 class _Outgoing:

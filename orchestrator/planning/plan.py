@@ -19,8 +19,11 @@ from orchestrator.schema.search import BoostName, EncoderName, ProfileName
 
 DAY_S = 86_400
 
+# ``gc=False``: thousands of plans are cached, which the garbage collector would visit again and again. Their types, and
+# those of filters, cannot form cycles.
 
-class CallPlan(Struct, frozen=True):
+
+class CallPlan(Struct, frozen=True, gc=False):
     """The search of one source: its stage, and a filter for each search that it takes."""
 
     source: str
@@ -28,7 +31,7 @@ class CallPlan(Struct, frozen=True):
     filters: tuple[Filter, ...]
 
 
-class BoostPlan(Struct, frozen=True):
+class BoostPlan(Struct, frozen=True, gc=False):
     """A boost, and its weight where it has one.
 
     :param is_scaled: whether the weight is multiplied by what the graph knows of the query.
@@ -39,7 +42,7 @@ class BoostPlan(Struct, frozen=True):
     is_scaled: bool = False
 
 
-class RankingPlan(Struct, frozen=True):
+class RankingPlan(Struct, frozen=True, gc=False):
     """Everything that decides the order, and nothing else does.
 
     :param vector: of the query, of unit length; ``None``: encode the text.
@@ -84,7 +87,7 @@ class RankingPlan(Struct, frozen=True):
         return tuple(call.source for call in self.calls)
 
 
-class RerankPlan(Struct, frozen=True):
+class RerankPlan(Struct, frozen=True, gc=False):
     """The hits that the reranker gets, the number of characters, and the highest sensitivity."""
 
     reranker: str
@@ -95,7 +98,7 @@ class RerankPlan(Struct, frozen=True):
     clearance: Sensitivity
 
 
-class PagePlan(Struct, frozen=True):
+class PagePlan(Struct, frozen=True, gc=False):
     """The part of the ranking to return, and what to add to its hits."""
 
     offset: int
@@ -107,7 +110,7 @@ class PagePlan(Struct, frozen=True):
     token: PageToken | None
 
 
-class Plan(Struct, frozen=True):
+class Plan(Struct, frozen=True, gc=False):
     """Everything decided about a request before any source is searched.
 
     :param profile: that has the fusion strategy and the boosts, where neither the request nor a setting has them.

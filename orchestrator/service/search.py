@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, time
-from typing import NamedTuple
 
 import msgspec
 from cachetools import LRUCache
@@ -49,7 +48,7 @@ _PLAN_OVERHEAD = 512
 """Bytes that each counts in addition."""
 
 
-class _Planned(NamedTuple):
+class _Planned(msgspec.Struct, frozen=True, gc=False):
     """A cached plan with its hash, and what it counts of :data:`_MAX_PLAN_BYTES`."""
 
     plan: Plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -268,3 +269,27 @@ async def test_a_search_has_one_log_line_with_its_decisions_and_without_its_text
     assert (line["method"], line["path"], line["status"], line["mode"]) == ("POST", "/v1/search", 200, "auto")
     assert set(line["timings_ms"]) >= {"plan", "gather", "fuse", "hydrate"}
     assert "private" not in json.dumps(line)
+
+
+@pytest.fixture
+def no_collections() -> Iterator[None]:
+    """What is freed is freed by the number of its references."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+async def test_requests_are_freed_without_the_garbage_collector(
+    client: httpx.AsyncClient, no_collections: None
+) -> None:
+    """Which stopped all others for 100 ms and longer once it found thousands of them."""
+    bodies = [b'{"query": "a query"}', b'{"query": "a query"}', b'{"query": 5}', b"{"]
+    statuses = [(await client.post("/v1/search", content=body)).status_code for body in bodies]
+    assert statuses == [200, 200, 422, 422]
+    together = await asyncio.gather(*(search(client, query=f"query {n}", timeout_ms=10) for n in range(50)))
+    assert 503 in {response.status_code for response in together}
+    await client.post("/v1/documents", content=ndjson({"id": "a", "text": "b"}))
+    assert (await client.get("/v1/documents/a")).status_code == 200
+    assert (await client.get("/v2/search")).status_code == 404
+    assert [each for each in gc.get_objects() if isinstance(each, HttpContext)] == []
