@@ -36,7 +36,6 @@ from fusion.rank_fields import DocId, DocumentFields
 from fusion.walk import Walk
 
 _BATCH_DOCUMENTS = 500
-_decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 """Documents written in one transaction."""
 _BATCH_UPDATES = 5_000
 _MAX_RING = 100
@@ -45,6 +44,7 @@ _MIN_RINGS = 3
 """Steps of a walk on the server, at least."""
 _SCORE_DIGITS = 9
 """Scores are rounded: a server adds in any order, so the last digits are not the same every time."""
+_decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 
 
 @dataclass(frozen=True, slots=True)
