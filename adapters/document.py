@@ -31,6 +31,10 @@ def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:
     return SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
 
 
+# ``gc=False``: large writes have thousands of documents, which the garbage collector would visit again and again. They
+# are made from JSON, so they cannot form cycles.
+
+
 class Link(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """An edge to another document of the same scope. A walk follows it in proportion to ``weight``."""
 

@@ -180,6 +180,7 @@ class Candidates:
     scores: Mapping[str, Floats]
     entity_coverage: Mapping[str, float]
     _positions: dict[str, Ints] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By source, what :meth:`positions` has computed."""
 
     @classmethod
     def of(cls, rankings: Sequence[Ranking]) -> Candidates:

@@ -25,8 +25,8 @@ def descending_by_numpy(values: _Floats, ties: _Ints) -> _Ints:
 
 
 def tied_by_numpy(order: _Ints, values: _Floats, ties: _Ints) -> tuple[_Ints, _Ints]:
-    """What :func:`descending` leaves undefined: the indices into its order at which other values are equal, too, with
-    equal ties; and for each the number of its group of equal ones, rising."""
+    """The indices into an order by :func:`descending` at which both the value and the tie equal those of a neighbour;
+    and for each of them the number of its group of equal ones, rising."""
     values, ties = values.take(order), ties.take(order)
     same = (values[1:] == values[:-1]) & (ties[1:] == ties[:-1])
     indices = np.flatnonzero(np.append(same, False) | np.append(False, same)[: len(order)])

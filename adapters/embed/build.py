@@ -26,7 +26,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors.numpy import load_file
 
 _NAME = "minilm-l6-int8-r2"
-"""Part of the encoder's identity: increased whenever the same weights would give another model."""
+"""Part of the encoder's identity. Its last number is increased whenever the same weights would give another model."""
 _SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",

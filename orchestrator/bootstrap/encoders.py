@@ -29,9 +29,10 @@ class StaticEncoderReport:
 
 
 def query_encoders(model: MiniLM, static: StaticEncoderFile, has_servers: bool, stack: AsyncExitStack) -> QueryEncoders:
-    """Of a service; the model runs in a thread, except where several processes compute on the same processors.
+    """The encoders of a service. The model runs in a thread, except where several processes compute on the same
+    processors.
 
-    :param has_servers: whether searches wait for servers, so that the processors are not all that they need.
+    :param has_servers: whether searches wait for servers: then the event loop has other work while the model runs.
     :param stack: ends the thread.
     """
     if not has_servers and multiprocessing.parent_process():

@@ -63,14 +63,14 @@ class RequestBoundary:
         finally:
             metrics.in_flight -= 1
             outgoing.record(metrics)  # not before: the client does not wait for it
-            # The context references the scope. Without this each request would be left to the garbage collector,
-            # which stopped all others for 100 ms and longer.
+            # The scope and the context reference each other. Without this each request would be left to the garbage
+            # collector, which stopped all others for 100 ms and longer.
             del scope["state"][STATE_KEY]
 
 
 def _clear_variables(error: BaseException) -> None:
-    """Of the functions that raised an error, or one that it replaced: they reference the error and the request, which
-    would be left to the garbage collector."""
+    """Clear the variables of the functions that raised an error, or an error that led to it. They reference the error
+    and the request, which would be left to the garbage collector."""
     raised: BaseException | None = error
     while raised is not None:
         clear_frames(raised.__traceback__)

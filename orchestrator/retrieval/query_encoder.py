@@ -24,8 +24,8 @@ from orchestrator.schema.search import EncoderName
 MAX_VECTORS = 10_000
 """Vectors of the model that are cached."""
 _ROUNDS_BEFORE_ENCODING = 2
-"""Of the event loop, if the model runs there, besides the one that the fan-out gives. It takes longest of all, and a
-request that has arrived is rejected in the third round: the first reads it, and the second starts its task."""
+"""Rounds of the event loop before the model runs on it, after the one that the fan-out gives. A request that has
+arrived is rejected in the third round: the first reads it, and the second starts its task."""
 
 
 class StaticEncoder(Protocol):

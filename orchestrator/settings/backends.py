@@ -22,7 +22,7 @@ class StorageSettings(SettingsGroup):
     data_dir: Path = Field(Path(".trivium"), description="folder of the embedded index; one writer, many readers")
     model_dir: Path = Field(
         Path("~/.cache/trivium"),
-        description="folder of what the embedding model made for every index: the vectors of single words",
+        description="folder of a cache: the model's vector of each token, from which static encoders are fitted",
     )
     index_name: str = Field(
         "trivium",

@@ -283,7 +283,7 @@ def no_collections() -> Iterator[None]:
 async def test_requests_are_freed_without_the_garbage_collector(
     client: httpx.AsyncClient, no_collections: None
 ) -> None:
-    """Which stopped all others for 100 ms and longer once it found thousands of them."""
+    """The collection of thousands of requests stopped all others for 100 ms and longer."""
     bodies = [b'{"query": "a query"}', b'{"query": "a query"}', b'{"query": 5}', b"{"]
     statuses = [(await client.post("/v1/search", content=body)).status_code for body in bodies]
     assert statuses == [200, 200, 422, 422]

@@ -153,7 +153,7 @@ def vector_search(encoders: QueryEncoders) -> tuple[Search, CallReport]:
 
 
 async def test_a_request_that_arrives_is_rejected_before_a_query_is_encoded_on_the_event_loop() -> None:
-    """Which takes longest, and needs three rounds of the event loop: one comes before the search."""
+    """A rejection needs three rounds of the event loop: one before the search, and two before the encoding."""
     search, report = vector_search(query_encoders())
     assert not search.waits
     running = search.run()
