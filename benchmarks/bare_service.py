@@ -86,7 +86,7 @@ class _Engines:
 
     async def search(self, text: str) -> bytes:
         query = SourceQuery(text, self._depth, self._scope, self._access, self._access, snapshot=self._snapshot)
-        encoded = self._encoders.encode(text, self._encoder, self._scope.tenant)
+        encoded = await self._encoders.encode(text, self._encoder, self._scope.tenant)
         vectors = await self._retrievers[VECTOR.name].search(replace(query, vector=encoded.vector))
         keywords = await self._retrievers[KEYWORD.name].search(query)
         seeds = Documents(keywords.docs[:_SEEDS], keywords.table)

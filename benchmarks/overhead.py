@@ -81,7 +81,7 @@ async def _source_query(service: Service, source: str, text: str) -> SourceQuery
     visible = access_filter(scope, service.anonymous.clearance)
     query = SourceQuery(text, service.settings.sources.candidates, scope, visible, visible)
     if source == VECTOR.name:
-        encoded = service.search.retrieval.preparation.encoders.encode(text, "model", scope.tenant)
+        encoded = await service.search.retrieval.preparation.encoders.encode(text, "model", scope.tenant)
         return replace(query, vector=encoded.vector)
     if source == GRAPH.name:
         keyword = await service.health.servers[KEYWORD.name].search(query)

@@ -170,7 +170,7 @@ async def _latencies(workspace: Workspace) -> list[float]:
                 await search.search(request, service.anonymous, "cpu")
                 cpu[encoder].append((process_time() - start) * 1_000)
         for text in workspace.dataset.queries.values():
-            service.search.retrieval.preparation.encoders.encode(text, "model", service.anonymous.scope.tenant)
+            await service.search.retrieval.preparation.encoders.encode(text, "model", service.anonymous.scope.tenant)
             for profile, taken in times.items():
                 request = make_request(text, {"mode": "hybrid", "limit": 10, "profile": profile, "cache": "bypass"})
                 response = await service.search.search(request, service.anonymous, "latency")
