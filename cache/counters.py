@@ -101,7 +101,8 @@ class RedisInvalidationCounters:
         while True:
             try:
                 async with self._writes.client.pubsub() as channel:
-                    await channel.subscribe(self._prefix)
+                    async with asyncio.timeout(self._writes.deadline_s):
+                        await channel.subscribe(self._prefix)
                     await self._listen(channel)
             except (RedisError, OSError, TimeoutError):
                 await asyncio.sleep(self._poll_s)
@@ -118,7 +119,8 @@ class RedisInvalidationCounters:
                 await self._read(list(self._known))
                 poll_at = monotonic() + self._poll_s
             wait_s = max(0.01, poll_at - monotonic())
-            message = await channel.get_message(ignore_subscribe_messages=True, timeout=wait_s)
+            async with asyncio.timeout(wait_s + self._writes.deadline_s):  # it may connect again
+                message = await channel.get_message(ignore_subscribe_messages=True, timeout=wait_s)
             if message and (update := _MESSAGE.fullmatch(message["data"])):
                 self._update(update[1].decode(), int(update[2]))
 

@@ -34,12 +34,16 @@ _MAX_PENDING_WRITES = 64
 def connect(url: str, call_timeout_s: float) -> Redis:
     """A client for a URL ``redis://[:password@]host:port/db``; to be called on the event loop that will use it.
 
-    :param call_timeout_s: the deadline of one call. The sockets get ten times that, as a last resort.
+    Its commands have no deadline of their own: :meth:`GuardedRedis.call` sets it. The timeout of redis-py is off
+    because it uses ``asyncio.wait_for``, which before Python 3.12 loses a cancellation that comes together with the
+    result (CPython issue 86296): a call would miss its deadline, and a background task would never end.
+
+    :param call_timeout_s: the deadline of one call. Connecting and closing get ten times that, as a last resort.
     :raises TypeError: if the URL has an unknown option.
     """
     client: Redis = Redis.from_url(
         url,
-        socket_timeout=10 * call_timeout_s,
+        socket_timeout=None,
         socket_connect_timeout=10 * call_timeout_s,
         max_connections=4 * _MAX_CONCURRENT_CALLS,
         protocol=2,
@@ -65,7 +69,7 @@ class GuardedRedis:
     def __init__(self, client: Redis, deadline_s: float, clock: Callable[[], float] = monotonic) -> None:
         self.client = client
         self.breaker = CircuitBreaker(_MAX_FAILURES, _RESET_S, clock)
-        self._deadline_s = deadline_s
+        self.deadline_s = deadline_s
         self._slots = asyncio.Semaphore(_MAX_CONCURRENT_CALLS)
 
     @asynccontextmanager
@@ -78,13 +82,13 @@ class GuardedRedis:
             raise RedisFailed("circuit open")
         slot_acquired_at: float | None = None
         try:
-            async with asyncio.timeout(self._deadline_s), self._slots:
+            async with asyncio.timeout(self.deadline_s), self._slots:
                 slot_acquired_at = perf_counter()
                 yield self.client
         except Exception as error:
             # Not only errors of the client: its parser raises a TypeError or an IndexError for a corrupted reply.
             call_s = perf_counter() - slot_acquired_at if slot_acquired_at else 0.0
-            if isinstance(error, TimeoutError) and call_s < self._deadline_s / 2:
+            if isinstance(error, TimeoutError) and call_s < self.deadline_s / 2:
                 self.breaker.abandoned()  # most of the time passed in our own queue: no evidence against Redis
             else:
                 self._record_failure(error)

@@ -11,7 +11,7 @@ from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
 from orchestrator.service.errors import Overloaded
 from orchestrator.service.service import Service
 
-_TIMEOUT_MS = 1_000
+_TIMEOUT_MS = 500
 """Of each search: a server that does not answer must not delay the start."""
 _log = logging.getLogger(__name__)
 

@@ -286,3 +286,21 @@ async def test_a_thousand_concurrent_lookups_wait_for_a_slot_and_do_not_open_the
     await put(level, b"k", stored := entry())
     assert await asyncio.gather(*(level.get(b"k", time()) for _ in range(1_000))) == [stored] * 1_000
     assert (level.state, level.stats.errors) == ("closed", 0)
+
+
+async def test_a_call_that_is_cancelled_at_any_moment_ends(client: Redis) -> None:
+    redis = GuardedRedis(client, 10.0)
+
+    async def call() -> None:
+        async with redis.call() as connected:
+            await connected.mget(["a", "b"])
+        await asyncio.Event().wait()  # a task that has lost its cancellation waits here for ever
+
+    for rounds in range(20):
+        for _ in range(10):
+            task = asyncio.create_task(call())
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            task.cancel()
+            assert await asyncio.wait([task], timeout=10.0) == ({task}, set())
+            assert task.cancelled()

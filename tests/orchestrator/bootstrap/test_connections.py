@@ -261,7 +261,7 @@ async def test_redis_has_a_client_for_reads_and_one_with_a_longer_time_limit_for
         level: Any = caches.responses.levels.l2
         counters: Any = caches.counters
         assert connected == [(url, 0.04), (url, 0.04)]
-        assert (level.redis._deadline_s, counters._writes._deadline_s) == (0.04, 0.4)
+        assert (level.redis.deadline_s, counters._writes.deadline_s) == (0.04, 0.4)
         assert level.redis is counters._reads
         assert level.redis.client is not counters._writes.client
         assert (level._prefix, counters._prefix) == (b"trivium:name:answer:", "trivium:name:written")
