@@ -21,14 +21,14 @@ help:  ## Show this list
 
 .venv/installed: pyproject.toml requirements.lock hatch_build.py fusion/walk_kernel.pyx fusion/sort_kernel.pyx adapters/embed/build.py
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --disable-pip-version-check uv
+	$(BIN)/uv pip install --require-hashes --requirement requirements.lock
+	$(BIN)/uv pip install --editable ".[dev]"
 	@touch $@
 
 setup: .venv/installed  ## Create .venv with everything for development and the command .venv/bin/trivium
 
 lock: setup  ## Update the lock files to the newest releases that pyproject.toml allows
-	$(BIN)/python -m pip install --disable-pip-version-check uv
 	$(LOCK) --extra evaluate --upgrade --output-file requirements.lock
 	$(LOCK) --constraint requirements.lock --output-file compose/requirements.lock
 
