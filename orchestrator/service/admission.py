@@ -21,6 +21,9 @@ _NEWEST_WEIGHT = 0.1
 _MAX_RISE, _MIN_CEILING_S = 10, 0.01
 """A request counts at most as this many times the average, and these seconds more: one that a stalled machine delayed
 says nothing of the next ones."""
+_REMAINING = 0.5
+"""Of a service time, what a running request still takes on average when another one arrives (PASTA: Wolff, "Poisson
+Arrivals See Time Averages", 1982). Service times are nearly equal."""
 
 
 class Admission:
@@ -66,7 +69,7 @@ class Admission:
         """The error that :meth:`slot` would raise if it were called now: known before any work starts."""
         if self.running < self._max_concurrent:
             return None
-        expected_s = (self._queue.ahead(tenant) + 1) * self._service_time_s / self._max_concurrent
+        expected_s = (self._queue.ahead(tenant) + _REMAINING) * self._service_time_s / self._max_concurrent
         if expected_s > timeout_s * EXPECTED_WAIT or self._is_full_for(tenant):
             return self._overloaded(tenant)
         return None

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.planning.budget import EXPECTED_WAIT
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
 from tests import virtual_clock
@@ -102,6 +103,9 @@ async def test_a_request_that_would_wait_too_long_is_rejected_at_once() -> None:
         await scenario.end(f"a{number}")
     assert scenario.admission.waiting == 19
     assert isinstance(scenario.admission.would_reject("a", 40), Overloaded)
+    # Another tenant would wait for half of the request that runs and for one that waits: 1.5 seconds.
+    assert scenario.admission.would_reject("b", 1.7 / EXPECTED_WAIT) is None
+    assert isinstance(scenario.admission.would_reject("b", 1.4 / EXPECTED_WAIT), Overloaded)
     with pytest.raises(Overloaded):
         await scenario.request("a60", timeout_s=40)
     scenario.request("a61", timeout_s=1_000)
