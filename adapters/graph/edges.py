@@ -9,6 +9,8 @@ _EXPLICIT_WEIGHT = 3.0
 _DERIVED_WEIGHT = 0.9
 _DERIVED_TYPES = frozenset({"co_citation", "bib_coupling", "bibliographic_coupling"})
 """Links that were computed from other links carry less information than those that an author wrote."""
+_MIN_WEIGHT = 1e-30
+"""A smaller one may be 0 in single precision: the edges of a document with such links only would have no weight at all."""
 
 
 def entity_names(record: Record) -> set[str]:
@@ -26,4 +28,4 @@ def entity_names(record: Record) -> set[str]:
 
 def link_weight(link: Link) -> float:
     """The weight of a link's edge. The edge of a mention weighs ``(degree of the name) ** -0.5``."""
-    return link.weight * (_DERIVED_WEIGHT if link.type in _DERIVED_TYPES else _EXPLICIT_WEIGHT)
+    return max(link.weight * (_DERIVED_WEIGHT if link.type in _DERIVED_TYPES else _EXPLICIT_WEIGHT), _MIN_WEIGHT)

@@ -27,7 +27,7 @@ class _Formatter(MsgspecFormatter):
 
 
 def configure_logging(level: str) -> None:
-    """Send everything from ``level`` on to standard error."""
+    """Send everything from ``level`` on to standard error, and warnings of Python, which would be plain text there."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         _Formatter(
@@ -42,3 +42,4 @@ def configure_logging(level: str) -> None:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # from the documentation of logging, section "Optimization"
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(True)

@@ -54,6 +54,16 @@ async def test_a_walk_goes_down_a_hierarchy_and_not_up(type_: str, tmp_path: Pat
     assert (strength.type, strength.forward, strength.backward) == (type_, 0.0, 1.0)
 
 
+async def test_the_smallest_weight_is_followed(tmp_path: Path) -> None:
+    """In single precision it is 0. A warning of numpy would fail the test."""
+    records = [
+        vector_record("a", TEXT, entities=(), links=(Link("b", "about", weight=5e-324),)),
+        vector_record("b", TEXT, entities=()),
+    ]
+    graph = await embedded(tmp_path, records)
+    assert (await graph.search(from_seed("a"))).ids == ("a", "b")
+
+
 async def test_a_strength_that_is_set_decides(tmp_path: Path) -> None:
     graph = await embedded(tmp_path, book("about"), {"about": (1.0, 0.0)})
     assert (await graph.search(from_seed("p1"))).ids == ("p1", "c1", "book")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ def _previous_configuration() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+    logging.captureWarnings(False)
 
 
 @pytest.fixture
@@ -49,6 +51,16 @@ def test_a_message_of_several_lines_is_one_line(lines: Callable[[], list[dict[st
     configure_logging("info")
     _log.info("first\nsecond\x1b[31m")
     assert [line["message"] for line in lines()] == ["first\nsecond\x1b[31m"]
+
+
+def test_a_warning_of_python_is_a_line_of_the_log(lines: Callable[[], list[dict[str, Any]]]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        configure_logging("info")
+        warnings.warn("invalid value encountered in divide", RuntimeWarning, stacklevel=1)
+    (line,) = lines()
+    assert (line["level"], line["logger"]) == ("warning", "py.warnings")
+    assert "RuntimeWarning: invalid value encountered in divide" in line["message"]
 
 
 def test_an_error_has_its_trace_in_the_same_line(lines: Callable[[], list[dict[str, Any]]]) -> None:
