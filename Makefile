@@ -19,7 +19,7 @@ SECONDS ?= 3600
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-.venv/installed: pyproject.toml requirements.lock hatch_build.py fusion/walk_kernel.pyx fusion/sort_kernel.pyx adapters/embed/build.py
+.venv/installed: pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx) adapters/embed/build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check uv
 	$(BIN)/uv pip install --require-hashes --requirement requirements.lock

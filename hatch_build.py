@@ -1,6 +1,6 @@
-"""When the package is built: builds the embedding model, and compiles the walk and the sorting.
+"""When the package is built: builds the embedding model, and compiles the walk, the sorting and a part of the boosts.
 
-Without a C++ compiler the last two are done by numpy.
+Without a C++ compiler these three are done by numpy and Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
-_MODULES = ("walk_kernel", "sort_kernel")
+_MODULES = ("boost_kernel", "sort_kernel", "walk_kernel")
 _COMPILED = [f"/fusion/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
 _MODEL = "adapters/embed/model"
 # No fused multiply-add: the results have to be those of numpy, to the last bit.
@@ -35,7 +35,7 @@ class BuildHook(BuildHookInterface[Any]):
         build_data["artifacts"].append(f"/{_MODEL}/*")
         compiled = [path.exists() for path in _compile()]
         if not all(compiled):
-            self.app.display_warning("no C++ compiler works: walks over the graph and sorting take longer")
+            self.app.display_warning("no C++ compiler works: walks over the graph, sorting and boosts take longer")
         if any(compiled):
             build_data["pure_python"] = False
             build_data["infer_tag"] = True

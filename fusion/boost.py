@@ -37,6 +37,17 @@ class Boosted:
     score: Floats
 
 
+def exponentials_by_math(values: Floats) -> Floats:
+    """``exp`` of each value, by the C library: numpy's differs in the last digit from one processor to the next."""
+    return np.fromiter(map(exp, values.tolist()), np.float64, len(values))
+
+
+try:
+    from fusion.boost_kernel import exponentials
+except ImportError:  # the package was built without a C++ compiler
+    exponentials = exponentials_by_math
+
+
 def centrality(values: Floats, weight: float) -> Floats:
     """``1 + weight * value`` for global centralities in [0, 1]: from 1 to ``1 + weight``.
 
@@ -60,9 +71,7 @@ def importance(values: Floats) -> Floats:
 
 def recency(age_days: Floats) -> Floats:
     """``0.7 + 0.3 * exp(-0.023 * age)``: from 1 today to 0.7, half of the way after 30 days. The future is today."""
-    exponents = (-0.023 * np.maximum(age_days, 0.0)).tolist()
-    # Not by numpy, whose exponential differs in the last digit from one processor to the next.
-    return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * np.fromiter(map(exp, exponents), np.float64, len(exponents))
+    return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * exponentials(-0.023 * np.maximum(age_days, 0.0))
 
 
 def boost(candidates: Candidates, fused: Fused, factors: Factors, sources: Sources) -> Boosted:

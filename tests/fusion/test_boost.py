@@ -19,6 +19,7 @@ from fusion import (
     recency,
     relationship,
 )
+from fusion.boost import exponentials, exponentials_by_math
 from tests.fusion.helpers import SOURCES, column, listed
 
 
@@ -32,6 +33,14 @@ def fused(*scores: float) -> tuple[Candidates, Fused]:
 def scored(candidates: Candidates, boosted: Boosted) -> dict[str, float]:
     """The final score of each document, best first."""
     return dict(zip(candidates.ids(boosted.rows), boosted.score.tolist(), strict=True))
+
+
+@given(st.lists(st.floats(max_value=0.0)))
+def test_compiled_exponentials_are_those_of_the_c_library_to_the_last_digit(values: list[float]) -> None:
+    """They are the same function where the package was built without a compiler; CI builds it with one."""
+    numbers = np.array(values, np.float64)
+    assert exponentials(numbers).tobytes() == exponentials_by_math(numbers).tobytes()
+    assert exponentials(numbers).tolist() == [exp(value) for value in values]
 
 
 def test_a_score_is_the_fusion_score_times_its_factors() -> None:
