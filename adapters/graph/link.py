@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,10 @@ _MIN_NAME_CHARS = 3
 """Minimum length of a single word that may be a name."""
 _MAX_QUERY_WORDS = 256
 """Later words of a query are ignored."""
-_MAX_FREQUENCY_RATIO = 0.02
-_MIN_COMMON_FREQUENCY = 3
+MAX_FREQUENCY_RATIO = 0.02
+MIN_COMMON_FREQUENCY = 3
 """A single word in more than 2 % of the passages (and in more than 3) is too common to be searched as a name."""
-_MIN_MENTION_RATIO = 0.2
+MIN_MENTION_RATIO = 0.2
 """A single word is a name only if at least a fifth of the passages that contain it mention it as a name. It may have
 been capitalised once by chance, in a heading or at the start of a sentence."""
 _NAMES_MASS_BASE, _NAMES_MASS_SLOPE = 0.15, 0.7
@@ -63,7 +63,7 @@ def link_entities(
     free = [True] * len(tokens)
     seeds: dict[int, float] = {}
     covered = 0.0
-    common = max(_MAX_FREQUENCY_RATIO * passages, _MIN_COMMON_FREQUENCY)
+    common = max(MAX_FREQUENCY_RATIO * passages, MIN_COMMON_FREQUENCY)
     matches = [(-length, start, nodes[name]) for name, start, length in _spans(tokens) if name in nodes]
     for negative_length, start, node in sorted(matches):
         span = slice(start, start - negative_length)
@@ -71,8 +71,8 @@ def link_entities(
             continue
         rarest = min(frequency.get(word, 0) for word in tokens[span])
         if negative_length == -1:
-            may_be_name = _may_be_name(tokens[start], frequency, common)
-            if not may_be_name or mentions < _MIN_MENTION_RATIO * rarest:
+            may_be_name = _may_be_name(tokens[start]) and rarest <= common
+            if not may_be_name or mentions < MIN_MENTION_RATIO * rarest:
                 continue
         if (information := sum(idf[span])) <= 0:
             continue
@@ -107,10 +107,25 @@ def walk_seeds(
     return np.fromiter(mass, np.int64, len(mass)), np.fromiter(mass.values(), np.float32, len(mass))
 
 
-def lookup_keys(query: str) -> tuple[set[str], set[str]]:
-    """What has to be looked up for :func:`link_entities`: spans that may be names, and words."""
+@dataclass(frozen=True, slots=True)
+class LookupKeys:
+    """What has to be looked up for :func:`link_entities`.
+
+    :param spans: of several words, which may be names.
+    :param single_words: those that may be names.
+    :param words: all of the query.
+    """
+
+    spans: Collection[str]
+    single_words: Collection[str]
+    words: Collection[str]
+
+
+def lookup_keys(query: str) -> LookupKeys:
+    """The names and words of a query."""
     tokens = words(query)[:_MAX_QUERY_WORDS]
-    return {name for name, _, _ in _spans(tokens)}, set(tokens)
+    spans = {name for name, _, length in _spans(tokens) if length > 1}
+    return LookupKeys(spans, set(filter(_may_be_name, tokens)), set(tokens))
 
 
 def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:
@@ -122,5 +137,5 @@ def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:
             yield name, start, length
 
 
-def _may_be_name(word: str, frequency: Mapping[str, int], common: float) -> bool:
-    return len(word) >= _MIN_NAME_CHARS and not is_stopword(word) and frequency.get(word, 0) <= common
+def _may_be_name(word: str) -> bool:
+    return len(word) >= _MIN_NAME_CHARS and not is_stopword(word)

@@ -20,7 +20,15 @@ from adapters.errors import VersionConflict, VersionMismatch
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
 from adapters.graph.cypher import Clause, clauses, schema, statement, walk_statement
-from adapters.graph.link import LinkedEntities, link_entities, lookup_keys, walk_seeds
+from adapters.graph.link import (
+    MAX_FREQUENCY_RATIO,
+    MIN_COMMON_FREQUENCY,
+    MIN_MENTION_RATIO,
+    LinkedEntities,
+    link_entities,
+    lookup_keys,
+    walk_seeds,
+)
 from adapters.graph.link_types import LinkStrength, TypeStrengths, full_length, strengths_by_type
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
@@ -131,14 +139,20 @@ class MemgraphGraph:
         self, query: SourceQuery, access: list[Clause]
     ) -> tuple[LinkedEntities, list[str], _WalkedScope]:
         """The names in the query, numbered from 0; their keys by number; and what a walk needs to know of the scope."""
-        spans, tokens = lookup_keys(query.text)
+        looked_up = lookup_keys(query.text)
         key_of_name, key_of_word = self._keys.names(query.scope), self._keys.words(query.scope)
-        name_by_key = {key_of_name(name): name for name in spans}
-        word_by_key = {key_of_word(word): word for word in tokens}
+        names = {key_of_name(name): name for name in looked_up.spans}
+        single_words = {key_of_name(word): word for word in looked_up.single_words}
+        word_by_key = {key_of_word(word): word for word in looked_up.words}
+        name_by_key = names | single_words
         parameters = {
             "scope": self._keys.scope(query.scope),
-            "names": list(name_by_key),
+            "names": list(names),
+            "single_words": [[name, key_of_word(word)] for name, word in single_words.items()],
             "words": list(word_by_key),
+            "max_frequency_ratio": MAX_FREQUENCY_RATIO,
+            "min_common_frequency": MIN_COMMON_FREQUENCY,
+            "min_mention_ratio": MIN_MENTION_RATIO,
             "seed_fanout": self._walk.seed_fanout,
             "access": access,
         }

@@ -53,6 +53,30 @@ async def test_hops_are_documents_away_from_a_name_and_nearer_ones_come_first(
     assert (ranking.scores > 0).all()
 
 
+def passages_with(word: str, count: int, mentions: int) -> list[VectorRecord]:
+    """Passages that contain a word; the first of them mention it as a name."""
+    return [
+        vector_record(f"{word}{number}", f"about {word}", entities=(word,) if number < mentions else ())
+        for number in range(count)
+    ]
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+@pytest.mark.parametrize("name", ["embedded graph", "memgraph"])
+async def test_a_single_word_is_a_name_if_it_is_rare_and_often_meant_as_one(
+    name: str, tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    """Of 300 passages, 2 % are 6; a fifth of 5 is 1."""
+    words = {"rare": (6, 6), "frequent": (7, 7), "meant": (5, 1), "chance": (6, 1)}
+    records = [each for word, (count, mentions) in words.items() for each in passages_with(word, count, mentions)]
+    fillers = [vector_record(f"f{number}", "nothing", entities=()) for number in range(300 - len(records))]
+    async with source_under_test(name, tmp_path, server_url) as subject:
+        await subject.write([*records, *fillers])
+        found = {word: bool(len(await subject.source.search(source_query(f"what is {word}?")))) for word in words}
+    assert found == {"rare": True, "frequent": False, "meant": True, "chance": False}
+
+
 @pytest.mark.anyio
 @pytest.mark.server
 @pytest.mark.parametrize("writes", [[LINKED], [LINKED[:1], LINKED[1:]], [COMMON_NAME]], ids=["link", "later", "name"])
