@@ -36,7 +36,7 @@ def connect(url: str, call_timeout_s: float) -> Redis:
 
     Its commands have no deadline of their own: :meth:`GuardedRedis.call` sets it. The timeout of redis-py is off
     because it uses ``asyncio.wait_for``, which before Python 3.12 loses a cancellation that comes together with the
-    result (CPython issue 86296): a call would miss its deadline, and a background task would never end.
+    result (CPython issue 86296): a call would miss its deadline, and a task that is cancelled once would go on.
 
     :param call_timeout_s: the deadline of one call. Connecting and closing get ten times that, as a last resort.
     :raises TypeError: if the URL has an unknown option.
