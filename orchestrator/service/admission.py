@@ -70,7 +70,8 @@ class Admission:
         if self.running < self._max_concurrent:
             return None
         expected_s = (self._queue.ahead(tenant) + _REMAINING) * self._service_time_s / self._max_concurrent
-        if expected_s > timeout_s * EXPECTED_WAIT or self._is_full_for(tenant):
+        has_less = self._queue.of(tenant) < self._fair_share(tenant)
+        if expected_s > timeout_s * (MAX_WAIT if has_less else EXPECTED_WAIT) or self._is_full_for(tenant):
             return self._overloaded(tenant)
         return None
 
@@ -105,5 +106,9 @@ class Admission:
         return self.waiting >= self._max_waiting and self._queue.longest <= self._queue.of(tenant) + 1
 
     def _overloaded(self, tenant: str) -> Overloaded:
-        fair_share = self.waiting / max(self._queue.tenants, 1)
-        return Overloaded(over_quota=self._queue.tenants > 1 and self._queue.of(tenant) > fair_share)
+        return Overloaded(over_quota=self._queue.tenants > 1 and self._queue.of(tenant) > self._fair_share(tenant))
+
+    def _fair_share(self, tenant: str) -> float:
+        """How many waiting requests each tenant would have, this one included, if all had the same number."""
+        tenants = self._queue.tenants + (self._queue.of(tenant) == 0)
+        return self.waiting / tenants

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.budget import EXPECTED_WAIT
+from orchestrator.planning.budget import EXPECTED_WAIT, MAX_WAIT
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
 from tests import virtual_clock
@@ -104,8 +104,8 @@ async def test_a_request_that_would_wait_too_long_is_rejected_at_once() -> None:
     assert scenario.admission.waiting == 19
     assert isinstance(scenario.admission.would_reject("a", 40), Overloaded)
     # Another tenant would wait for half of the request that runs and for one that waits: 1.5 seconds.
-    assert scenario.admission.would_reject("b", 1.7 / EXPECTED_WAIT) is None
-    assert isinstance(scenario.admission.would_reject("b", 1.4 / EXPECTED_WAIT), Overloaded)
+    assert scenario.admission.would_reject("b", 1.7 / MAX_WAIT) is None
+    assert isinstance(scenario.admission.would_reject("b", 1.4 / MAX_WAIT), Overloaded)
     with pytest.raises(Overloaded):
         await scenario.request("a60", timeout_s=40)
     scenario.request("a61", timeout_s=1_000)
@@ -113,6 +113,28 @@ async def test_a_request_that_would_wait_too_long_is_rejected_at_once() -> None:
     await settle()
     assert scenario.admission.waiting == 21
     for _ in range(22):
+        await scenario.end(scenario.started[-1])
+
+
+async def test_a_tenant_with_its_share_of_the_queue_is_rejected_before_one_that_has_less() -> None:
+    scenario = Scenario()
+    for number in range(41):  # each takes a second, which the admission learns
+        scenario.request(f"a{number}")
+        await settle()
+        scenario.now += 1.0
+        await scenario.end(f"a{number}")
+    for name in ("a41", "a42", "a43", "b0"):
+        scenario.request(name)
+    await settle()
+    # Each would wait for half of a request and for three more, which is between the two limits.
+    timeout_s = 5.0
+    assert timeout_s * EXPECTED_WAIT < 3.4 < timeout_s * MAX_WAIT
+    assert isinstance(scenario.admission.would_reject("a", timeout_s), Overloaded)
+    assert scenario.admission.would_reject("b", timeout_s) is None
+    scenario.request("b1")
+    await settle()
+    assert isinstance(scenario.admission.would_reject("b", timeout_s), Overloaded)  # it has its share now
+    for _ in range(5):
         await scenario.end(scenario.started[-1])
 
 
