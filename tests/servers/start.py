@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).parent
@@ -128,6 +129,7 @@ class Java:
             self.kill()
 
 
+@cache  # Maven takes seconds
 def _class_path(folder: Path) -> str:
     maven = find_program("mvn", "the Debian package maven contains it")
     with tempfile.TemporaryDirectory() as work:

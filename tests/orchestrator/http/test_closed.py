@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import msgspec
 import pytest
@@ -40,6 +41,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 REQUESTS = 10_000
 REQUESTS_TO_UNFILTERED = 1_000
+CALLERS = 4
+"""Requests at a time: none may get what another one sees."""
 SCOPES = [Scope(tenant, environment) for tenant, environment in product(("acme", "bolt", "acm"), ("prod", "dev"))]
 NAMES = ["Alpha Centauri", "Betelgeuse", "Cassiopeia", "Deneb", "Epsilon Eridani"]
 WORDS = ["star", "planet", "orbit", "light", "dust", "probe", "signal"]
@@ -209,19 +212,25 @@ async def _random_request(
 
 
 async def test_no_response_contains_what_its_principal_may_not_see(world: World) -> None:
-    dice = random.Random(1)
     principals = [anonymous_operator(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES]
     clients = {principal: world.client(principal) for principal in principals}
-    cursors: list[tuple[Any, str]] = []
     seen = 0
+
+    async def call(dice: random.Random) -> None:
+        nonlocal seen
+        cursors: list[tuple[Any, str]] = []
+        for _ in range(REQUESTS // CALLERS):
+            principal = dice.choice(principals)
+            request, response = await _random_request(dice, world, clients[principal], cursors)
+            assert world.leaked(response, request, principal) == [], f"{principal} sent {request}"
+            seen += len(MARK.findall(response))
+        assert cursors
+
     before = await world.service.count()
-    for _ in range(REQUESTS):
-        principal = dice.choice(principals)
-        request, response = await _random_request(dice, world, clients[principal], cursors)
-        assert world.leaked(response, request, principal) == [], f"{principal} sent {request}"
-        seen += len(MARK.findall(response))
+    async with anyio.create_task_group() as callers:
+        for seed in range(CALLERS):
+            callers.start_soon(call, random.Random(seed))
     assert seen > REQUESTS  # responses do contain documents
-    assert cursors
     assert await world.service.count() == before
 
 
@@ -269,11 +278,13 @@ def _with_unfiltered_sources(world: World) -> World:
 async def test_the_access_check_after_retrieval_catches_a_source_that_ignores_its_filter(world: World) -> None:
     dice = random.Random(2)
     broken = _with_unfiltered_sources(world)
+    principals = [anonymous_operator(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES[:-1]]
+    clients = {principal: broken.client(principal) for principal in principals}
     withheld = 0
     for _ in range(REQUESTS_TO_UNFILTERED):
-        principal = anonymous_operator(dice.choice(SCOPES), dice.choice(SENSITIVITIES[:-1]))
+        principal = dice.choice(principals)
         request = _random_search(dice, world) | {"explain": True, "cache": "bypass"}
-        response = await broken.client(principal).post("/v1/search", json=request)
+        response = await clients[principal].post("/v1/search", json=request)
         assert response.status_code == 200
         assert world.leaked(response.text, str(request), principal) == []
         withheld += response.json()["explain"]["removed"]["withheld"]
