@@ -22,8 +22,8 @@ help:  ## Show this list
 .venv/installed: pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx) adapters/embed/build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check uv
-	$(BIN)/uv pip install --require-hashes --requirement requirements.lock
-	$(BIN)/uv pip install --editable ".[dev]"
+	$(BIN)/uv pip install --python $(BIN)/python --require-hashes --requirement requirements.lock
+	$(BIN)/uv pip install --python $(BIN)/python --editable ".[dev]"
 	@touch $@
 
 setup: .venv/installed  ## Create .venv with everything for development and the command .venv/bin/trivium

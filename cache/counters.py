@@ -24,6 +24,7 @@ from cache.redis import GuardedRedis, RedisFailed
 _log = logging.getLogger(__name__)
 
 _FLUSH_RETRY_S = 0.05
+_MIN_WAIT_S = 0.01
 _MESSAGE = re.compile(rb"([!-~]{1,200}) (\d{1,17})")
 """A name and its value. Other messages on the channel come from other programs and are ignored."""
 
@@ -60,6 +61,7 @@ class RedisInvalidationCounters:
         self._poll_s = poll_s
         self._known: dict[str, int] = {}
         self._unsent: dict[str, int] = {}
+        self._poll_at = 0.0
 
     def known(self, name: str) -> int:
         """The value as far as this process knows; 0 if it has never read one."""
@@ -100,25 +102,31 @@ class RedisInvalidationCounters:
         """Receive the increments of other processes; runs until it is cancelled."""
         while True:
             try:
+                await self._poll()  # before subscribing, which may fail where reading does not
                 async with self._writes.client.pubsub() as channel:
                     async with asyncio.timeout(self._writes.deadline_s):
                         await channel.subscribe(self._prefix)
                     await self._listen(channel)
             except (RedisError, OSError, TimeoutError):
-                await asyncio.sleep(self._poll_s)
+                pass  # it is tried again
             except Exception:
                 # No error may end this task: it would cancel the other tasks of its task group.
-                _log.exception("receiving invalidations was interrupted, retrying in %s seconds", self._poll_s)
-                await asyncio.sleep(self._poll_s)
+                _log.exception("receiving invalidations was interrupted, retrying within %s seconds", self._poll_s)
+            await asyncio.sleep(self._until_poll_s())
+
+    async def _poll(self) -> None:
+        self._poll_at = monotonic() + self._poll_s  # before any error, so that it is not repeated at once
+        await self._send()
+        await self._read(list(self._known))
+
+    def _until_poll_s(self) -> float:
+        return max(_MIN_WAIT_S, self._poll_at - monotonic())
 
     async def _listen(self, channel: PubSub) -> None:
-        poll_at = 0.0
         while True:
-            if monotonic() >= poll_at:
-                await self._send()
-                await self._read(list(self._known))
-                poll_at = monotonic() + self._poll_s
-            wait_s = max(0.01, poll_at - monotonic())
+            if monotonic() >= self._poll_at:
+                await self._poll()
+            wait_s = self._until_poll_s()
             async with asyncio.timeout(wait_s + self._writes.deadline_s):  # it may connect again
                 message = await channel.get_message(ignore_subscribe_messages=True, timeout=wait_s)
             if message and (update := _MESSAGE.fullmatch(message["data"])):

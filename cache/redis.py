@@ -39,18 +39,21 @@ def connect(url: str, call_timeout_s: float) -> Redis:
     result (CPython issue 86296): a call would miss its deadline, and a task that is cancelled once would go on.
 
     :param call_timeout_s: the deadline of one call. Connecting and closing get ten times that, as a last resort.
-    :raises TypeError: if the URL has an unknown option.
+    :raises TypeError: if the URL has an unknown option, or one that is chosen here.
     """
-    client: Redis = Redis.from_url(
-        url,
-        socket_timeout=None,
-        socket_connect_timeout=10 * call_timeout_s,
-        max_connections=4 * _MAX_CONCURRENT_CALLS,
-        protocol=2,
+    chosen: dict[str, Any] = {
+        "socket_timeout": None,
+        "protocol": 2,
         # Not that of hiredis, which redis-py prefers where it is installed: it allocates as many elements as a reply
         # announces. One that announced 2,000,000,000 stopped the event loop for seconds.
-        parser_class=_AsyncRESP2Parser,
+        "parser_class": _AsyncRESP2Parser,
+    }
+    client: Redis = Redis.from_url(
+        url, socket_connect_timeout=10 * call_timeout_s, max_connections=4 * _MAX_CONCURRENT_CALLS, **chosen
     )
+    # An option of the URL has precedence over an argument.
+    if others := [name for name, value in chosen.items() if client.connection_pool.connection_kwargs[name] != value]:
+        raise TypeError(f"the options {', '.join(others)} are chosen by Trivium and must not be in the URL")
     # Options of a URL are parameters of a connection: one that does not exist raises only when it is made.
     client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
     return client

@@ -111,7 +111,10 @@ def _open_redis(
     try:
         clients = [redis.connect(settings.cache.url, timeout_s) for _ in range(2)]
     except (TypeError, ValueError) as error:
-        raise Unavailable("TRIVIUM_CACHE has an option that Redis does not have", type(error).__name__) from error
+        reason = (
+            "TRIVIUM_CACHE has an option that Redis does not have, or that is chosen here: socket_timeout, protocol"
+        )
+        raise Unavailable(reason, type(error).__name__) from error
     for client in clients:
         stack.push_async_callback(client.aclose)
     prefix = f"trivium:{settings.storage.index_name}"

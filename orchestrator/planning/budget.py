@@ -37,8 +37,9 @@ EXPECTED_WAIT = 0.4
 """Admission: a request is rejected at once if its expected wait exceeds this fraction of its time limit."""
 MAX_WAIT = 0.75
 """Admission: a request is rejected after it has waited for this fraction of its time limit. The gap between the two
-keeps admitted requests from timing out in the queue. For a tenant with less than its fair share of the queue this limit
-is also that of the expected wait: others fill the queue, so a few requests of its own are no overload."""
+keeps admitted requests from timing out in the queue. For a tenant with less than its fair share of the queue the limit
+of the expected wait is this one less a service time: others fill the queue, so a few requests of its own are no
+overload."""
 BLAMED_TIMEOUT = 0.5
 """Circuit breakers: a source that timed out is at fault only if it had at least this fraction of its usual time."""
 

@@ -70,8 +70,11 @@ class Admission:
         if self.running < self._max_concurrent:
             return None
         expected_s = (self._queue.ahead(tenant) + _REMAINING) * self._service_time_s / self._max_concurrent
-        has_less = self._queue.of(tenant) < self._fair_share(tenant)
-        if expected_s > timeout_s * (MAX_WAIT if has_less else EXPECTED_WAIT) or self._is_full_for(tenant):
+        limit_s = timeout_s * EXPECTED_WAIT
+        if self._queue.of(tenant) < self._fair_share(tenant):
+            # Less a service time, by which the wait may differ from the expected one.
+            limit_s = max(limit_s, timeout_s * MAX_WAIT - self._service_time_s)
+        if expected_s > limit_s or self._is_full_for(tenant):
             return self._overloaded(tenant)
         return None
 

@@ -128,8 +128,10 @@ async def test_a_stub_that_tells_the_truth_is_believed() -> None:
         assert counters.known("name") == 42
 
 
-@pytest.mark.parametrize("option", ["no_such_option=1", "ssl_cert_reqs=required&other=2"])
-async def test_an_unknown_option_of_a_url_is_an_error_at_once(option: str) -> None:
+@pytest.mark.parametrize(
+    "option", ["no_such_option=1", "ssl_cert_reqs=required&other=2", "socket_timeout=1", "protocol=3"]
+)
+async def test_an_option_of_a_url_that_is_unknown_or_not_allowed_is_an_error_at_once(option: str) -> None:
     scheme = "rediss" if "ssl" in option else "redis"
     with pytest.raises(TypeError):
         connect(f"{scheme}://127.0.0.1:1/0?{option}", DEADLINE_S)

@@ -211,6 +211,21 @@ async def test_a_lost_message_is_made_up_for_by_polling(client: Redis, prefix: s
     await cancel(listening)
 
 
+async def test_counters_are_read_where_a_process_may_not_subscribe(
+    own: tuple[str, subprocess.Popen[bytes]], prefix: str
+) -> None:
+    client = connect(own[0], DEADLINE_S)
+    await client.execute_command("ACL", "SETUSER", "default", "-subscribe")
+    here, there = counters(client, prefix), counters(client, prefix)
+    await there.ensure_loaded(["a"])
+    listening = asyncio.create_task(there.run())
+    for _ in range(3):
+        await here.increment(["a"])
+        await until(lambda: there.known("a") == here.known("a"), 5)
+    await cancel(listening)
+    await client.aclose()
+
+
 async def test_an_increment_that_could_not_be_sent_is_sent_when_redis_is_available_again(prefix: str) -> None:
     port = free_port()
     client = connect(f"redis://127.0.0.1:{port}", DEADLINE_S)

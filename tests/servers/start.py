@@ -1,4 +1,4 @@
-"""Real servers for the tests: one each session, on 127.0.0.1 only, stopped with the process that started them."""
+"""Real servers for the tests: one each session, on 127.0.0.1 only."""
 
 from __future__ import annotations
 

@@ -104,8 +104,9 @@ async def test_a_request_that_would_wait_too_long_is_rejected_at_once() -> None:
     assert scenario.admission.waiting == 19
     assert isinstance(scenario.admission.would_reject("a", 40), Overloaded)
     # Another tenant would wait for half of the request that runs and for one that waits: 1.5 seconds.
-    assert scenario.admission.would_reject("b", 1.7 / MAX_WAIT) is None
-    assert isinstance(scenario.admission.would_reject("b", 1.4 / MAX_WAIT), Overloaded)
+    # For a tenant with less than its share of the queue, a service time has to be left of the longest wait.
+    assert scenario.admission.would_reject("b", 2.7 / MAX_WAIT) is None
+    assert isinstance(scenario.admission.would_reject("b", 2.3 / MAX_WAIT), Overloaded)
     with pytest.raises(Overloaded):
         await scenario.request("a60", timeout_s=40)
     scenario.request("a61", timeout_s=1_000)
@@ -127,12 +128,13 @@ async def test_a_tenant_with_its_share_of_the_queue_is_rejected_before_one_that_
         scenario.request(name)
     await settle()
     # Each would wait for half of a request and for three more, which is between the two limits.
-    timeout_s = 5.0
-    assert timeout_s * EXPECTED_WAIT < 3.4 < timeout_s * MAX_WAIT
+    timeout_s = 8.0
+    assert timeout_s * EXPECTED_WAIT < 3.4 < timeout_s * MAX_WAIT - 1.0
     assert isinstance(scenario.admission.would_reject("a", timeout_s), Overloaded)
     assert scenario.admission.would_reject("b", timeout_s) is None
     scenario.request("b1")
     await settle()
+    assert timeout_s * EXPECTED_WAIT < 4.5 < timeout_s * MAX_WAIT - 1.0
     assert isinstance(scenario.admission.would_reject("b", timeout_s), Overloaded)  # it has its share now
     for _ in range(5):
         await scenario.end(scenario.started[-1])

@@ -19,6 +19,7 @@ def _previous_configuration() -> Iterator[None]:
     """Handlers and levels as they were, after each test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    logging.captureWarnings(False)  # pytest has replaced what an earlier test's capturing had installed
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
