@@ -7,8 +7,11 @@ DATA ?= ../shared/data/musique_train100
 SETS ?= $(wildcard ../shared/data/*)
 
 # Packages with hashes, for the service with all extras that it needs.
-LOCK = $(BIN)/uv pip compile pyproject.toml --extra servers --extra rerank --extra tracing --universal \
-  --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
+COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+  --no-header --quiet
+LOCK = $(COMPILE) pyproject.toml --extra servers --extra rerank --extra tracing
+# What the package is built with.
+BUILD_REQUIREMENTS = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 # Duration of soak.
 SECONDS ?= 3600
@@ -31,6 +34,8 @@ setup: .venv/installed  ## Create .venv with everything for development and the 
 lock: setup  ## Update the lock files to the newest releases that pyproject.toml allows
 	$(LOCK) --extra evaluate --upgrade --output-file requirements.lock
 	$(LOCK) --constraint requirements.lock --output-file compose/requirements.lock
+	$(BIN)/python -c '$(BUILD_REQUIREMENTS)' | \
+	  $(COMPILE) - --constraint requirements.lock --output-file compose/build-requirements.lock
 
 sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: the Python packages of the image
 	$(PYTHON) -m venv --clear dist/contents

@@ -5,9 +5,11 @@ Robertson, Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", 2
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import numpy as np
@@ -88,7 +90,14 @@ class KeywordComponent:
         del segments
         if not (folder / "meta.json").exists():  # or tantivy would create an empty index there
             raise FileNotFoundError(f"no keyword index in {folder}")
-        return _index(folder).searcher()
+        if os.access(folder, os.W_OK):
+            return _index(folder).searcher()
+        # On a read-only disk: Tantivy has a lock in the folder while it opens it. Its files stay mapped.
+        with TemporaryDirectory() as links:
+            for file in folder.iterdir():
+                if file.name not in _NOT_LINKED:
+                    Path(links, file.name).symlink_to(file)
+            return _index(Path(links)).searcher()
 
     def count(self, index: tantivy.Searcher, segments: SegmentSet) -> int:
         """Documents that are not deleted."""

@@ -187,6 +187,7 @@ class _Assembly:
             state=StateReader(
                 search.admission,
                 search.retrieval.breakers.states,
+                settings.storage.data_dir,
                 self._backends.embedded,
                 self._replication,
                 self._generation,

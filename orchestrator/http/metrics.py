@@ -78,6 +78,7 @@ class ServiceMetrics:
         metrics.set_circuits({_REDIS: level.state for level in levels.values() if level.state})  # noqa: B035  # one has
         for replica, lag in state.lags.items():
             metrics.set_replica(replica, lag.writes, lag.seconds)
+        metrics.set_writes(state.accepts_writes, state.log_bytes, state.log_max_bytes)
         metrics.set_index(state.generation, state.generation_lag_s, self._release, state.build_id)
         metrics.set_memory(memory.used_bytes(), memory.limit_bytes())
         for name, level in levels.items():

@@ -67,6 +67,10 @@ class Replication:
             self._generation = max(self._generation, self._log.generation())
             self._applied_total = max(self._applied_total, self._log.applied_total())
 
+    def log_size(self) -> tuple[int, int]:
+        """Bytes of the log, and the maximum. Blocks."""
+        return self._log.size_bytes(), self._log.max_bytes
+
     def has_unapplied(self) -> bool:
         """Whether a replica may lack a write."""
         return not self._log.is_empty()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import time
 from typing import NamedTuple, Protocol
 
@@ -42,6 +44,9 @@ class ServiceState:
     :param waiting: searches that wait for one.
     :param circuits: by source, the state of its circuit breaker.
     :param lags: by store.
+    :param log_bytes: of the write log; 0 without one.
+    :param log_max_bytes: 0 without a log.
+    :param accepts_writes: whether this process may write. Searching processes may share a volume that is read-only.
     :param generation_lag_s: how long there has been a newer commit that this process has not opened.
     """
 
@@ -49,6 +54,9 @@ class ServiceState:
     waiting: int
     circuits: Mapping[str, str]
     lags: Mapping[str, ReplicaLag]
+    log_bytes: int
+    log_max_bytes: int
+    accepts_writes: bool
     generation: int
     generation_lag_s: float
     build_id: str
@@ -59,6 +67,7 @@ class StateReader:
     """Reads the state.
 
     :param circuits: by source, the state of its circuit breaker.
+    :param data_dir: of what this process writes.
     :param embedded: ``None`` if all sources are on servers.
     :param replication: ``None`` if the embedded index is the only replica.
     :param generation: the newest write that searches see.
@@ -67,6 +76,7 @@ class StateReader:
 
     admission: Admission
     circuits: Callable[[], Mapping[str, str]]
+    data_dir: Path
     embedded: EmbeddedState | None
     replication: Replication | None
     generation: Callable[[], int]
@@ -76,11 +86,15 @@ class StateReader:
 
     def read(self) -> ServiceState:
         """The state. Blocks: it reads files. For one thread at a time."""
+        log_bytes, log_max_bytes = self.replication.log_size() if self.replication else (0, 0)
         return ServiceState(
             running=self.admission.running,
             waiting=self.admission.waiting,
             circuits=self.circuits(),
             lags=self._lags(),
+            log_bytes=log_bytes,
+            log_max_bytes=log_max_bytes,
+            accepts_writes=os.access(self.data_dir, os.W_OK),
             generation=self.generation(),
             generation_lag_s=self._generation_lag_s(),
             build_id=self.build_id(),

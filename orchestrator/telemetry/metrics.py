@@ -89,6 +89,13 @@ class Metrics:
         self._lag_seconds = self._gauge(
             "write_log_lag_seconds", "Age of the oldest write that a replica has not applied.", ("replica",), "livemax"
         )
+        self._accepts_writes = self._gauge(
+            "accepts_writes", "1 if the process may write, 0 if its data folder is read-only.", (), "livemax"
+        )
+        self._log_bytes = self._gauge("write_log_bytes", "Size of the write log.", (), "livemax")
+        self._log_max_bytes = self._gauge(
+            "write_log_max_bytes", "Size from which on writes are refused; 0 without a write log.", (), "livemax"
+        )
         self._generation = self._gauge("generation", "The newest write that searches see.", (), "livemax")
         self._generation_lag = self._gauge(
             "generation_lag_seconds",
@@ -156,6 +163,12 @@ class Metrics:
         """What a replica has not applied."""
         self._child(self._lag, replica).set(writes)
         self._child(self._lag_seconds, replica).set(seconds)
+
+    def set_writes(self, accepts_writes: bool, log_bytes: int, log_max_bytes: int) -> None:
+        """Whether writes are accepted, and how full the write log is."""
+        self._accepts_writes.set(accepts_writes)
+        self._log_bytes.set(log_bytes)
+        self._log_max_bytes.set(log_max_bytes)
 
     def set_index(self, generation: int, lag_seconds: float, version: str, build_id: str) -> None:
         """What is searched."""

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 _SERVICE = ("qdrant", "memgraph", "opensearch", "redis", "rerank", "tracing")
+BUILD = "compose/build-requirements.lock"
 EXTRAS = {"requirements.lock": (*_SERVICE, "evaluate"), "compose/requirements.lock": _SERVICE}
 
 
@@ -34,7 +35,16 @@ def test_every_requirement_of_a_service_has_a_locked_release_that_it_allows(name
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = EXTRAS[name]
     texts = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
-    pinned = locked(name)
+    check(texts, locked(name))
+
+
+def test_every_requirement_of_the_build_has_a_locked_release_that_it_allows_and_that_was_tested() -> None:
+    pinned, tested = locked(BUILD), locked("requirements.lock")
+    check(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"], pinned)
+    assert {name: pinned[name] for name in pinned.keys() & tested.keys()}.items() <= tested.items()
+
+
+def check(texts: list[str], pinned: dict[str, str]) -> None:
     for requirement in map(Requirement, texts):
         package = canonicalize_name(requirement.name)
         assert package in pinned, f"{package} is not locked: make lock"

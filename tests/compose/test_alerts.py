@@ -27,6 +27,7 @@ from orchestrator.telemetry.metrics import Metrics
 from tests.compose.test_rolling_restart import status
 from tests.orchestrator.http.test_metrics import scrape, search
 from tests.orchestrator.served import environment, serving
+from tests.read_only import on_a_read_only_disk
 from tests.servers.start import free_port
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -149,6 +150,7 @@ def without_a_store_and_redis(tmp_path_factory: pytest.TempPathFactory) -> Obser
         data_dir=tmp_path_factory.mktemp("data"),
         keyword=f"opensearch+http://127.0.0.1:{opensearch}",
         cache=f"redis://127.0.0.1:{redis}/0",
+        write_log_max_bytes=1_048_576,
     )
     with serving(env) as (_, address):
         return observe(address, writes=4)
@@ -192,6 +194,17 @@ def stale(tmp_path_factory: pytest.TempPathFactory) -> Observed:
         return observe(address)
 
 
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    """A process that searches what another one has written, on a disk that it cannot write to."""
+    folder = tmp_path_factory.mktemp("data")
+    env = environment(data_dir=folder)
+    with serving(env) as (_, address):
+        write(address, 1)
+    with serving(env, run_by=on_a_read_only_disk(folder)) as (_, address):
+        return observe(address)
+
+
 FIRED_BY = {
     "without_a_store_and_redis": [
         "TriviumCompletenessBudgetBurnsFast",
@@ -215,6 +228,7 @@ FIRED_BY = {
     ],
     "stale": ["TriviumIndexStale"],
     "short_of_memory": ["TriviumMemoryHigh"],
+    "read_only": ["TriviumNoWriter"],
     "ended": ["TriviumDown"],
 }
 

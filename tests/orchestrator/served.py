@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.secrets import LOGGED
@@ -21,15 +21,16 @@ _DEFAULTS = {"TRIVIUM_SHUTDOWN_GRACE_MS": "1000", "TRIVIUM_UPKEEP_INTERVAL_S": "
 
 @contextmanager
 def serving(
-    env: dict[str, str], *arguments: str, until: str = "/readyz", port: int = 0
+    env: dict[str, str], *arguments: str, until: str = "/readyz", port: int = 0, run_by: Sequence[str] = ()
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """``trivium serve``: its process and its address. Ended with SIGTERM if it has not ended by itself.
 
     :param until: the path that responds with a success when the service has started.
     :param port: a free one by default.
+    :param run_by: the command that executes it.
     """
     port = port or free_port()
-    command = [sys.executable, "-m", "orchestrator", "serve", "--port", str(port), *arguments]
+    command = [*run_by, sys.executable, "-m", "orchestrator", "serve", "--port", str(port), *arguments]
     with LOGGED.open("ab") as log, subprocess.Popen(command, env={**_DEFAULTS, **env}, stderr=log) as process:
         address = f"http://127.0.0.1:{port}"
         try:

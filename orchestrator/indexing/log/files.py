@@ -48,7 +48,7 @@ class FileWriteLog:
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         files.ensure_folder(folder)
         self.quarantine = Quarantine(folder / "quarantine")
 
@@ -66,8 +66,7 @@ class FileWriteLog:
         Sequence numbers are microseconds of the clock where that is larger than the last one: so a log that starts
         anew usually continues above what the replicas have. Where it does not, see :meth:`WriteLog.version_offset`.
         """
-        size = sum(path.stat().st_size for path in self._writes())
-        if size > self._max_bytes:
+        if (size := self.size_bytes()) > self.max_bytes:
             lagging = ", ".join(replica for replica in sorted(replicas) if self.unapplied(replica))
             raise Unavailable(f"the write log has {size} bytes that {lagging} could not apply yet: try again later")
         sequence = max([time_ns() // 1_000, self.newest() + 1])
@@ -153,6 +152,14 @@ class FileWriteLog:
     def is_writable(self) -> bool:
         """See :class:`WriteLog`."""
         return os.access(self._folder, os.W_OK)
+
+    def size_bytes(self) -> int:
+        """See :class:`WriteLog`."""
+        size = 0
+        for path in self._writes():
+            with contextlib.suppress(FileNotFoundError):  # truncated meanwhile
+                size += path.stat().st_size
+        return size
 
     def is_empty(self) -> bool:
         """See :class:`WriteLog`."""

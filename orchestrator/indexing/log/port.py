@@ -16,9 +16,11 @@ class WriteLog(Protocol):
 
     All methods block.
 
+    :ivar max_bytes: maximum size of unapplied writes.
     :ivar quarantine: the documents that replicas refused.
     """
 
+    max_bytes: int
     quarantine: Quarantine
 
     def append(self, write: Write, replicas: Iterable[str]) -> int:
@@ -97,6 +99,10 @@ class WriteLog(Protocol):
 
     def is_writable(self) -> bool:
         """Whether this process may append and apply. Others, on a read-only disk, follow what these do."""
+        ...
+
+    def size_bytes(self) -> int:
+        """Of the writes that are unapplied or wait for truncation."""
         ...
 
     def is_empty(self) -> bool:

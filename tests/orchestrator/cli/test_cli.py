@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from orchestrator.bootstrap import embedded
 from orchestrator.cli.main import main
 from tests.orchestrator.served import serving
+from tests.read_only import on_a_read_only_disk
 
 LINES = (
     '{"id":"nolan","title":"Christopher Nolan","text":"A film director."}\n'
@@ -61,6 +62,14 @@ def test_search_as_json_has_the_fields_of_the_api(indexed: dict[str, str]) -> No
     assert code == 0
     assert len(response["hits"]) == 1
     assert set(response) >= {"hits", "route", "degraded", "index_version", "generation", "timings_ms", "request_id"}
+
+
+def test_an_index_on_a_read_only_disk_is_searched(indexed: dict[str, str]) -> None:
+    command = [*on_a_read_only_disk(Path(indexed["TRIVIUM_DATA_DIR"])), sys.executable, "-m", "orchestrator"]
+    done = subprocess.run([*command, "search", "christopher nolan", "--json"], env=indexed, capture_output=True, check=True)
+    response = json.loads(done.stdout)
+    assert response["degraded"] == []
+    assert {hit["id"] for hit in response["hits"] if hit["sources"]["keyword"]} == {"nolan", "prestige"}
 
 
 def test_invalid_lines_are_reported_and_valid_lines_are_indexed(env: dict[str, str]) -> None:

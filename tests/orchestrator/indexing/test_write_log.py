@@ -20,6 +20,7 @@ from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import DamagedWrite, Write
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import key, open_log, upsert
+from tests.read_only import on_a_read_only_disk
 
 DELETE = Write.of([], [key("a")])
 REPLICAS = ("one", "two")
@@ -287,26 +288,16 @@ def test_one_process_at_a_time_applies_and_the_lock_of_a_killed_one_is_free(tmp_
         assert has_lock
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a read-only folder")
 @pytest.mark.parametrize("name", ["log", "log/that/no/process/has/written"])
 def test_a_log_on_a_read_only_disk_is_not_writable_and_one_that_does_not_exist_is_empty(
     tmp_path: Path, log: FileWriteLog, name: str
 ) -> None:
     assert log.is_writable()
-    mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$1" -c "$2" "$0"'
     program = (
         "import sys, pathlib; from orchestrator.indexing.log.files import FileWriteLog; "
         f"log = FileWriteLog(pathlib.Path(sys.argv[1]).parent / {name!r}, 1000); "
         "print(log.is_writable(), log.is_empty(), log.generation(), log.quarantine.entries())"
     )
-    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount]
-    done = subprocess.run(
-        [*command, tmp_path / "log", sys.executable, program],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "Operation not permitted" in done.stderr:
-        pytest.skip("this machine does not let root mount anything")
+    command = [*on_a_read_only_disk(tmp_path / "log"), sys.executable, "-c", program, tmp_path / "log"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
     assert done.stdout == "False True 0 []\n", done.stderr

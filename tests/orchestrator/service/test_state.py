@@ -30,7 +30,14 @@ class Engine:
 def reader(engine: Engine | None, replication: Any, clock: Clock) -> StateReader:
     admission = cast(Any, SimpleNamespace(running=2, waiting=1))
     return StateReader(
-        admission, lambda: {"vector": "open"}, engine, replication, lambda: 9, lambda: "build", lambda: clock.now
+        admission,
+        lambda: {"vector": "open"},
+        Path("/"),
+        engine,
+        replication,
+        lambda: 9,
+        lambda: "build",
+        lambda: clock.now,
     )
 
 
@@ -63,12 +70,14 @@ def test_a_manifest_that_cannot_be_read_counts_as_a_lag() -> None:
 
 def test_the_lag_of_a_replica_is_that_of_its_oldest_write_and_its_name_has_no_address(tmp_path: Path) -> None:
     unapplied = {"opensearch http://secret": [40.0, 50.0], "bolt //host": []}
-    replication = SimpleNamespace(replicas=unapplied, unapplied_at=unapplied.__getitem__)
-    lags = reader(None, replication, Clock(100.0)).read().lags
+    replication = SimpleNamespace(replicas=unapplied, unapplied_at=unapplied.__getitem__, log_size=lambda: (300, 1_000))
+    state = reader(None, replication, Clock(100.0)).read()
+    assert (state.log_bytes, state.log_max_bytes) == (300, 1_000)
+    lags = state.lags
     assert lags == {"opensearch": ReplicaLag(2, 60.0), "bolt": ReplicaLag(0, 0.0)}
 
 
 @pytest.mark.parametrize("age_s", [0.0, 90.0])
 def test_a_write_of_a_clock_that_is_ahead_has_no_negative_age(age_s: float) -> None:
-    replication = SimpleNamespace(replicas=["a"], unapplied_at=lambda _: [200.0])
+    replication = SimpleNamespace(replicas=["a"], unapplied_at=lambda _: [200.0], log_size=lambda: (0, 0))
     assert reader(None, replication, Clock(100.0 + age_s)).read().lags == {"a": ReplicaLag(1, 0.0)}

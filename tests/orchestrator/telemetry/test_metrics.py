@@ -82,6 +82,7 @@ def test_gauges_have_the_newest_value() -> None:
     metrics.set_load(in_flight=3, running=1, waiting=0)
     metrics.set_circuits({"vector": "closed", "graph": "half-open", "keyword": "open"})
     metrics.set_replica("opensearch", 7, 12.5)
+    metrics.set_writes(True, 300, 1_000)
     metrics.set_index(42, 1.5, "0.1.0", "build")
     metrics.set_memory(100, 400)
     found = exposed(metrics)
@@ -94,6 +95,8 @@ def test_gauges_have_the_newest_value() -> None:
     ]
     assert found["trivium_write_log_lag_writes{replica=opensearch}"] == 7
     assert found["trivium_write_log_lag_seconds{replica=opensearch}"] == 12.5
+    log = [found[f"trivium_{name}"] for name in ("accepts_writes", "write_log_bytes", "write_log_max_bytes")]
+    assert log == [1, 300, 1_000]
     assert (found["trivium_generation"], found["trivium_generation_lag_seconds"]) == (42, 1.5)
     assert found["trivium_build_info{build_id=build}{version=0.1.0}"] == 1
     assert (found["trivium_memory_bytes"], found["trivium_memory_limit_bytes"]) == (100, 400)
