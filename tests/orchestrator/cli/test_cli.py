@@ -66,7 +66,9 @@ def test_search_as_json_has_the_fields_of_the_api(indexed: dict[str, str]) -> No
 
 def test_an_index_on_a_read_only_disk_is_searched(indexed: dict[str, str]) -> None:
     command = [*on_a_read_only_disk(Path(indexed["TRIVIUM_DATA_DIR"])), sys.executable, "-m", "orchestrator"]
-    done = subprocess.run([*command, "search", "christopher nolan", "--json"], env=indexed, capture_output=True, check=True)
+    done = subprocess.run(
+        [*command, "search", "christopher nolan", "--json"], env=indexed, capture_output=True, check=True
+    )
     response = json.loads(done.stdout)
     assert response["degraded"] == []
     assert {hit["id"] for hit in response["hits"] if hit["sources"]["keyword"]} == {"nolan", "prestige"}
