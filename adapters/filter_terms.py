@@ -21,7 +21,8 @@ from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, s
 
 _MAX_TEXT_CHARS = 512
 """A longer text is replaced by its hash in a term."""
-_DIGITS = 16
+NUMBER_TERMS = 16
+"""Terms of a number: one for each of its digits."""
 _MAX_COMPILED = 64
 """Queries that are cached for each backend: few filters are not those of a principal alone."""
 _MAX_CACHED_BYTES = 1_024
@@ -40,7 +41,7 @@ def filter_terms(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
             term = _term(name, value)
             terms.add(term)
             if kind(value) == "number":
-                terms.update(term[:-digits] for digits in range(1, _DIGITS))
+                terms.update(term[:-digits] for digits in range(1, NUMBER_TERMS))
     return sorted(terms)
 
 
@@ -109,7 +110,7 @@ def max_terms(condition: Filter) -> int:
         case In(_, values):
             return len(values)
         case Range():
-            return 2 * 15 * _DIGITS
+            return 2 * 15 * NUMBER_TERMS
         case And(filters) | Or(filters):
             return sum(map(max_terms, filters))
         case Not(inner):
@@ -120,7 +121,7 @@ def max_terms(condition: Filter) -> int:
 
 def _covering_prefixes(bounds: Range) -> Sequence[str]:
     """The fewest prefixes of written numbers that cover all numbers within the bounds, and no other."""
-    low, high = 0, 2 ** (4 * _DIGITS) - 1
+    low, high = 0, 2 ** (4 * NUMBER_TERMS) - 1
     if bounds.gte is not None:
         low = max(low, _sortable(seconds(bounds.gte)))
     if bounds.gt is not None:
@@ -136,7 +137,7 @@ def _covering_prefixes(bounds: Range) -> Sequence[str]:
 def _prefixes_between(low: int, high: int) -> Sequence[str]:
     """Cached, because each backend compiles a range once for each collection."""
     prefixes: list[str] = []
-    digits = _DIGITS
+    digits = NUMBER_TERMS
     while low <= high:
         next_low, next_high = -(-low // 16), (high + 1) // 16 - 1
         if digits == 1 or next_low > next_high:
@@ -151,7 +152,7 @@ def _prefixes_between(low: int, high: int) -> Sequence[str]:
 def _term(field: str, value: Scalar) -> str:
     match kind(value):
         case "number":
-            return f"{field}\0n{_sortable(float(value)):0{_DIGITS}x}"
+            return f"{field}\0n{_sortable(float(value)):0{NUMBER_TERMS}x}"
         case "truth":
             return f"{field}\0b{int(bool(value))}"
         case _:

@@ -183,7 +183,7 @@ class EmbeddedIndex:
 
     def _require_same_build(self, manifest: Manifest) -> None:
         if mismatch := self._describe_mismatch(manifest):
-            raise VersionMismatch(f"{self._folder}: {mismatch}")
+            raise VersionMismatch(mismatch, str(self._folder))
 
     def needs_optimizing(self) -> bool:
         """Whether :meth:`optimize` would make searches faster by more than it costs."""

@@ -30,6 +30,7 @@ from adapters.graph.link import (
     walk_seeds,
 )
 from adapters.graph.link_types import LinkStrength, TypeStrengths, full_length, strengths_by_type
+from adapters.graph.memgraph_rows import Build, CandidateNames, DocumentCount, MeasuredDocument, ServerTime, converted
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
 from adapters.ports.graph import Centrality
@@ -157,19 +158,17 @@ class MemgraphGraph:
             "access": access,
         }
         rows = await self._bolt.read(statement("candidate_names"), parameters)
+        (row,) = converted(rows, tuple[CandidateNames], "a search for names")
         try:
-            row = rows[0]
-            keys = [key for key, _ in row["names"]]
-            degrees = [degree for _, degree in row["names"]]
+            keys = [key for key, _ in row.names]
+            degrees = [degree for _, degree in row.names]
             nodes = {name_by_key[key]: number for number, key in enumerate(keys)}
-            frequency = {word_by_key[key]: count for key, count in row["words"]}
-            entities = link_entities(query.text, nodes, degrees.__getitem__, frequency, row["documents"])
-            columns = zip(row["link_types"], row["forward"], row["backward"], strict=True)
+            frequency = {word_by_key[key]: count for key, count in row.words}
+            entities = link_entities(query.text, nodes, degrees.__getitem__, frequency, row.documents)
+            columns = zip(row.link_types, row.forward, row.backward, strict=True)
             known = [LinkStrength(name, forward, backward, "") for name, forward, backward in columns]
-            scope = _WalkedScope(
-                strengths_by_type(known, self._chosen), full_length(row["length"], max(row["documents"], 1))
-            )
-        except (IndexError, KeyError, TypeError, ValueError) as error:
+            scope = _WalkedScope(strengths_by_type(known, self._chosen), full_length(row.length, max(row.documents, 1)))
+        except (KeyError, ValueError) as error:
             raise unreadable("the graph server's response to a search for names", error) from error
         numbered = LinkedEntities(dict(enumerate(entities.seeds.values())), entities.entity_coverage)
         return numbered, [keys[node] for node in entities.seeds], scope
@@ -181,7 +180,7 @@ class MemgraphGraph:
         del snapshot
         keys = [self._keys.document((scope.tenant, scope.environment, id_)) for id_ in ids]
         rows = await self._bolt.read(statement("centralities"), {"keys": keys})
-        return {row["id"]: float(row["centrality"]) for row in rows}
+        return {row.id: row.centrality for row in converted(rows, list[MeasuredDocument], "a request for centralities")}
 
     async def update_strengths(self) -> None:
         """See :class:`adapters.ports.GraphMaintenance`."""
@@ -194,7 +193,7 @@ class MemgraphGraph:
     async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
         """See :class:`adapters.ports.LinkStrengthReader`. As of the last maintenance."""
         rows = await self._bolt.read(statement("link_types"), {"scope": self._keys.scope(scope)})
-        return [LinkStrength(row["type"], row["forward"], row["backward"], row["reason"]) for row in rows]
+        return converted(rows, list[LinkStrength], "a request for types of links")
 
     async def compute_centralities(self, measure: Centrality) -> None:
         """See :class:`adapters.ports.GraphMaintenance`. Memgraph computes PageRank; all else is computed here."""
@@ -214,20 +213,23 @@ class MemgraphGraph:
     async def check(self) -> bool:
         """See :class:`adapters.ports.IndexAdmin`."""
         rows = await self._bolt.read(statement("index_build"), {"index": self._name})
-        for row in rows:
-            self._check_build(row["build_id"])
+        for row in converted(rows, list[Build], "a request for the index"):
+            self._check_build(row.build_id)
         return bool(rows)
 
     async def create(self) -> None:
         """See :class:`adapters.ports.IndexAdmin`."""
         await self._bolt.change_schema(schema(await self._bolt.dialect()))
         parameters = {"index": self._name, "build_id": self._build_id}
-        self._check_build((await self._bolt.write(statement("create_index"), parameters))[0]["build_id"])
+        rows = await self._bolt.write(statement("create_index"), parameters)
+        for row in converted(rows, list[Build], "the creation of the index"):
+            self._check_build(row.build_id)
 
     def _check_build(self, build_id: str) -> None:
         if build_id != self._build_id:
+            # Not what the server says: it may be any text.
             raise VersionMismatch(
-                f"the graph {self._name!r} was built as {build_id!r}, the settings require {self._build_id!r}: "
+                f"the graph {self._name!r} was built by other settings than these, which require {self._build_id!r}: "
                 "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
 
@@ -245,7 +247,8 @@ class MemgraphGraph:
     async def count(self) -> int:
         """See :class:`adapters.ports.Replica`."""
         rows = await self._bolt.read(statement("count_documents"), {"index": self._name}, maintenance=True)
-        return int(rows[0]["documents"])
+        (row,) = converted(rows, tuple[DocumentCount], "a count")
+        return row.documents
 
     async def release(self) -> str:
         """See :class:`adapters.ports.ServerProbe`."""
@@ -253,8 +256,9 @@ class MemgraphGraph:
 
     async def clock(self) -> float | None:
         """See :class:`adapters.ports.ServerProbe`. Memgraph counts microseconds, Neo4j milliseconds."""
-        now = float((await self._bolt.read(statement("server_time"), {}))[0]["now"])
-        return now / (1_000_000 if await self._bolt.dialect() == "memgraph" else 1_000)
+        rows = await self._bolt.read(statement("server_time"), {})
+        (row,) = converted(rows, tuple[ServerTime], "a request for the time")
+        return row.now / (1_000_000 if await self._bolt.dialect() == "memgraph" else 1_000)
 
     async def differences(self) -> Sequence[Difference]:
         """See :class:`adapters.ports.ServerSource`. A graph is not divided: each replica has all of it."""

@@ -48,6 +48,8 @@ _MAX_SINGLE_TERMS = 16
 """Up to this number, looking terms up one by one is cheaper than as a set."""
 
 
+_MAX_SEARCHED = 20_000
+"""Documents that are searched without a filter and then tested: each is a Python object."""
 _MAX_FILTER_TERMS = 1_000
 """A filter of more terms is tested on the hits instead of being a part of the query."""
 
@@ -126,7 +128,7 @@ class EmbeddedKeyword:
             return Ranking.empty(KEYWORD.name)
         searcher = view.component(self._component)
         if max_terms(query.filter) > _MAX_FILTER_TERMS:
-            positions, scores = _search_and_test(searcher, parsed, query.depth, mask, segments)
+            positions, scores = _search_with_mask(searcher, parsed, query.depth, mask, segments)
         else:
             # The index contains living documents only, so a filter that passes all of them is left out.
             condition = None if mask.count == segments.count else query.filter
@@ -152,21 +154,24 @@ def _search(searcher: tantivy.Searcher, query: tantivy.Query, depth: int, segmen
     return segments.positions(docnos), np.array([score for score, _ in hits], np.float64)
 
 
-def _search_and_test(
+def _search_with_mask(
     searcher: tantivy.Searcher, parsed: analysis.ParsedQuery, depth: int, mask: Mask, segments: SegmentSet
 ) -> _Found:
-    """The best documents that a mask passes: as many as that takes are searched without it.
+    """The best documents that a mask passes.
 
-    A filter of thousands of terms takes hundreds of milliseconds as a query of Tantivy, and few as a mask.
+    A filter of thousands of terms takes hundreds of milliseconds as a query of Tantivy, and few as a mask. So twice as
+    many documents as should be needed are searched without it. Where they would be too many, or too few of them pass,
+    the documents that pass are listed in the query.
     """
-    query = _query(parsed, None)
+    text = _query(parsed, None)
     searched = 2 * depth * segments.count // mask.count
-    while True:
-        positions, scores = _search(searcher, query, searched, segments)
+    if searched <= _MAX_SEARCHED:
+        positions, scores = _search(searcher, text, searched, segments)
         passing = mask.flags[positions]
         if passing.sum() >= depth or len(positions) < searched:
             return positions[passing], scores[passing]
-        searched *= 4
+    listed = tantivy.Query.term_set_query(_SCHEMA, "docno", segments.docnos[mask.flags].tolist())
+    return _search(searcher, _restricted(text, listed), depth, segments)
 
 
 def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:
@@ -181,8 +186,12 @@ def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Qu
     text = tantivy.Query.boolean_query(clauses)
     if condition is None:
         return text
-    allowed = tantivy.Query.const_score_query(_compile(condition), 0.0)
-    return tantivy.Query.boolean_query([(_MUST, text), (_MUST, allowed)])
+    return _restricted(text, _compile(condition))
+
+
+def _restricted(text: tantivy.Query, allowed: tantivy.Query) -> tantivy.Query:
+    """Documents that match both; only the text has a score."""
+    return tantivy.Query.boolean_query([(_MUST, text), (_MUST, tantivy.Query.const_score_query(allowed, 0.0))])
 
 
 def _phrase(terms: Sequence[str]) -> tantivy.Query:

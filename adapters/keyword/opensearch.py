@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any
 
 import anyio.to_thread
 import msgspec
@@ -45,7 +46,7 @@ _SEARCH_PARAMETERS = {
     "search_type": "dfs_query_then_fetch",
     "request_cache": "false",
     # With the best score, which is null without hits: a response then has ``hits`` in any case.
-    "filter_path": "timed_out,hits.max_score,hits.hits._score,hits.hits.fields",
+    "filter_path": "timed_out,_shards.failed,hits.max_score,hits.hits._score,hits.hits.fields",
 }
 _MAX_COUNTED_VALUES = 10_000
 _MAX_HITS = 10_000
@@ -98,6 +99,7 @@ class OpenSearchKeyword:
         try:
             if response["timed_out"]:
                 raise TimedOut(f"opensearch did not finish a search within {self._limits.read_timeout_s:g} s")
+            _check_shards(response)
             hits = response["hits"].get("hits", ())  # left out, as is every empty value
             scores = [float(hit["_score"]) for hit in hits]
             columns = ",".join([hit["fields"]["candidate"][0] for hit in hits])
@@ -117,10 +119,13 @@ class OpenSearchKeyword:
                 params = {"_source_includes": "record"}
                 response = await self._client.mget(index=self._name, body={"ids": names}, params=params)
             try:
-                if failed := sum("error" in each for each in response["docs"]):
+                docs = response["docs"]
+                if failed := sum("error" in each for each in docs):
                     # A shard is away: if its documents counted as absent, any writer could replace them.
                     raise Unavailable(f"opensearch could not read {failed} documents")
-                stored = [each["_source"]["record"] for each in response["docs"] if each.get("found")]
+                if [each["_id"] for each in docs] != names or not all(isinstance(each["found"], bool) for each in docs):
+                    raise BadResponse("opensearch's response to a fetch is not of the documents that were requested")
+                stored = [each["_source"]["record"] for each in docs if each["found"]]
                 decoded = msgspec.convert(stored, list[Record])
             except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
                 raise unreadable("opensearch's response to a fetch", error) from error
@@ -145,6 +150,7 @@ class OpenSearchKeyword:
         async with time_limit:
             response = await self._client.search(index=self._name, body=body)
         try:
+            _check_shards(response)
             return msgspec.convert([hit["_source"]["record"] for hit in response["hits"]["hits"]], list[Record])
         except (KeyError, TypeError, msgspec.ValidationError) as error:
             raise unreadable("opensearch's response to a search for documents", error) from error
@@ -159,9 +165,10 @@ class OpenSearchKeyword:
         async with self._writing():  # callers have time limits of their own
             response = await self._client.search(index=self._name, body=body)
         try:
+            _check_shards(response)
             buckets = response["aggregations"]["values"]["buckets"]
-            return {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}
-        except (KeyError, TypeError, ValueError) as error:
+            return {bucket.key: bucket.doc_count for bucket in msgspec.convert(buckets, list[_Bucket])}
+        except (KeyError, TypeError, msgspec.ValidationError) as error:
             raise unreadable("opensearch's response to a count", error) from error
 
     async def check(self) -> bool:
@@ -202,7 +209,7 @@ class OpenSearchKeyword:
             lines = await anyio.to_thread.run_sync(bulk_lines, sequence, batch)
             async with self._writing():
                 response = await self._client.bulk(index=self._name, body=lines, params=BULK_PARAMETERS)
-            newer |= check_bulk(response, sequence)
+            newer |= check_bulk(response, sequence, batch)
         if newer:
             raise VersionConflict("opensearch", newer)
 
@@ -247,6 +254,22 @@ class OpenSearchKeyword:
 
     def _writing(self) -> AbstractAsyncContextManager[None]:
         return translated_errors("opensearch", self._limits.write_timeout_s, translate)
+
+
+class _Bucket(msgspec.Struct, frozen=True):
+    """How many documents have a value."""
+
+    key: str
+    doc_count: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+def _check_shards(response: Any) -> None:
+    """What is found by some shards only is not all.
+
+    :raises Unavailable: if a shard could not answer.
+    """
+    if response["_shards"]["failed"] != 0:
+        raise Unavailable("some shards of opensearch could not answer")
 
 
 def _text_query(parsed: analysis.ParsedQuery) -> Body:

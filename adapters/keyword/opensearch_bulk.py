@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from adapters.document import Record, fields, rank_fields
-from adapters.errors import Rejected, Unavailable
+from adapters.errors import BadResponse, Rejected, Unavailable
 from adapters.filter_terms import filter_terms
 from adapters.fingerprint import fingerprint
 from adapters.keyword import analysis
@@ -27,6 +27,8 @@ _REJECTED_STATUSES = frozenset({400, 413})
 """Statuses that mean that the document is wrong. All others may be caused by the server or its index, and pass."""
 _CONFLICT = 409
 """The document has this version already, or a newer one."""
+_MAX_VERSION = 2**53
+"""Versions are microseconds of a clock: this one is in the year 2255. Above a larger one nothing could be written."""
 _EXISTING_VERSION = re.compile(r"current version \[(\d{1,19})\]")
 
 
@@ -41,9 +43,10 @@ def bulk_lines(sequence: int, batch: Sequence[VectorRecord | Key]) -> list[Body]
     return lines
 
 
-def check_bulk(response: Any, sequence: int) -> set[int]:
+def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]) -> set[int]:
     """Check each line of a bulk's response: its status is 200 even if lines have failed.
 
+    :param batch: what was written.
     :returns: the versions of the documents that have a newer one than ``sequence``, and stay as they are.
     :raises Rejected: if all failed lines failed because of their documents.
     :raises Unavailable: if some line failed for another reason.
@@ -51,11 +54,14 @@ def check_bulk(response: Any, sequence: int) -> set[int]:
     """
     try:
         outcomes = [next(iter(each.items())) for each in response["items"]]
+        are_of_batch = [outcome["_id"] for _, outcome in outcomes] == [fingerprint(*_key(each)) for each in batch]
         failed = [outcome for action, outcome in outcomes if not _is_done(action, outcome)]
         rejected = [outcome for outcome in failed if outcome["status"] in _REJECTED_STATUSES]
         versions = {_existing_version(outcome) for _, outcome in outcomes if outcome["status"] == _CONFLICT}
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise unreadable("opensearch's response to a bulk", error) from error
+    if not are_of_batch or not all(sequence <= version <= _MAX_VERSION for version in versions):
+        raise BadResponse("opensearch's response to a bulk is not of the documents that were written")
     if failed:
         first = failed[0].get("error")
         kind = named_kind(first.get("type")) if isinstance(first, dict) else ""
@@ -70,6 +76,10 @@ def _existing_version(conflict: Body) -> int:
     if found is None:
         raise KeyError("version")
     return int(found[1])
+
+
+def _key(each: VectorRecord | Key) -> Key:
+    return each.record.key if isinstance(each, VectorRecord) else each
 
 
 def _address(key: Key, sequence: int) -> Body:

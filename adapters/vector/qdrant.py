@@ -6,6 +6,7 @@ shard where it is nested.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -14,7 +15,7 @@ import grpc
 import msgspec
 from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as qdrant
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from adapters.document import fields, rank_fields
@@ -36,12 +37,16 @@ from adapters.server import (
     unreadable,
 )
 from adapters.sources import VECTOR
+from adapters.vector.bounded_http import BoundedTransport
 from adapters.vector.qdrant_collection import IN_MEMORY, SEARCH_QUANTIZATION, CollectionLayout, creation, differences
 from adapters.vector.search_width import search_width
 from fusion.columns import Ranking
 from fusion.rank_fields import DocumentFields
 
 _BATCH_DOCUMENTS = 256
+_MAX_RESPONSE_BYTES = 67_108_864
+_OUR_COLLECTION = re.compile(r"[\w-]{1,255}-[0-9a-f]{8}")
+"""As :func:`adapters.fingerprint.build_name` makes them. Another name is not shown: it may be any text."""
 _UNAVAILABLE_CODES = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -71,8 +76,9 @@ def connect(address: Address, api_key: str | None, limits: Limits) -> AsyncQdran
         api_key=api_key,
         # The client takes whole seconds only; the exact limit is applied around every call.
         timeout=int(max(limits.read_timeout_s, limits.write_timeout_s)) + 1,
-        pool_size=limits.max_connections,
         check_compatibility=False,
+        transport=BoundedTransport(limits.max_connections, _MAX_RESPONSE_BYTES),
+        grpc_options={"grpc.max_receive_message_length": _MAX_RESPONSE_BYTES},
     )
 
 
@@ -140,8 +146,9 @@ class QdrantVector:
             if collection == self._collection:
                 await self._check_dimension()
         if collection not in (None, self._collection):
+            other = collection if _OUR_COLLECTION.fullmatch(collection) else "another"
             raise VersionMismatch(
-                f"qdrant's alias {self._name!r} points to {collection!r}, the settings require {self._collection!r}: "
+                f"qdrant's alias {self._name!r} points to {other}, the settings require {self._collection!r}: "
                 "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
         return collection is not None
@@ -176,11 +183,11 @@ class QdrantVector:
         for batch in batches(upserts, _BATCH_DOCUMENTS):
             points = await anyio.to_thread.run_sync(_points, batch)
             async with self._writing():
-                await self._client.upsert(self._name, points, wait=True)
+                _check_completed(await self._client.upsert(self._name, points, wait=True))
         for keys in batches(deletes, _BATCH_DOCUMENTS):
             deleted = qdrant.PointIdsList(points=[fingerprint(*key) for key in keys])
             async with self._writing():
-                await self._client.delete(self._name, deleted, wait=True)
+                _check_completed(await self._client.delete(self._name, deleted, wait=True))
 
     async def count(self) -> int:
         """See :class:`adapters.ports.Replica`."""
@@ -220,6 +227,15 @@ class QdrantVector:
 
     def _writing(self) -> AbstractAsyncContextManager[None]:
         return translated_errors("qdrant", self._limits.write_timeout_s, _translate)
+
+
+def _check_completed(result: qdrant.UpdateResult) -> None:
+    """An update that is only received may be lost.
+
+    :raises Unavailable: if this one is not applied.
+    """
+    if result.status != qdrant.UpdateStatus.COMPLETED:
+        raise Unavailable("qdrant has not applied a write yet")
 
 
 def _points(batch: Sequence[VectorRecord]) -> list[qdrant.PointStruct]:
@@ -273,7 +289,7 @@ def _translate(error: Exception) -> AdapterError | None:
             return _error_of_code(error.code())
         case UnexpectedResponse(status_code=status):
             return error_of_status(status or 0, f"qdrant answered with status {status}")
-        case ResourceExhaustedResponse():
+        case QdrantException():
             return Unavailable("qdrant receives too many requests")
         case ResponseHandlingException(source=ValueError() as cause):  # a response that does not follow the API
             return unreadable("qdrant's response", cause)

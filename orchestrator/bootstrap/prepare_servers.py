@@ -43,3 +43,6 @@ async def _prepare(source: str, server: ServerSource, check: BuildCheckedRetriev
         _log.warning("the %s source is not available: no answer within %g s", source, _TIMEOUT_S)
     except AdapterError as error:
         _log.warning("the %s source is not available: %s", source, error.for_operators)
+    except Exception:
+        # A defect in one adapter must not stop the start; the log has the trace.
+        _log.exception("preparing the %s source failed", source)

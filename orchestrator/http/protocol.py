@@ -84,11 +84,13 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def idle_until(self) -> float:
         """When the connection is closed if it goes on waiting for a request, by the clock of the event loop.
 
-        Infinite if it does not wait for one, or for the rest of its headers.
+        Infinite if it does not wait for one, or for the rest of one.
         """
         timer = self._request_timer or self.timeout_keep_alive_task
-        is_used = self._running_cycle or self._is_discarding or self.transport.is_closing()
-        return math.inf if is_used or timer is None else timer.when()
+        cycle = self._running_cycle
+        is_processed = cycle and (cycle is not self.cycle or cycle.response_started or not cycle.more_body)
+        is_used = is_processed or self._is_discarding or self.transport.is_closing()
+        return math.inf if is_used or timer is None or timer.cancelled() else timer.when()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_request_timer()

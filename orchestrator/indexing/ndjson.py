@@ -21,6 +21,8 @@ MAX_ITEMS = 10_000
 """Maximum number of tags, entities or links of one document."""
 MAX_KEYS = 256
 """Maximum number of metadata keys of one document: each is a column of its segment."""
+MAX_VALUES = 1_000
+"""Maximum number of values in the metadata of one document: each number is sixteen terms of an index."""
 MAX_NAME_CHARS = 512
 """Maximum length of a tag, an entity or the language."""
 MAX_KEY_CHARS = 256
@@ -92,6 +94,9 @@ def checked(document: Document) -> Document:
         raise ValueError("text: empty, and so is the title; one of them must not be empty - at `$.text`")
     if document.created_at and document.created_at.tzinfo is None:
         raise ValueError("created_at: without a time zone, write 2026-01-31T12:00:00Z - at `$.created_at`")
+    values = sum(len(value) if isinstance(value, list) else 1 for value in document.metadata.values())
+    if values > MAX_VALUES:
+        raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES} - at `$.metadata`")
     for key, value in document.metadata.items():
         _check_metadatum(key, value)
     cleaned = msgspec.structs.replace(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import anyio.to_thread
 
 from adapters import Document, DocumentEncoder, Record, Scope, VectorRecord
 from adapters.document import passage
+from adapters.filter_terms import NUMBER_TERMS
 
 MAX_BATCH_DOCUMENTS = 256
 """Documents that are checked and encoded together."""
@@ -15,6 +16,8 @@ MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Bytes of documents that are encoded, or written, together."""
 MAX_WRITE_DOCUMENTS = 4_096
 """Documents in one write: more are in memory, and lost by a crash, than in smaller ones; fewer make more commits."""
+_TERM_BYTES = 64
+"""Of a term in memory, without the name of its field and a text."""
 
 
 class IndexingPipeline:
@@ -49,5 +52,12 @@ class IndexingPipeline:
 
 
 def size_bytes(document: Document) -> int:
-    """Approximate size of a document in memory."""
-    return len(document.text) + sum(len(str(value)) for value in document.metadata.values())
+    """Approximate size in memory of a document and of its filter terms, each of which has the name of its field."""
+    return len(document.title) + len(document.text) + sum(_sizes_of_terms(document))
+
+
+def _sizes_of_terms(document: Document) -> Iterator[int]:
+    for key, value in document.metadata.items():
+        for each in value if isinstance(value, list) else [value]:
+            size = _TERM_BYTES + len(key)
+            yield size + len(each) if isinstance(each, str) else NUMBER_TERMS * size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -37,6 +38,8 @@ _LOCK_RETRY_S = 0.02
 """Interval in which the lock of another process is tried: nothing reports that a file lock is free."""
 _MAX_FETCHED = 256
 """Documents that are read at once to decide what a write may replace: each may have a megabyte."""
+_MAX_TIME_OUTS = 3
+"""Of a single document; then it counts as refused if the replica is fast enough otherwise."""
 _NO_TENANT = ""
 """Tenant and environment of the probe: no caller has them."""
 
@@ -73,6 +76,8 @@ class ReplicaApplier:
         self._is_created = False
         self._batch_size: int | None = None
         """Documents a call; smaller after a time-out. ``None``: all of a write."""
+        self._time_outs: Counter[tuple[int, Key]] = Counter()
+        """Of single documents, each with its write; those of the write that waits."""
 
     async def catch_up(self) -> str | None:
         """Apply what is unapplied now; the reason if the replica still lacks some of it, or ``None``."""
@@ -199,7 +204,8 @@ class ReplicaApplier:
     async def _apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> dict[Key, str]:
         """Apply one write in batches that the replica can process in time; the documents that it refuses, and why.
 
-        Refused documents are isolated by bisection, so that they do not stop the others.
+        Refused documents are isolated by bisection, so that they do not stop the others. One that alone has no time,
+        again and again, counts as refused.
 
         :raises Rejected: if the replica refuses everything, the probe included: then the documents are not at fault.
         :raises TimedOut: the next attempt uses batches of half the size.
@@ -216,8 +222,14 @@ class ReplicaApplier:
                 await self._apply_once(sequence, some_upserts, some_deletes)
                 accepts_others = True
             except TimedOut:
-                self._batch_size = max(1, size // 2)
-                raise
+                if size == 1 and some_upserts and some_deletes:
+                    stack += reversed(_bisect(some_upserts, some_deletes))
+                    continue
+                keys = (*(each.record.key for each in some_upserts), *some_deletes)
+                if len(keys) > 1 or not await self._is_too_slow(sequence, keys[0], some_upserts):
+                    self._batch_size = max(1, size // 2)
+                    raise
+                rejections[keys[0]] = f"it takes more time than a write has, in {_MAX_TIME_OUTS} attempts"
             except Rejected as error:
                 if len(some_upserts) + len(some_deletes) > 1:
                     stack += reversed(_bisect(some_upserts, some_deletes))
@@ -249,6 +261,17 @@ class ReplicaApplier:
             _log.warning("%s has documents of another log: their versions are %d above", self.name, offset)
             await anyio.to_thread.run_sync(self._log.record_version_offset, self.name, offset)
             await self._replica.apply(sequence + offset, upserts, deletes)
+
+    async def _is_too_slow(self, sequence: int, key: Key, upserts: Sequence[VectorRecord]) -> bool:
+        """Whether a document had no time alone, again and again, although the replica has time for a small one."""
+        self._time_outs = Counter({each: count for each, count in self._time_outs.items() if each[0] == sequence})
+        self._time_outs[sequence, key] += 1
+        if self._time_outs[sequence, key] < _MAX_TIME_OUTS:
+            return False
+        try:
+            return await self._accepts_probe(sequence, upserts)
+        except TimedOut:
+            return False
 
     async def _accepts_probe(self, sequence: int, refused: Sequence[VectorRecord]) -> bool:
         """Whether the replica accepts a small document with the vector of the refused one, and its deletion.

@@ -17,7 +17,7 @@ from adapters import AdapterError, DocumentFetcher, Sensitivity, Unavailable, Ve
 from adapters.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
-from orchestrator.indexing.log.port import WriteLog
+from orchestrator.indexing.log.port import WriteLog, store_name
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica import UNDECIDED, AdministeredReplica, ReplicaApplier
@@ -93,7 +93,7 @@ class Replication:
         return [name for name in self._replicas if self._log.has_missed_history(name)]
 
     def damaged_writes(self) -> list[str]:
-        """The files of writes that were damaged before every replica had them."""
+        """The damaged files of the log. Blocks: it reads the whole log."""
         return self._log.damaged()
 
     def refused(self) -> list[Quarantined]:
@@ -190,8 +190,3 @@ class Replication:
 def _by_store(reasons: Mapping[str, str]) -> dict[str, str]:
     """By store: the address in the name of a replica is for operators."""
     return {store_name(name): reason for name, reason in reasons.items()}
-
-
-def store_name(replica: str) -> str:
-    """The first word of the name of a replica, without the address."""
-    return replica.partition(" ")[0]

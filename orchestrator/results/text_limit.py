@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from orchestrator.schema.search import SearchHit
 
 MAX_TEXT_CHARS = 8_388_608
-"""Of all hits together. A document has at most a megabyte."""
+"""Of the titles, texts and metadata of all hits together. A document has at most a megabyte."""
+_NUMBER_CHARS = 20
+"""At most, of a number or a truth value in JSON."""
 
 
 def limit_text(hits: Sequence[SearchHit], max_chars: int = MAX_TEXT_CHARS) -> tuple[tuple[SearchHit, ...], str]:
@@ -17,12 +19,32 @@ def limit_text(hits: Sequence[SearchHit], max_chars: int = MAX_TEXT_CHARS) -> tu
     remaining = max_chars
     limited, cut = [], 0
     for hit in hits:
-        if len(hit.text) > remaining:
-            start, end = hit.span
-            span = (min(start, remaining), min(end, remaining))
-            hit, cut = replace(hit, text=hit.text[:remaining], span=span), cut + 1  # noqa: PLW2901
-        remaining -= len(hit.text)
+        size = _size(hit)
+        if size > remaining:
+            hit, cut = _cut(hit, remaining, size), cut + 1  # noqa: PLW2901
+            size = _size(hit)
+        remaining -= size
         limited.append(hit)
     if not cut:
         return tuple(hits), ""
     return tuple(limited), f"the texts of {cut} hits are cut: {max_chars} characters are allowed in a response"
+
+
+def _size(hit: SearchHit) -> int:
+    """The characters of a hit, without ids and numbers."""
+    size = len(hit.title) + len(hit.text) + sum(map(len, hit.heading_path))
+    for key, value in hit.metadata.items():
+        size += len(key)
+        for each in value if isinstance(value, list) else [value]:
+            size += len(each) if isinstance(each, str) else _NUMBER_CHARS
+    return size
+
+
+def _cut(hit: SearchHit, max_chars: int, size: int) -> SearchHit:
+    """A hit with at most so many characters: its text is cut first, then its metadata left out, then its title cut."""
+    if (others := size - len(hit.text)) > max_chars:
+        hit = replace(hit, title=hit.title[:max_chars], metadata={}, heading_path=())
+        others = len(hit.title)
+    length = max_chars - others
+    start, end = hit.span
+    return replace(hit, text=hit.text[:length], span=(min(start, length), min(end, length)))

@@ -59,7 +59,11 @@ class CollectionCount(Struct, frozen=True):
     documents: int
 
 
-class CollectionsResponse(Struct, frozen=True):
-    """The response to ``GET /v1/collections``."""
+class CollectionsResponse(Struct, frozen=True, omit_defaults=True):
+    """The response to ``GET /v1/collections``.
+
+    :param unlisted: collections that are not listed, the smallest, because there are more than 10,000.
+    """
 
     collections: tuple[CollectionCount, ...]
+    unlisted: int = 0

@@ -53,6 +53,7 @@ from orchestrator.service.errors import NotFound
 _log = logging.getLogger(__name__)
 
 MAX_LISTED_REJECTIONS = 1_000
+MAX_LISTED_COLLECTIONS = 10_000
 """Rejected lines that a response lists; it counts the others."""
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
@@ -198,11 +199,13 @@ class DocumentService:
         return DeleteResponse(id_, deleted, acknowledgement.generation, acknowledgement.pending)
 
     async def collections(self, principal: Principal) -> CollectionsResponse:
-        """Every collection with a document that the principal may see."""
+        """Every collection with a document that the principal may see; of more than 10,000, the largest."""
         async with self._read_slot(principal):
             visible = access_filter(principal.scope, principal.clearance)
             counts = await self.documents.counts("collection", visible)
-        return CollectionsResponse(tuple(CollectionCount(name, count) for name, count in sorted(counts.items())))
+        largest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_LISTED_COLLECTIONS]
+        collections = tuple(CollectionCount(name, count) for name, count in sorted(largest))
+        return CollectionsResponse(collections, len(counts) - len(largest))
 
     async def _index(
         self,

@@ -203,7 +203,7 @@ class HealthService:
         for (name, tenant, environment), count in refused.items():
             observation = f"refuses {count} documents of tenant {tenant!r}, environment {environment!r}"
             findings.append(Finding(name, False, observation, _REFUSED_ADVICE))
-        damaged = "damaged before every replica had it: some lack its documents"
+        damaged = "damaged before every replica had its writes: some may lack documents"
         findings += [Finding(path, False, damaged, _DAMAGED_ADVICE) for path in replication.damaged_writes()]
         missed = "lacks writes from before it was added"
         findings += [Finding(name, False, missed, _REINDEX_ADVICE) for name in replication.with_missed_history()]

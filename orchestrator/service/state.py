@@ -10,7 +10,8 @@ from time import time
 from typing import NamedTuple, Protocol
 
 from adapters import AdapterError
-from orchestrator.indexing.replication import Replication, store_name
+from orchestrator.indexing.log.port import store_name
+from orchestrator.indexing.replication import Replication
 from orchestrator.service.admission import Admission
 
 

@@ -22,14 +22,16 @@ from qdrant_client.conversions.conversion import RestToGrpc
 
 from adapters import AdapterError, BadResponse, Document, Unavailable, VersionMismatch
 from adapters.document import Record
+from adapters.fingerprint import fingerprint
 from adapters.graph.bolt import Bolt
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.server import Address
+from adapters.vector import qdrant
 from fusion import Documents
 from tests.adapters.source_fixtures import source_query
-from tests.adapters.test_wire import LIMITS, SCHEMES, connected
-from tests.conftest import SCOPE
+from tests.adapters.test_wire import LIMITS, QUOTED, SCHEMES, connected
+from tests.conftest import SCOPE, vector_record
 from tests.servers.stub import Serve, http, stub
 
 pytestmark = pytest.mark.anyio
@@ -40,11 +42,15 @@ def candidate(id_: object = "a", fields: object = None) -> str:
 
 
 def hits(*hits: Any) -> bytes:
-    return json.dumps({"timed_out": False, "hits": {"max_score": 1.0, "hits": hits}}).encode()
+    found = {"max_score": 1.0, "hits": hits}
+    return json.dumps({"timed_out": False, "_shards": {"failed": 0}, "hits": found}).encode()
 
 
 def hit(score: object = 1.0, *candidates: str) -> dict[str, Any]:
     return {"_score": score, "fields": {"candidate": list(candidates or (candidate(),))}}
+
+
+ID = fingerprint(SCOPE.tenant, SCOPE.environment, "a")
 
 
 def record(tenant: str, id_: str) -> dict[str, Any]:
@@ -65,8 +71,9 @@ def record(tenant: str, id_: str) -> dict[str, Any]:
         hits(hit(), hit()),
         hits("text"),
         hits(None),
-        b'{"timed_out":false,"hits":[]}',
-        b'{"timed_out":false,"hits":{"hits":{"a":1}}}',
+        b'{"timed_out":false,"_shards":{"failed":0},"hits":[]}',
+        b'{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":{"a":1}}}',
+        b'{"timed_out":false,"hits":{"hits":[]}}',
         b'{"hits":{"hits":[]}}',
         b"[]",
         b"null",
@@ -87,11 +94,17 @@ async def test_hits_of_opensearch_that_are_none(body: bytes) -> None:
 @pytest.mark.parametrize(
     "docs",
     [
-        [{"found": True, "_source": {"record": record("another tenant", "a")}}],
-        [{"found": True, "_source": {"record": record(SCOPE.tenant, "not requested")}}],
-        [{"found": True, "_source": {"record": {**record(SCOPE.tenant, "a"), "document": {"id": 7}}}}],
-        [{"found": True}],
-        [{"found": True, "_source": None}],
+        [{"_id": ID, "found": True, "_source": {"record": record("another tenant", "a")}}],
+        [{"_id": ID, "found": True, "_source": {"record": record(SCOPE.tenant, "not requested")}}],
+        [{"_id": ID, "found": True, "_source": {"record": {**record(SCOPE.tenant, "a"), "document": {"id": 7}}}}],
+        [{"_id": ID, "found": True}],
+        [{"_id": ID, "found": True, "_source": None}],
+        [{"_id": ID}],
+        [{"_id": ID, "found": "false"}],
+        [{"_id": "another", "found": False}],
+        [{"_id": ID, "found": False}] * 2,
+        [{}],
+        [],
         ["text"],
         [None],
         {"a": 1},
@@ -111,7 +124,7 @@ async def test_documents_of_opensearch_that_are_others(docs: object) -> None:
 
 async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
     """So that the tests above fail for the reason that they name."""
-    docs = [{"found": True, "_source": {"record": record(SCOPE.tenant, "a")}}]
+    docs = [{"_id": ID, "found": True, "_source": {"record": record(SCOPE.tenant, "a")}}]
     async with stub(http("200 OK", json.dumps({"docs": docs}).encode())) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert isinstance(server, OpenSearchKeyword)
@@ -121,6 +134,58 @@ async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
     async with stub(http("200 OK", hits(hit()))) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert (await server.search(source_query())).ids == ("a",)
+        await server.close()
+
+
+async def test_what_only_some_shards_have_found_is_not_all() -> None:
+    body = json.dumps({"timed_out": False, "_shards": {"failed": 1}, "hits": {"max_score": None}}).encode()
+    async with stub(http("200 OK", body)) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        with pytest.raises(Unavailable, match="some shards"):
+            await server.search(source_query())
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    "bucket",
+    [{"key": "a", "doc_count": 1e30}, {"key": "a", "doc_count": -1}, {"key": 7, "doc_count": 1}, {"key": "a"}],
+    ids=repr,
+)
+async def test_counts_of_opensearch_that_are_none(bucket: object) -> None:
+    body = {"_shards": {"failed": 0}, "aggregations": {"values": {"buckets": [bucket]}}}
+    async with stub(http("200 OK", json.dumps(body).encode())) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        assert isinstance(server, OpenSearchKeyword)
+        with pytest.raises(BadResponse):
+            await server.counts("collection", source_query().access)
+        await server.close()
+
+
+def conflict(version: int) -> dict[str, Any]:
+    return {"_id": ID, "status": 409, "error": {"reason": f"current version [{version}] is higher"}}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        [{"index": {"_id": "another", "status": 200}}],
+        [{"index": {"_id": ID, "status": 200}}] * 2,
+        [{"index": {"_id": ID}}],
+        [{"index": {"status": 200}}],
+        [{"index": conflict(2**63 - 1)}],  # no later write could have a larger one
+        [{"index": conflict(6)}],  # older than what was written
+        [{}],
+        None,
+    ],
+    ids=repr,
+)
+async def test_a_bulk_that_opensearch_did_not_answer_is_not_applied(items: object) -> None:
+    body = json.dumps({"errors": False, "items": items}).encode()
+    async with stub(http("200 OK", body)) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        with pytest.raises(BadResponse):
+            await server.apply(7, [vector_record("a")], [])
         await server.close()
 
 
@@ -162,9 +227,10 @@ def compressed(size: int) -> Serve:
     return serve
 
 
-async def test_no_compressed_response_is_unpacked() -> None:
+@pytest.mark.parametrize("scheme", ["qdrant+http", "opensearch+http"])
+async def test_no_compressed_response_is_unpacked(scheme: str) -> None:
     async with stub(compressed(100_000_000)) as port:
-        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        server = connected(f"{scheme}://127.0.0.1:{port}")
         with pytest.raises((Unavailable, BadResponse)):
             await server.search(source_query())
         await server.close()
@@ -201,7 +267,7 @@ class LyingBolt(Bolt):
         super().__init__(Address.parse("bolt://127.0.0.1:1", {"bolt": 7687}), LIMITS)
         self._answers = [names, walk]
 
-    async def read(self, text: object, parameters: object) -> Any:
+    async def read(self, text: object, parameters: object, maintenance: bool = False) -> Any:
         return self._answers.pop(0)
 
 
@@ -229,6 +295,72 @@ async def test_rows_of_the_graph_that_are_none(walk: object) -> None:
     with pytest.raises(BadResponse):
         await graph.search(SEEDED)
     await graph.close()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        NAMES | {"documents": float("nan")},
+        NAMES | {"documents": -1},
+        NAMES | {"documents": 2**60},
+        NAMES | {"length": "long"},
+        NAMES | {"words": [["unknown", 1]]},
+        NAMES | {"words": [[7, 1]]},
+        NAMES | {"names": [["unknown", 1]]},
+        NAMES | {"names": [["a"]]},
+        NAMES | {"link_types": ["about"], "forward": [float("nan")], "backward": [1.0]},
+        NAMES | {"link_types": ["about"], "forward": [], "backward": []},
+        {},
+        None,
+        "text",
+    ],
+    ids=repr,
+)
+async def test_names_of_the_graph_that_are_none(names: object) -> None:
+    graph = MemgraphGraph(LyingBolt([names], [WALK]), "stub", "t")
+    with pytest.raises(BadResponse):
+        await graph.search(SEEDED)
+    await graph.close()
+
+
+@pytest.mark.parametrize("rows", [[{"build_id": 7}], [{}], [None], ["text"], None, 7], ids=repr)
+async def test_an_index_of_the_graph_that_is_none(rows: object) -> None:
+    for call in ("check", "count"):
+        graph = MemgraphGraph(LyingBolt(rows, rows), "stub", "t")
+        with pytest.raises(BadResponse):
+            await getattr(graph, call)()
+        await graph.close()
+
+
+async def test_a_build_of_the_graph_is_not_quoted() -> None:
+    graph = MemgraphGraph(LyingBolt([{"build_id": QUOTED}], []), "stub", "t")
+    with pytest.raises(VersionMismatch) as error:
+        await graph.check()
+    assert QUOTED not in error.value.for_operators
+    await graph.close()
+
+
+@pytest.mark.parametrize(("alias", "named"), [("stub-0123abcd", "stub-0123abcd"), (QUOTED, "another")])
+async def test_an_alias_of_qdrant_is_named_if_it_may_be_one_of_ours(alias: str, named: str) -> None:
+    aliases = [{"alias_name": "stub", "collection_name": alias}]
+    body = json.dumps({"result": {"aliases": aliases}, "status": "ok", "time": 0.1}).encode()
+    async with stub(http("200 OK", body)) as port:
+        server = connected(f"qdrant+http://127.0.0.1:{port}")
+        with pytest.raises(VersionMismatch, match=f"points to {named}, the settings require"):
+            await server.check()
+        await server.close()
+
+
+@pytest.mark.parametrize("status", ["acknowledged", "wait_timeout"])
+async def test_a_write_that_qdrant_has_only_received_is_not_applied(status: str) -> None:
+    body = json.dumps({"result": {"operation_id": 1, "status": status}, "status": "ok", "time": 0.1}).encode()
+    async with stub(http("200 OK", body)) as port:
+        server = connected(f"qdrant+http://127.0.0.1:{port}")
+        with pytest.raises(AdapterError):
+            await server.apply(7, [vector_record("a")], [])
+        with pytest.raises(AdapterError):
+            await server.apply(7, [], [("t", "e", "a")])
+        await server.close()
 
 
 async def test_rows_of_the_graph_that_are_right_are_read() -> None:
@@ -309,6 +441,16 @@ async def test_points_of_qdrant_that_are_none(protocol: Any, points: Sequence[di
     async with protocol(points) as url:
         server = connected(url)
         with pytest.raises(BadResponse):
+            await server.search(source_query())
+        await server.close()
+
+
+@QDRANT
+async def test_a_huge_response_of_qdrant_is_refused(protocol: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qdrant, "_MAX_RESPONSE_BYTES", 1_000)
+    async with protocol([scored(str(number)) for number in range(100)]) as url:
+        server = connected(url)
+        with pytest.raises((Unavailable, BadResponse)):
             await server.search(source_query())
         await server.close()
 

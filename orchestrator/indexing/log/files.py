@@ -24,6 +24,7 @@ import msgspec
 from adapters import AdapterError, Damaged, Unavailable, checked_file, files
 from adapters.fingerprint import fingerprint
 from adapters.ports.replica import Key
+from orchestrator.indexing.log.port import store_name
 from orchestrator.indexing.log.quarantine import Quarantine
 from orchestrator.indexing.log.write import DamagedWrite, Write
 
@@ -34,6 +35,8 @@ _HIDDEN = ".hidden"
 _DAMAGED = ".damaged"
 _OFFSET = ".offset"
 _TRUNCATED = "swept"
+_CHECKED = ("*.cursor", f"*{_OFFSET}", _TRUNCATED)
+"""Files with a checksum besides the writes, and what is hidden from them."""
 _DAY_US = 24 * 60 * 60 * 1_000_000
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -67,7 +70,7 @@ class FileWriteLog:
         anew usually continues above what the replicas have. Where it does not, see :meth:`WriteLog.version_offset`.
         """
         if (size := self.size_bytes()) > self.max_bytes:
-            lagging = ", ".join(replica for replica in sorted(replicas) if self.unapplied(replica))
+            lagging = ", ".join(store_name(replica) for replica in sorted(replicas) if self.unapplied(replica))
             raise Unavailable(f"the write log has {size} bytes that {lagging} could not apply yet: try again later")
         sequence = max([time_ns() // 1_000, self.newest() + 1])
         try:
@@ -115,7 +118,11 @@ class FileWriteLog:
 
     def damaged(self) -> list[str]:
         """See :class:`WriteLog`."""
-        return sorted(str(path) for path in self._folder.glob(f"*{_DAMAGED}")) + self.quarantine.damaged()
+        set_aside = [path for path in self._folder.glob(f"*{_DAMAGED}") if path.is_file()]
+        hidden = [path for path in self._folder.glob(f"*{_HIDDEN}") if path.stem.isdecimal()]
+        others = [path for kind in _CHECKED for path in self._folder.glob(kind)]
+        found = filter(_is_damaged, [*self._writes(), *hidden, *others])
+        return sorted(map(str, [*set_aside, *found])) + self.quarantine.damaged()
 
     def mark_applied(self, replica: str, sequence: int) -> None:
         """See :class:`WriteLog`."""
@@ -208,3 +215,13 @@ class FileWriteLog:
                 error.for_operators,
             )
             return 0
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        checked_file.read(path)
+    except FileNotFoundError:  # truncated meanwhile
+        return False
+    except (Damaged, OSError):
+        return True
+    return False

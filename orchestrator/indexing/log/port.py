@@ -43,7 +43,7 @@ class WriteLog(Protocol):
         ...
 
     def damaged(self) -> list[str]:
-        """The files of the writes that were set aside."""
+        """The files of the writes that were set aside, and every other file that is damaged. Reads them all."""
         ...
 
     def unapplied(self, replica: str) -> list[int]:
@@ -116,3 +116,8 @@ class WriteLog(Protocol):
     def applied_total(self) -> int:
         """Grows whenever any replica applies anything."""
         ...
+
+
+def store_name(replica: str) -> str:
+    """The first word of the name of a replica, without the address, which is for operators."""
+    return replica.partition(" ")[0]

@@ -8,6 +8,7 @@ from adapters import SourceQuery
 from adapters.embedded import EmbeddedIndex
 from adapters.filter import Or, Range, access, normal
 from adapters.filter_terms import max_terms
+from adapters.keyword import embedded
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
 from tests.conftest import SCOPE, vector_record
 
@@ -60,9 +61,15 @@ async def test_unknown_words_have_no_results(index: EmbeddedIndex) -> None:
 
 @pytest.mark.parametrize("depth", [1, 5, 40])
 @pytest.mark.parametrize("passing", [1, 7, 60])
+@pytest.mark.parametrize("searched", [20, 20_000])
 async def test_a_filter_of_thousands_of_terms_finds_what_a_small_one_does(
-    open_index: Callable[[], EmbeddedIndex], passing: int, depth: int
+    open_index: Callable[[], EmbeddedIndex],
+    passing: int,
+    depth: int,
+    searched: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(embedded, "_MAX_SEARCHED", searched)
     index = open_index()
     documents = [vector_record(str(n), "Alpha " * (1 + n % 9) + "beta", importance=n / 10) for n in range(60)]
     index.write_blocking(documents)

@@ -52,7 +52,7 @@ async def test_one_query_is_always_sent_to_the_same_copies_and_scored_by_the_sta
 
     async def search(**request: Any) -> Any:
         sent.append(request["params"])
-        return {"timed_out": False, "hits": {"max_score": None}}
+        return {"timed_out": False, "_shards": {"failed": 0}, "hits": {"max_score": None}}
 
     monkeypatch.setattr(client, "search", search)
     for text in ("alpha", "alpha", "beta"):

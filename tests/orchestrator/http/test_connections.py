@@ -213,6 +213,21 @@ async def test_a_connection_above_the_limit_is_refused_until_another_is_closed(p
         open_writer.close()
 
 
+async def test_connections_that_never_send_their_body_leave_their_place_to_new_ones(paused: PausedServer) -> None:
+    state = paused.server.config.loaded_app.state
+    state.connection_limits = replace(state.connection_limits, max_connections=3, client_timeout_s=30.0)
+    waiting = [await paused.connect() for _ in range(3)]
+    for _, writer in waiting:
+        writer.write(b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
+    await until(lambda: sum(bool(each.cycle) for each in paused.server.server_state.connections) == 3)
+    reader, writer = await paused.connect()
+    writer.write(LIVEZ)
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    assert head.startswith(b"HTTP/1.1 200")
+    for each in (writer, *(writer for _, writer in waiting)):
+        each.close()
+
+
 async def test_connections_without_a_request_leave_their_place_to_new_ones(paused: PausedServer) -> None:
     """Half-open connections must not shut out probes; the one that has waited longest is closed."""
     state = paused.server.config.loaded_app.state

@@ -103,6 +103,12 @@ def test_too_many_tags_are_refused() -> None:
     assert parsed == InvalidLine(1, "tags: 10001, allowed are 10000 - at `$.tags`")
 
 
+def test_too_many_metadata_values_are_refused() -> None:
+    line = msgspec.json.encode({"id": "a", "text": "x", "metadata": {"a": list(range(1_000)), "b": True}})
+    (parsed,) = parse_ndjson([line])
+    assert parsed == InvalidLine(1, "metadata: 1001 values, allowed are 1000 - at `$.metadata`")
+
+
 def test_too_many_metadata_keys_are_refused() -> None:
     """Each is a column that stays in memory."""
     parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", "metadata": {str(n): n for n in range(257)}}))

@@ -124,6 +124,31 @@ async def test_a_single_document_without_time_is_not_halved_to_nothing(tmp_path:
     assert await applying.catch_up() is None
 
 
+async def test_a_document_that_never_has_time_is_refused_if_others_have(tmp_path: Path) -> None:
+    class Slow(MemoryReplica):
+        """No time for one document, or for its deletion."""
+
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            if "slow" in [*(each.record.document.id for each in upserts), *(id_ for _, _, id_ in deletes)]:
+                raise TimedOut("no time")
+            await super().apply(sequence, upserts, deletes)
+
+    slow = Slow()
+    applying = applier(tmp_path, slow)
+    three = Write.of([vector_record(id_) for id_ in ("a", "slow", "b")], [])
+    for write in (three, Write.of([vector_record("c")], [key("slow")])):
+        (sequence,) = append(tmp_path, write)
+        outcomes = []
+        while (reason := await applying.catch_up()) is not None:
+            outcomes.append(reason)
+        assert 0 < len(outcomes) < 6
+        assert set(outcomes) == {"no time"}
+        assert refused(tmp_path, sequence) == {
+            key("slow"): {NAME: "it takes more time than a write has, in 3 attempts"}
+        }
+    assert set(slow.texts) == {"a", "b", "c"}
+
+
 ids = st.integers(0, 40).map(str)
 
 

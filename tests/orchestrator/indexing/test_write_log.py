@@ -128,6 +128,23 @@ def test_no_flipped_bit_is_delivered(tmp_path: Path, log: FileWriteLog) -> None:
     assert found > 500
 
 
+def test_every_damaged_file_is_named(tmp_path: Path, log: FileWriteLog) -> None:
+    first = log.append(DELETE, REPLICAS)
+    for replica in REPLICAS:
+        log.mark_applied(replica, first)
+    log.truncate(REPLICAS)
+    log.record_hidden(log.append(DELETE, REPLICAS), [key("hidden")])
+    log.record_version_offset("one", 7)
+    assert log.damaged() == []
+    files = sorted(path for path in (tmp_path / "log").iterdir() if path.is_file() and path.stat().st_size)
+    assert {path.suffix or path.name for path in files} == {".write", ".hidden", ".cursor", ".offset", "swept"}
+    for path in files:
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        assert log.damaged() == [str(path)]
+        path.write_bytes(content)
+
+
 def test_a_write_under_another_name_is_damaged(tmp_path: Path, log: FileWriteLog) -> None:
     """Its number is its place in the order."""
     sequence = log.append(DELETE, REPLICAS)

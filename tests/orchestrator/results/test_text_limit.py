@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from adapters.embedded import EmbeddedIndex
@@ -34,6 +37,24 @@ async def test_long_texts_of_many_hits_and_neighbours_are_cut(index: EmbeddedInd
         assert 0 <= hit.span[0] <= hit.span[1] <= len(hit.text)
     (cut,) = [each.reason for each in response.degraded if each.source == "response"]
     assert cut.endswith(f"hits are cut: {MAX_TEXT_CHARS} characters are allowed in a response")
+
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "fields", [{"title": LONG}, {"metadata": {"heading_path": LONG}}, {"metadata": {"list": [LONG]}}], ids=list
+)
+async def test_titles_and_metadata_count_too(
+    tmp_path: Path, fields: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = empty_index(tmp_path)
+    await index.write([vector_record(f"c{n}", "star", seed=n, **fields) for n in range(30)], ())
+    response = await search(search_service(index), "star", mode="vector", limit=30, timeout_ms=60_000)
+    assert len(response.hits) == 30
+    assert len(msgspec.json.encode(response)) < MAX_TEXT_CHARS + 100_000
+    assert any(len(msgspec.json.encode(hit)) > len(LONG) for hit in response.hits)
+    assert [each.source for each in response.degraded] == ["response"]
 
 
 async def test_texts_that_are_short_enough_are_whole(index: EmbeddedIndex) -> None:

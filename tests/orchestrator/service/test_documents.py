@@ -306,3 +306,14 @@ async def test_collections_are_counted_within_the_scope_by_name(service: Documen
     await put(service, Document(id="d", text="x", collection="memory"), by=admin("normal", Scope("other")))
     counts = (await service.collections(READER)).collections
     assert [(each.name, each.documents) for each in counts] == [("memory", 1), ("notes", 2)]
+
+
+async def test_of_many_collections_the_largest_are_listed(
+    service: DocumentService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_module, "MAX_LISTED_COLLECTIONS", 2)
+    names = ("c", "b", "b", "d", "a")
+    await put(service, *(Document(id=str(n), text="x", collection=name) for n, name in enumerate(names)))
+    response = await service.collections(READER)
+    assert [(each.name, each.documents) for each in response.collections] == [("a", 1), ("b", 2)]
+    assert response.unlisted == 2

@@ -1,0 +1,64 @@
+"""The rows that a graph server returns, by statement: what is not as it should be is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias, TypeVar
+
+import msgspec
+
+from adapters.graph.bolt import Row
+from adapters.server import unreadable
+
+T = TypeVar("T")
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Strength: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+"""Neither is a number that is none (NaN)."""
+
+
+class CandidateNames(msgspec.Struct, frozen=True, gc=False):
+    """See ``candidate_names.cypher``."""
+
+    names: list[tuple[str, _Number]]
+    words: list[tuple[str, _Number]]
+    documents: _Number
+    length: _Number
+    link_types: list[str]
+    forward: list[_Strength]
+    backward: list[_Strength]
+
+
+class Build(msgspec.Struct, frozen=True):
+    """How an index was built."""
+
+    build_id: str
+
+
+class MeasuredDocument(msgspec.Struct, frozen=True):
+    """A document with its centrality."""
+
+    id: str
+    centrality: _Strength
+
+
+class DocumentCount(msgspec.Struct, frozen=True):
+    """See ``count_documents.cypher``."""
+
+    documents: _Number
+
+
+class ServerTime(msgspec.Struct, frozen=True):
+    """Since the epoch, in the unit of the server."""
+
+    now: Annotated[float, msgspec.Meta(ge=0, le=1e18)]
+
+
+def converted(rows: Sequence[Row], type_: type[T], request: str) -> T:
+    """The rows of a response.
+
+    :raises BadResponse: if they are not of the type.
+    """
+    try:
+        return msgspec.convert(rows, type_)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise unreadable(f"the graph server's response to {request}", error) from error
