@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -131,11 +131,15 @@ def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple
     if document.tags:
         values_by_field["tags"] = document.tags
     for name in document.metadata if keys is None else keys:
-        value = document.metadata.get(name)
-        values = value if isinstance(value, list) else [value]
+        values = values_of(document.metadata.get(name))
         if present := tuple(plain(each) for each in values if each is not None):
             values_by_field[f"metadata.{name}"] = present
     return values_by_field
+
+
+def values_of(value: Metadatum) -> Sequence[Scalar | None]:
+    """The values of a metadata key: those of its list, or the only one."""
+    return value if isinstance(value, list) else [value]
 
 
 def rank_fields(document: Document) -> DocumentFields | None:

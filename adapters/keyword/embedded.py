@@ -31,7 +31,7 @@ from fusion.columns import Ranking
 from fusion.top import top
 
 _HEAP_BYTES = 128 * 1024 * 1024
-_NOT_LINKED = {".tantivy-writer.lock", ".tantivy-meta.lock"}
+_LOCKS = {".tantivy-writer.lock", ".tantivy-meta.lock"}
 
 
 def _schema() -> tantivy.Schema:
@@ -46,8 +46,6 @@ _SCHEMA = _schema()
 _MUST, _SHOULD, _MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
 _MAX_SINGLE_TERMS = 16
 """Up to this number, looking terms up one by one is cheaper than as a set."""
-
-
 _MAX_SEARCHED = 20_000
 """Documents that are searched without a filter and then tested: each is a Python object."""
 _MAX_FILTER_TERMS = 1_000
@@ -69,9 +67,8 @@ class KeywordComponent:
             added = segments.docnos[segments.live]
         else:
             added = np.asarray(delta.added, np.int64)
-            for file in previous.iterdir():
-                if file.name not in _NOT_LINKED:
-                    files.link_or_copy(file, target / file.name)
+            for file in _index_files(previous):
+                files.link_or_copy(file, target / file.name)
         try:
             self._apply(target, segments, added, delta.removed)
         except ValueError as error:  # tantivy raises it for a full disk, too
@@ -96,9 +93,8 @@ class KeywordComponent:
             return _index(folder).searcher()
         # On a read-only disk: Tantivy has a lock in the folder while it opens it. Its files stay mapped.
         with TemporaryDirectory() as links:
-            for file in folder.iterdir():
-                if file.name not in _NOT_LINKED:
-                    Path(links, file.name).symlink_to(file)
+            for file in _index_files(folder):
+                Path(links, file.name).symlink_to(file)
             return _index(Path(links)).searcher()
 
     def count(self, index: tantivy.Searcher, segments: SegmentSet) -> int:
@@ -231,6 +227,10 @@ def _document(segment: Segment, row: int) -> tantivy.Document:
         "labels": filter_terms(fields(record)),
     }
     return tantivy.Document.from_dict(values, _SCHEMA)
+
+
+def _index_files(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if file.name not in _LOCKS]
 
 
 def _index(folder: Path) -> tantivy.Index:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from adapters import Document
-from adapters.document import MAX_ID_BYTES, Metadatum, trimmed
+from adapters.document import MAX_ID_BYTES, Metadatum, trimmed, values_of
 from orchestrator.schema.decode import describe_decode_error
 
 _decoder = msgspec.json.Decoder(Document)
@@ -94,7 +94,7 @@ def checked(document: Document) -> Document:
         raise ValueError("text: empty, and so is the title; one of them must not be empty - at `$.text`")
     if document.created_at and document.created_at.tzinfo is None:
         raise ValueError("created_at: without a time zone, write 2026-01-31T12:00:00Z - at `$.created_at`")
-    values = sum(len(value) if isinstance(value, list) else 1 for value in document.metadata.values())
+    values = sum(len(values_of(value)) for value in document.metadata.values())
     if values > MAX_VALUES:
         raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES} - at `$.metadata`")
     for key, value in document.metadata.items():
@@ -117,7 +117,7 @@ def checked(document: Document) -> Document:
 
 
 def _check_metadatum(key: str, value: Metadatum) -> None:
-    for each in value if isinstance(value, list) else [value]:
+    for each in values_of(value):
         if isinstance(each, int) and not -(2**63) <= each < 2**63:
             raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
         if isinstance(each, str) and len(each) > MAX_VALUE_CHARS:

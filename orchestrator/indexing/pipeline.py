@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import anyio.to_thread
 
 from adapters import Document, DocumentEncoder, Record, Scope, VectorRecord
-from adapters.document import passage
+from adapters.document import passage, values_of
 from adapters.filter_terms import NUMBER_TERMS
 
 MAX_BATCH_DOCUMENTS = 256
@@ -58,6 +58,6 @@ def size_bytes(document: Document) -> int:
 
 def _sizes_of_terms(document: Document) -> Iterator[int]:
     for key, value in document.metadata.items():
-        for each in value if isinstance(value, list) else [value]:
+        for each in values_of(value):
             size = _TERM_BYTES + len(key)
             yield size + len(each) if isinstance(each, str) else NUMBER_TERMS * size

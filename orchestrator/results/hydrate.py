@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 
 from adapters import AdapterError, Record, Sensitivity, Snapshot
-from adapters.document import Metadatum, rank_fields
+from adapters.document import Metadatum, rank_fields, values_of
 from fusion import DocId, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.context import SearchContext
@@ -103,5 +103,4 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
 
 def _headings(value: Metadatum) -> tuple[str, ...]:
     """The headings above a chunk, as its metadata has them: one text, or several from the outermost on."""
-    values = value if isinstance(value, list) else [value]
-    return tuple(each for each in values if isinstance(each, str))
+    return tuple(each for each in values_of(value) if isinstance(each, str))

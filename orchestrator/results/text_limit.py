@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from adapters.document import values_of
 from orchestrator.schema.search import SearchHit
 
 MAX_TEXT_CHARS = 8_388_608
@@ -35,7 +36,7 @@ def _size(hit: SearchHit) -> int:
     size = len(hit.title) + len(hit.text) + sum(map(len, hit.heading_path))
     for key, value in hit.metadata.items():
         size += len(key)
-        for each in value if isinstance(value, list) else [value]:
+        for each in values_of(value):
             size += len(each) if isinstance(each, str) else _NUMBER_CHARS
     return size
 

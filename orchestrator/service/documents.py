@@ -53,8 +53,9 @@ from orchestrator.service.errors import NotFound
 _log = logging.getLogger(__name__)
 
 MAX_LISTED_REJECTIONS = 1_000
-MAX_LISTED_COLLECTIONS = 10_000
 """Rejected lines that a response lists; it counts the others."""
+MAX_LISTED_COLLECTIONS = 10_000
+"""Collections that a response lists; it counts the others."""
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
 

@@ -28,7 +28,7 @@ from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.server import Address
 from adapters.vector import qdrant
-from fusion import Documents
+from fusion import Documents, Ranking
 from tests.adapters.source_fixtures import source_query
 from tests.adapters.test_wire import LIMITS, QUOTED, SCHEMES, connected
 from tests.conftest import SCOPE, vector_record
@@ -271,6 +271,15 @@ class LyingBolt(Bolt):
         return self._answers.pop(0)
 
 
+async def walked(names: object, walk: object) -> Ranking:
+    """What a search of the graph returns for these rows of its two statements."""
+    graph = MemgraphGraph(LyingBolt(names, walk), "stub", "t")
+    try:
+        return await graph.search(SEEDED)
+    finally:
+        await graph.close()
+
+
 @pytest.mark.parametrize(
     "walk",
     [
@@ -291,10 +300,8 @@ class LyingBolt(Bolt):
     ids=repr,
 )
 async def test_rows_of_the_graph_that_are_none(walk: object) -> None:
-    graph = MemgraphGraph(LyingBolt([NAMES], [walk]), "stub", "t")
     with pytest.raises(BadResponse):
-        await graph.search(SEEDED)
-    await graph.close()
+        await walked([NAMES], [walk])
 
 
 @pytest.mark.parametrize(
@@ -317,10 +324,8 @@ async def test_rows_of_the_graph_that_are_none(walk: object) -> None:
     ids=repr,
 )
 async def test_names_of_the_graph_that_are_none(names: object) -> None:
-    graph = MemgraphGraph(LyingBolt([names], [WALK]), "stub", "t")
     with pytest.raises(BadResponse):
-        await graph.search(SEEDED)
-    await graph.close()
+        await walked([names], [WALK])
 
 
 @pytest.mark.parametrize("rows", [[{"build_id": 7}], [{}], [None], ["text"], None, 7], ids=repr)
@@ -364,9 +369,7 @@ async def test_a_write_that_qdrant_has_only_received_is_not_applied(status: str)
 
 
 async def test_rows_of_the_graph_that_are_right_are_read() -> None:
-    graph = MemgraphGraph(LyingBolt([NAMES], [WALK]), "stub", "t")
-    assert (await graph.search(SEEDED)).ids == ("a",)
-    await graph.close()
+    assert (await walked([NAMES], [WALK])).ids == ("a",)
 
 
 @pytest.mark.parametrize(
