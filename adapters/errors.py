@@ -2,6 +2,7 @@
 
 AdapterError
 ├── Unavailable      cannot be reached, refuses to answer, or has no index yet
+│   └── ExecutionFailed  answers, and could not do what was requested
 ├── TimedOut         did not answer within its time limit
 ├── Rejected         understood the request and refused it: the request is wrong
 ├── BadResponse      answered something that cannot be understood
@@ -36,6 +37,10 @@ class AdapterError(Exception):
 
 class Unavailable(AdapterError):
     """The backend cannot be reached, refuses connections, or has no index yet. A later attempt may succeed."""
+
+
+class ExecutionFailed(Unavailable):
+    """The backend answered that the request failed, and not why: the request, or the backend, may be at fault."""
 
 
 class TimedOut(AdapterError):

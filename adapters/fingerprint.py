@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from hashlib import blake2b
+
+_BUILD_NAME = re.compile(r"[\w-]{1,255}-[0-9a-f]{8}")
 
 
 def fingerprint(*texts: str) -> str:
@@ -27,6 +30,11 @@ def prefixed_fingerprint(*prefix: str) -> Callable[[str], str]:
 def build_name(name: str, build_id: str) -> str:
     """The name on a server of an index as ``build_id`` built it; ``name`` itself is an alias of one of these."""
     return f"{name}-{fingerprint(build_id)[:8]}"
+
+
+def shown_build(name: str) -> str:
+    """A name from a server, if it may be one of :func:`build_name`; otherwise it may be any text, and is not shown."""
+    return name if _BUILD_NAME.fullmatch(name) else "another"
 
 
 def _framed(text: str) -> bytes:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
+from adapters.errors import AdapterError, BadResponse, ExecutionFailed, Rejected, TimedOut, Unavailable
 from fusion.columns import Ranking
 from fusion.rank_fields import DocId, DocumentFields
 
@@ -28,6 +28,7 @@ Quantization: TypeAlias = Literal["none", "int8"]
 """How vectors are compressed for searching."""
 
 _FORM = "write scheme://host:port, with user:password@ (percent-encoded) before the host where needed"
+INTERNAL_SERVER_ERROR = 500
 _RETRYABLE_STATUSES = frozenset({401, 403, 404, 408, 429})
 """Statuses below 500 that do not mean that the request is wrong: it may succeed later, or with other credentials."""
 _MAX_ERROR_CHARS = 300
@@ -184,6 +185,8 @@ def error_of_status(status: int, message: str, detail: str = "") -> AdapterError
     :returns: :class:`Unavailable` if the same request may succeed later, :class:`Rejected` if it never will,
         :class:`BadResponse` for a status that makes no sense here.
     """
+    if status == INTERNAL_SERVER_ERROR:
+        return ExecutionFailed(message, detail)
     if status in _RETRYABLE_STATUSES or status >= 500:
         return Unavailable(message, detail)
     return (Rejected if 400 <= status < 500 else BadResponse)(message, detail)

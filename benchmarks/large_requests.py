@@ -25,6 +25,9 @@ _MAX_GROWTH = 1.05
 _IDS, _COLLECTIONS = 100, 20
 """Documents are replaced again and again, each in its collection, so that memory need not grow."""
 _MAX_NODES = 256
+_LARGEST = 0.02
+"""Of the bodies of documents, how many are as large as a body may be."""
+_MAX_BODY_BYTES = 64 * 1024 * 1024
 _PROBE = """
 import http.client, json, select, sys, time
 connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
@@ -70,20 +73,45 @@ class LargeRequests:
             lambda: b"x\n" * rng.randrange(1, 100_000),
             lambda: b"{}\n" * rng.randrange(1, 100_000),
             lambda: self._lines(1, 1_000_000),
+            lambda: self._lines(1, 1, title_chars=1_000_000),
             lambda: self._lines(20, 2_000),
-            lambda: self._lines(50, 100, keys=256),
+            lambda: self._lines(50, 100, self._many_keys),
+            lambda: self._lines(20, 100, self._new_keys),
+            lambda: self._lines(50, 100, self._long_list),
+            lambda: self._lines(20, 100, self._long_values),
         ]
-        return "/v1/documents", rng.choice(kinds)()
+        if rng.random() < _LARGEST:
+            kinds = [lambda: (self._lines(8, 1_000_000) + b"\n") * 8]
+        return "/v1/documents", rng.choice(kinds)()[:_MAX_BODY_BYTES]
 
-    def _lines(self, count: int, chars: int, keys: int = 0) -> bytes:
-        rng = self._rng
+    def _lines(
+        self, count: int, chars: int, metadata: Callable[[], dict[str, object]] = dict, title_chars: int = 0
+    ) -> bytes:
         lines = []
         for _ in range(count):
-            metadata = {f"key {rng.randrange(1_000)}": self._value() for _ in range(keys)}
-            number = rng.randrange(_IDS)
-            document = {"id": str(number), "text": self._text(chars) or "x", "metadata": metadata}
-            lines.append(json.dumps({**document, "collection": f"c{number % _COLLECTIONS}"}))
+            number = self._rng.randrange(_IDS)
+            document = {
+                "id": str(number),
+                "collection": f"c{number % _COLLECTIONS}",
+                "title": self._text(title_chars),
+                "text": self._text(chars) or "x",
+                "metadata": metadata(),
+            }
+            lines.append(json.dumps(document, ensure_ascii=False))
         return "\n".join(lines).encode()
+
+    def _many_keys(self) -> dict[str, object]:
+        return {f"key {self._rng.randrange(1_000)}": self._value() for _ in range(256)}
+
+    def _new_keys(self) -> dict[str, object]:
+        """That no other document has: all together have more than are allowed."""
+        return {self._rng.randbytes(8).hex(): 1 for _ in range(256)}
+
+    def _long_list(self) -> dict[str, object]:
+        return {"key 1": [self._rng.uniform(-1e9, 1e9) for _ in range(1_000)]}
+
+    def _long_values(self) -> dict[str, object]:
+        return {f"key {number}": self._text(8_192) for number in range(self._rng.randrange(100))}
 
     def _value(self) -> object:
         rng = self._rng

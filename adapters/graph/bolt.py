@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 import neo4j
 from neo4j import exceptions as driver
 
-from adapters.errors import AdapterError, Rejected, TimedOut, Unavailable
+from adapters.errors import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable
 from adapters.graph.cypher import Dialect
 from adapters.server import Address, Limits, describe_error, named_kind, translated_errors, unreachable, unreadable
 from adapters.trace_context import trace_headers
@@ -160,7 +160,7 @@ def _translate_server_error(error: driver.Neo4jError) -> AdapterError:
     code = str(error.code)
     if any(text in f"{code} {error.message}".lower() for text in ("timeout", "timedout", "timed out")):
         return TimedOut("the graph server did not finish in time", named_kind(code))
-    # Memgraph has one code for all failures, full memory included: what may pass must not count as rejected.
     if code.startswith("Neo.ClientError.Statement"):
         return Rejected("the graph server rejects the statement", named_kind(code))
-    return Unavailable("the graph server could not run a statement", named_kind(code))
+    # Memgraph has one code for all failures, full memory included.
+    return ExecutionFailed("the graph server could not run a statement", named_kind(code))

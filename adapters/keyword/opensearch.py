@@ -19,7 +19,7 @@ from adapters.document import Record, Scope
 from adapters.errors import BadResponse, TimedOut, Unavailable, VersionConflict, VersionMismatch
 from adapters.filter import Filter
 from adapters.filter_terms import filter_compiler
-from adapters.fingerprint import build_name, fingerprint
+from adapters.fingerprint import build_name, fingerprint, shown_build
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
 from adapters.keyword.opensearch_client import translate
@@ -176,10 +176,10 @@ class OpenSearchKeyword:
         async with self._writing():
             indexes = await self._aliased_indexes()
         if indexes not in ([], [self._index]):
-            others = [each for each in indexes if each.startswith(f"{self._name}-")] or ["another"]
+            found = ", ".join(map(shown_build, indexes))
             raise VersionMismatch(
-                f"opensearch's alias {self._name!r} points to {', '.join(others)}, the settings require "
-                f"{self._index!r}: use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
+                f"opensearch's alias {self._name!r} points to {found}, the settings require {self._index!r}: "
+                "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
         return bool(indexes)
 

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from adapters.document import Record, fields, rank_fields
-from adapters.errors import BadResponse, Rejected, Unavailable
+from adapters.errors import AdapterError, BadResponse, ExecutionFailed, Rejected, Unavailable
 from adapters.filter_terms import filter_terms
 from adapters.fingerprint import fingerprint
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_index import Candidate
 from adapters.ports.replica import Key, VectorRecord
-from adapters.server import named_kind, unreadable
+from adapters.server import INTERNAL_SERVER_ERROR, named_kind, unreadable
 
 Body: TypeAlias = dict[str, Any]
 
@@ -49,6 +49,7 @@ def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]
     :param batch: what was written.
     :returns: the versions of the documents that have a newer one than ``sequence``, and stay as they are.
     :raises Rejected: if all failed lines failed because of their documents.
+    :raises ExecutionFailed: if that may be so.
     :raises Unavailable: if some line failed for another reason.
     :raises BadResponse: if the response cannot be understood.
     """
@@ -56,7 +57,7 @@ def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]
         outcomes = [next(iter(each.items())) for each in response["items"]]
         are_of_batch = [outcome["_id"] for _, outcome in outcomes] == [fingerprint(*_key(each)) for each in batch]
         failed = [outcome for action, outcome in outcomes if not _is_done(action, outcome)]
-        rejected = [outcome for outcome in failed if outcome["status"] in _REJECTED_STATUSES]
+        statuses = {outcome["status"] for outcome in failed}
         versions = {_existing_version(outcome) for _, outcome in outcomes if outcome["status"] == _CONFLICT}
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise unreadable("opensearch's response to a bulk", error) from error
@@ -66,8 +67,15 @@ def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]
         first = failed[0].get("error")
         kind = named_kind(first.get("type")) if isinstance(first, dict) else ""
         message = f"opensearch did not accept {len(failed)} of {len(outcomes)} documents"
-        raise (Rejected if len(rejected) == len(failed) else Unavailable)(f"{message}, first: {kind or 'no reason'}")
+        raise _error_of(statuses)(f"{message}, first: {kind or 'no reason'}")
     return {version for version in versions if version > sequence}
+
+
+def _error_of(statuses: set[int]) -> type[AdapterError]:
+    """The meaning of the statuses of failed lines."""
+    if statuses <= _REJECTED_STATUSES:
+        return Rejected
+    return ExecutionFailed if statuses <= _REJECTED_STATUSES | {INTERNAL_SERVER_ERROR} else Unavailable
 
 
 def _existing_version(conflict: Body) -> int:

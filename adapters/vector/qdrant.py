@@ -6,7 +6,6 @@ shard where it is nested.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -19,9 +18,17 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from adapters.document import fields, rank_fields
-from adapters.errors import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
+from adapters.errors import (
+    AdapterError,
+    BadResponse,
+    ExecutionFailed,
+    Rejected,
+    TimedOut,
+    Unavailable,
+    VersionMismatch,
+)
 from adapters.filter_terms import filter_compiler, filter_terms
-from adapters.fingerprint import build_name, fingerprint
+from adapters.fingerprint import build_name, fingerprint, shown_build
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
@@ -45,8 +52,6 @@ from fusion.rank_fields import DocumentFields
 
 _BATCH_DOCUMENTS = 256
 _MAX_RESPONSE_BYTES = 67_108_864
-_OUR_COLLECTION = re.compile(r"[\w-]{1,255}-[0-9a-f]{8}")
-"""As :func:`adapters.fingerprint.build_name` makes them. Another name is not shown: it may be any text."""
 _UNAVAILABLE_CODES = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -56,6 +61,7 @@ _UNAVAILABLE_CODES = {
     grpc.StatusCode.PERMISSION_DENIED,
     grpc.StatusCode.NOT_FOUND,  # the collection does not exist yet
 }
+_FAILED_CODES = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
 _REJECTED_CODES = {
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.FAILED_PRECONDITION,
@@ -146,9 +152,9 @@ class QdrantVector:
             if collection == self._collection:
                 await self._check_dimension()
         if collection not in (None, self._collection):
-            other = collection if _OUR_COLLECTION.fullmatch(collection) else "another"
             raise VersionMismatch(
-                f"qdrant's alias {self._name!r} points to {other}, the settings require {self._collection!r}: "
+                f"qdrant's alias {self._name!r} points to {shown_build(collection)}, the settings require "
+                f"{self._collection!r}: "
                 "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
         return collection is not None
@@ -307,6 +313,8 @@ def _error_of_code(code: grpc.StatusCode) -> AdapterError:
     message = f"qdrant answered with status {code.name}"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return TimedOut(message)
+    if code in _FAILED_CODES:
+        return ExecutionFailed(message)
     if code in _UNAVAILABLE_CODES:
         return Unavailable(message)
     return (Rejected if code in _REJECTED_CODES else BadResponse)(message)

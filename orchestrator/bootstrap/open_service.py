@@ -37,6 +37,7 @@ from orchestrator.bootstrap.sources import (
 from orchestrator.indexing.data_version import VersionSource
 from orchestrator.indexing.invalidation import InvalidatingWriter
 from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.indexing.replication import Replication
 from orchestrator.indexing.snapshots import IndexSnapshots
@@ -239,6 +240,7 @@ class _Assembly:
         return DocumentService(
             documents=self._reader(),
             writer=InvalidatingWriter(self._writer(), self._caches.data_versions, has_unapplied),
+            metadata_keys=MetadataKeys(self._settings.storage.data_dir / "metadata-keys"),
             pipeline=IndexingPipeline(self._model, extractor(self._settings.encoding.entity_extractor)),
             reads=Admission(_MAX_NETWORK, _MAX_WAITING),
             uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),

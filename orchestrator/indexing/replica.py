@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -16,6 +15,7 @@ from adapters import (
     AdapterError,
     Document,
     DocumentFetcher,
+    ExecutionFailed,
     Record,
     Rejected,
     Scope,
@@ -38,8 +38,8 @@ _LOCK_RETRY_S = 0.02
 """Interval in which the lock of another process is tried: nothing reports that a file lock is free."""
 _MAX_FETCHED = 256
 """Documents that are read at once to decide what a write may replace: each may have a megabyte."""
-_MAX_TIME_OUTS = 3
-"""Of a single document; then it counts as refused if the replica is fast enough otherwise."""
+_MAX_ATTEMPTS = 3
+"""To apply a write whose document alone fails; then it counts as refused if the replica accepts others."""
 _NO_TENANT = ""
 """Tenant and environment of the probe: no caller has them."""
 
@@ -76,8 +76,8 @@ class ReplicaApplier:
         self._is_created = False
         self._batch_size: int | None = None
         """Documents a call; smaller after a time-out. ``None``: all of a write."""
-        self._time_outs: Counter[tuple[int, Key]] = Counter()
-        """Of single documents, each with its write; those of the write that waits."""
+        self._failing = (0, 0)
+        """The write whose document alone has failed, and how often; not counted are refusals."""
 
     async def catch_up(self) -> str | None:
         """Apply what is unapplied now; the reason if the replica still lacks some of it, or ``None``."""
@@ -174,9 +174,12 @@ class ReplicaApplier:
             for entry in entries:
                 if entry.replica != self.name:
                     continue
+                upserts = entry.write.upserts()
                 try:
-                    await self._apply_once(entry.sequence, entry.write.upserts(), entry.write.deletes)
-                except Rejected as error:
+                    await self._apply_once(entry.sequence, upserts, entry.write.deletes)
+                except (Rejected, ExecutionFailed, TimedOut) as error:
+                    if not isinstance(error, Rejected) and not await self._accepts_probe(entry.sequence, upserts):
+                        raise
                     still_refused = msgspec.structs.replace(entry, reason=str(error))
                     await anyio.to_thread.run_sync(self._log.quarantine.add, [still_refused])
                 else:
@@ -204,11 +207,12 @@ class ReplicaApplier:
     async def _apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> dict[Key, str]:
         """Apply one write in batches that the replica can process in time; the documents that it refuses, and why.
 
-        Refused documents are isolated by bisection, so that they do not stop the others. One that alone has no time,
-        again and again, counts as refused.
+        Refused documents are isolated by bisection, so that they do not stop the others. One that alone has no time, or
+        fails for a reason that is not known, again and again, counts as refused.
 
         :raises Rejected: if the replica refuses everything, the probe included: then the documents are not at fault.
         :raises TimedOut: the next attempt uses batches of half the size.
+        :raises ExecutionFailed: the next attempt may find a document at fault.
         """
         count = max(len(upserts), len(deletes))
         size = min(self._batch_size or count, count)
@@ -218,27 +222,29 @@ class ReplicaApplier:
         accepts_others = False
         while stack:
             some_upserts, some_deletes = stack.pop()
+            keys = (*(each.record.key for each in some_upserts), *some_deletes)
             try:
                 await self._apply_once(sequence, some_upserts, some_deletes)
                 accepts_others = True
-            except TimedOut:
-                if size == 1 and some_upserts and some_deletes:
-                    stack += reversed(_bisect(some_upserts, some_deletes))
-                    continue
-                keys = (*(each.record.key for each in some_upserts), *some_deletes)
-                if len(keys) > 1 or not await self._is_too_slow(sequence, keys[0], some_upserts):
-                    self._batch_size = max(1, size // 2)
+                continue
+            except TimedOut as error:
+                if size > 1:
+                    self._batch_size = size // 2
                     raise
-                rejections[keys[0]] = f"it takes more time than a write has, in {_MAX_TIME_OUTS} attempts"
-            except Rejected as error:
-                if len(some_upserts) + len(some_deletes) > 1:
-                    stack += reversed(_bisect(some_upserts, some_deletes))
-                    continue
+                failure: AdapterError = error
+            except (Rejected, ExecutionFailed) as error:
+                failure = error
+            if len(keys) > 1:
+                stack += reversed(_bisect(some_upserts, some_deletes))
+            elif isinstance(failure, Rejected):
                 if not accepts_others and not await self._accepts_probe(sequence, some_upserts):
-                    raise
+                    raise failure
                 accepts_others = True
-                keys = (*(each.record.key for each in some_upserts), *some_deletes)
-                rejections |= {key: str(error) for key in keys}
+                rejections[keys[0]] = str(failure)
+            elif await self._is_at_fault(sequence, some_upserts):
+                rejections[keys[0]] = f"{failure}, in {_MAX_ATTEMPTS} attempts"
+            else:
+                raise failure
         self._batch_size = None if size == count else 2 * size
         return rejections
 
@@ -262,16 +268,13 @@ class ReplicaApplier:
             await anyio.to_thread.run_sync(self._log.record_version_offset, self.name, offset)
             await self._replica.apply(sequence + offset, upserts, deletes)
 
-    async def _is_too_slow(self, sequence: int, key: Key, upserts: Sequence[VectorRecord]) -> bool:
-        """Whether a document had no time alone, again and again, although the replica has time for a small one."""
-        self._time_outs = Counter({each: count for each, count in self._time_outs.items() if each[0] == sequence})
-        self._time_outs[sequence, key] += 1
-        if self._time_outs[sequence, key] < _MAX_TIME_OUTS:
-            return False
-        try:
-            return await self._accepts_probe(sequence, upserts)
-        except TimedOut:
-            return False
+    async def _is_at_fault(self, sequence: int, document: Sequence[VectorRecord]) -> bool:
+        """Whether a document alone has failed, in several attempts to apply its write, and a small one is accepted.
+
+        :param document: empty if a deletion has failed.
+        """
+        self._failing = (sequence, self._failing[1] + 1 if self._failing[0] == sequence else 1)
+        return self._failing[1] >= _MAX_ATTEMPTS and await self._accepts_probe(sequence, document)
 
     async def _accepts_probe(self, sequence: int, refused: Sequence[VectorRecord]) -> bool:
         """Whether the replica accepts a small document with the vector of the refused one, and its deletion.
@@ -283,7 +286,7 @@ class ReplicaApplier:
             # Before this write, because a replica ignores a deletion that is not newer than the document.
             await self._apply_once(sequence - 1, [VectorRecord(record, each.vector) for each in refused], ())
             await self._apply_once(sequence, (), [record.key])
-        except Rejected:
+        except (Rejected, ExecutionFailed, TimedOut):
             return False
         return True
 

@@ -31,6 +31,7 @@ from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
+from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import (
     MAX_BATCH_BYTES,
@@ -102,6 +103,7 @@ class DocumentService:
 
     documents: DocumentReader
     writer: DocumentWriter
+    metadata_keys: MetadataKeys
     pipeline: IndexingPipeline
     reads: Admission
     uploads: Mapping[str, Admission]
@@ -220,7 +222,7 @@ class DocumentService:
         records: list[VectorRecord] = []
         size, line_count = 0, 0
         remaining = iter(lines)
-        while batch := await anyio.to_thread.run_sync(_next_batch, remaining):
+        while batch := await anyio.to_thread.run_sync(self._next_batch, remaining, principal.scope):
             line_count += len(batch)
             waiting += batch
             documents = [line.document for line in batch if isinstance(line, ValidLine)]
@@ -235,6 +237,9 @@ class DocumentService:
             raise BadRequest("no documents: there must be at least one line with a JSON object")
         on_lines(await self._write(waiting, records, principal, report))
         return report
+
+    def _next_batch(self, lines: Iterator[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
+        return self.metadata_keys.checked(_next_batch(lines), scope)
 
     async def _write(
         self, lines: list[ParsedLine], records: list[VectorRecord], principal: Principal, report: IndexReport

@@ -373,7 +373,8 @@ async def test_rows_of_the_graph_that_are_right_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alias", "named"), [("stub-of-another-build", "stub-of-another-build"), ("secret", "another")]
+    ("alias", "named"),
+    [("stub-0123abcd", "stub-0123abcd"), ("stub-of-another-build", "another"), ("secret", "another")],
 )
 async def test_an_alias_of_another_build_is_named_if_it_is_one_of_ours(alias: str, named: str) -> None:
     async with stub(http("200 OK", json.dumps({alias: {"aliases": {"stub": {}}}}).encode())) as port:

@@ -14,7 +14,16 @@ from typing import Any
 import grpc
 import pytest
 
-from adapters import AdapterError, BadResponse, Rejected, SourceQuery, TimedOut, Unavailable, VersionMismatch
+from adapters import (
+    AdapterError,
+    BadResponse,
+    ExecutionFailed,
+    Rejected,
+    SourceQuery,
+    TimedOut,
+    Unavailable,
+    VersionMismatch,
+)
 from adapters.graph.bolt import Bolt
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword import opensearch, opensearch_client
@@ -118,7 +127,7 @@ async def test_the_server_speaks_another_protocol(scheme: str, call: str, respon
     ("serve", "expected"),
     [
         (http("429 Too Many Requests", f'{{"error":"{QUOTED}"}}'.encode()), (Unavailable,)),
-        (http("500 Internal Server Error", b"{}"), (Unavailable,)),
+        (http("500 Internal Server Error", b"{}"), (ExecutionFailed,)),
         (http(f"503 {QUOTED}", b"<html>"), (Unavailable,)),
         (http("401 Unauthorized", b"{}"), (Unavailable,)),
         (http("400 Bad Request", f'{{"error":{{"type":"a_exception","reason":"{QUOTED}"}}}}'.encode()), (Rejected,)),
@@ -144,7 +153,7 @@ async def test_http_statuses_and_bodies(scheme: str, call: str, serve: Serve, ex
         (grpc.StatusCode.NOT_FOUND, Unavailable),
         (grpc.StatusCode.DEADLINE_EXCEEDED, TimedOut),
         (grpc.StatusCode.INVALID_ARGUMENT, Rejected),
-        (grpc.StatusCode.INTERNAL, BadResponse),
+        (grpc.StatusCode.INTERNAL, ExecutionFailed),
         (grpc.StatusCode.UNIMPLEMENTED, BadResponse),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import AdapterError, Rejected, TimedOut, Unavailable, VectorRecord
+from adapters import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable, VectorRecord
 from adapters.ports.replica import Key
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica import ReplicaApplier
@@ -124,19 +124,29 @@ async def test_a_single_document_without_time_is_not_halved_to_nothing(tmp_path:
     assert await applying.catch_up() is None
 
 
-async def test_a_document_that_never_has_time_is_refused_if_others_have(tmp_path: Path) -> None:
-    class Slow(MemoryReplica):
-        """No time for one document, or for its deletion."""
+class Failing(MemoryReplica):
+    """Fails whatever contains one of some documents, or their deletion, without saying why."""
 
-        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
-            if "slow" in [*(each.record.document.id for each in upserts), *(id_ for _, _, id_ in deletes)]:
-                raise TimedOut("no time")
-            await super().apply(sequence, upserts, deletes)
+    def __init__(self, error: type[AdapterError], *ids: str) -> None:
+        super().__init__()
+        self.failing_ids = set(ids)
+        self.failure = error
 
-    slow = Slow()
-    applying = applier(tmp_path, slow)
-    three = Write.of([vector_record(id_) for id_ in ("a", "slow", "b")], [])
-    for write in (three, Write.of([vector_record("c")], [key("slow")])):
+    async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+        ids = [*(each.record.document.id for each in upserts), *(id_ for _, _, id_ in deletes)]
+        if not self.failing_ids.isdisjoint(ids):
+            raise self.failure("no time")
+        await super().apply(sequence, upserts, deletes)
+
+
+@pytest.mark.parametrize("error", [TimedOut, ExecutionFailed])
+async def test_a_document_that_alone_fails_in_every_attempt_is_refused_if_others_are_applied(
+    tmp_path: Path, error: type[AdapterError]
+) -> None:
+    failing = Failing(error, "slow", "slower")
+    applying = applier(tmp_path, failing)
+    four = Write.of([vector_record(id_) for id_ in ("a", "slow", "b", "slower")], [])
+    for write in (four, Write.of([vector_record("c")], [key("slow")])):
         (sequence,) = append(tmp_path, write)
         outcomes = []
         while (reason := await applying.catch_up()) is not None:
@@ -144,9 +154,28 @@ async def test_a_document_that_never_has_time_is_refused_if_others_have(tmp_path
         assert 0 < len(outcomes) < 6
         assert set(outcomes) == {"no time"}
         assert refused(tmp_path, sequence) == {
-            key("slow"): {NAME: "it takes more time than a write has, in 3 attempts"}
+            each: {NAME: "no time, in 3 attempts"} for each in write.keys if each[2].startswith("slow")
         }
-    assert set(slow.texts) == {"a", "b", "c"}
+    assert set(failing.texts) == {"a", "b", "c"}
+    assert await applying.retry_refused() == 0
+    failing.failing_ids = {"slow"}
+    assert await applying.retry_refused() == 1
+    assert set(failing.texts) == {"a", "b", "c", "slower"}
+
+
+async def test_a_replica_that_fails_without_saying_why_waits_for_the_documents(
+    tmp_path: Path, replica: MemoryReplica
+) -> None:
+    """Its memory may be full."""
+    applying = applier(tmp_path, replica)
+    (sequence,) = append(tmp_path, Write.of([vector_record(str(n)) for n in range(3)], []))
+    replica.error = ExecutionFailed("out of memory")
+    for _ in range(10):
+        assert await applying.catch_up() == "out of memory"
+    replica.error = None
+    assert await applying.catch_up() is None
+    assert refused(tmp_path, sequence) == {}
+    assert set(replica.texts) == {"0", "1", "2"}
 
 
 ids = st.integers(0, 40).map(str)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from adapters.embedded import EmbeddedIndex
 from adapters.graph.names import mentioned
+from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.service.admission import Admission
 from orchestrator.service.documents import DocumentService
@@ -21,10 +23,11 @@ def index(open_index: Callable[[], EmbeddedIndex]) -> EmbeddedIndex:
 
 
 @pytest.fixture
-def service(index: EmbeddedIndex) -> DocumentService:
+def service(index: EmbeddedIndex, tmp_path: Path) -> DocumentService:
     return DocumentService(
         documents=index,
         writer=index,
+        metadata_keys=MetadataKeys(tmp_path / "metadata-keys"),
         pipeline=IndexingPipeline(Encoder(), mentioned),
         reads=Admission(10, 10),
         uploads=defaultdict(lambda: Admission(10, 10)),

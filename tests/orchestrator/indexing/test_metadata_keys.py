@@ -1,0 +1,81 @@
+"""The metadata keys of a tenant have a maximum number, whichever process or thread writes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from adapters import Damaged, Document, Scope
+from orchestrator.indexing import metadata_keys
+from orchestrator.indexing.metadata_keys import MetadataKeys
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
+from tests.conftest import SCOPE
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_keys, "MAX_METADATA_KEYS", 3)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "metadata-keys"
+
+
+def line(number: int, *keys: str) -> ParsedLine:
+    return ValidLine(number, Document(id=str(number), text="x", metadata=dict.fromkeys(keys, 1)))
+
+
+def refused(number: int, key: str, count: int = 3) -> ParsedLine:
+    return InvalidLine(
+        number,
+        f"metadata: '{key}' is not one of the {count} keys that this tenant's documents have, allowed are 3 "
+        "- at `$.metadata`",
+    )
+
+
+def test_a_document_with_a_key_too_many_is_refused_and_the_others_are_not(folder: Path) -> None:
+    other = InvalidLine(3, "no JSON")
+    lines = [line(1, "a", "b"), line(2, "c", "d"), other, line(4, "b", "c"), line(5), line(6, "e"), line(7, "c")]
+    checked = MetadataKeys(folder).checked(lines, SCOPE)
+    assert list(checked) == [lines[0], refused(2, "c", 2), other, *lines[3:5], refused(6, "e"), lines[6]]
+
+
+def test_keys_count_in_later_writes_and_after_a_restart_and_in_other_processes(folder: Path) -> None:
+    first, second = MetadataKeys(folder), MetadataKeys(folder)
+    for each, key in ((first, "a"), (second, "b"), (first, "c")):
+        assert list(each.checked([line(1, key)], SCOPE)) == [line(1, key)]
+    for each in (first, second, MetadataKeys(folder)):
+        assert list(each.checked([line(1, "a", "b", "c"), line(2, "d")], SCOPE)) == [
+            line(1, "a", "b", "c"),
+            refused(2, "d"),
+        ]
+
+
+def test_the_keys_of_a_tenant_do_not_count_for_another(folder: Path) -> None:
+    keys = MetadataKeys(folder)
+    for scope in (SCOPE, Scope("other"), Scope(environment="other")):
+        lines = [line(1, *(f"{scope.tenant} {scope.environment} {n}" for n in range(3)))]
+        assert list(keys.checked(lines, scope)) == lines
+
+
+def test_threads_do_not_lose_each_others_keys(folder: Path) -> None:
+    keys = MetadataKeys(folder)
+    with ThreadPoolExecutor(8) as threads:
+        checked = [*threads.map(lambda n: keys.checked([line(n, str(n))], SCOPE), range(64))]
+    assert sum(isinstance(each, ValidLine) for (each,) in checked) == 3
+
+
+def test_a_damaged_file_is_reported_and_named_for_operators(folder: Path) -> None:
+    keys = MetadataKeys(folder)
+    keys.checked([line(1, "a")], SCOPE)
+    (path,) = folder.glob("*.keys")
+    path.write_bytes(path.read_bytes()[:-1])
+    for read in (lambda: keys.checked([line(2, "b")], SCOPE), lambda: MetadataKeys(folder)):
+        with pytest.raises(Damaged, match="remove its file") as error:
+            read()
+        assert str(path) in error.value.for_operators
+    path.unlink()
+    assert list(keys.checked([line(2, "b")], SCOPE)) == [line(2, "b")]
