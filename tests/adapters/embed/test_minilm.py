@@ -12,6 +12,7 @@ import pytest
 from adapters import Unavailable
 from adapters.embed import model_files
 from adapters.embed.minilm import MiniLM
+from adapters.ports.encoders import MAX_QUERY_CHARS
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +44,13 @@ async def test_a_long_text_is_read_beyond_the_first_window(model: MiniLM) -> Non
                                                      "a cake recipe with flour and eggs"])  # fmt: skip
     assert late @ cooking > plain @ cooking + 0.1
     assert model.encode_documents(["x " * 1_000_000]).shape == (1, 384)
+
+
+async def test_a_long_query_is_cut_before_it_is_split_into_tokens(model: MiniLM) -> None:
+    """The first word is one token, so many more would be read if all characters were split."""
+    word = "x" * MAX_QUERY_CHARS
+    assert np.array_equal(model.encode(f"{word} flour and eggs"), model.encode(word))
+    assert not np.array_equal(model.encode(f"{word[1_000:]} flour and eggs"), model.encode(word[1_000:]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there threads have priorities of their own")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from adapters import AdapterError, Unavailable
 from orchestrator.indexing.log import files as log_files
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import DamagedWrite, Write
+from orchestrator.indexing.replica import ReplicaApplier
 from tests.conftest import vector_record
-from tests.orchestrator.indexing.replicas import key, open_log, upsert
+from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, upsert
 from tests.read_only import on_a_read_only_disk
 
 DELETE = Write.of([], [key("a")])
@@ -126,6 +128,31 @@ def test_no_flipped_bit_is_delivered(tmp_path: Path, log: FileWriteLog) -> None:
         assert log.unapplied("two") in (list(writes)[1:], list(writes))
         path.write_bytes(content)
     assert found > 500
+
+
+@pytest.mark.anyio
+async def test_no_write_with_a_flipped_bit_reaches_a_replica(tmp_path: Path, log: FileWriteLog) -> None:
+    """1,000 bits in the writes and in what they must not touch. What is whole is delivered."""
+    texts = {id_: f"text of {id_}" for id_ in "abc"}
+    for id_, text in texts.items():
+        sequence = log.append(Write.of([vector_record(id_, text), vector_record("hidden")], [], "public"), ["one"])
+        log.record_hidden(sequence, {key("hidden")})
+    chance = random.Random(2)
+    for number in range(1_000):
+        folder = tmp_path / str(number)
+        shutil.copytree(tmp_path / "log", folder / "log")
+        path = chance.choice(
+            sorted(each for each in (folder / "log").iterdir() if each.suffix in (".write", ".hidden"))
+        )
+        changed = bytearray(path.read_bytes())
+        changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+        path.write_bytes(changed)
+        replica, damaged = MemoryReplica(), open_log(folder)
+        assert await ReplicaApplier(damaged, "one", replica, 30.0, None).catch_up() is None
+        assert replica.texts.items() < texts.items()
+        assert len(replica.texts) == 2
+        assert str(path.with_suffix(".damaged")) in damaged.damaged()
+        shutil.rmtree(folder)
 
 
 def test_every_damaged_file_is_named(tmp_path: Path, log: FileWriteLog) -> None:
