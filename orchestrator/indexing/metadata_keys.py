@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import Damaged, Scope, checked_file, files
+from adapters import Damaged, Scope, Unavailable, checked_file, files
 from adapters.fingerprint import fingerprint
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 
@@ -34,18 +34,21 @@ class MetadataKeys:
         """The lines; one whose document would add a key too many is invalid. The keys of the others are added.
 
         :raises Damaged: if the file is not what was written.
-        :raises OSError: if it cannot be written.
+        :raises Unavailable: if it cannot be written.
         """
         path = self._folder / f"{fingerprint(scope.tenant, scope.environment)}{_SUFFIX}"
         known = self._known.get(path.name, frozenset())
         if all(known.issuperset(line.document.metadata) for line in lines if isinstance(line, ValidLine)):
             return lines
-        with files.exclusive(self._folder / "lock"):
-            keys = set(_read(path))
-            count = len(keys)
-            checked = [_checked(line, keys) if isinstance(line, ValidLine) else line for line in lines]
-            if len(keys) > count:
-                checked_file.write(path, msgspec.msgpack.encode(sorted(keys)))
+        try:
+            with files.exclusive(self._folder / "lock"):
+                keys = set(_read(path))
+                count = len(keys)
+                checked = [_checked(line, keys) if isinstance(line, ValidLine) else line for line in lines]
+                if len(keys) > count:
+                    checked_file.write(path, msgspec.msgpack.encode(sorted(keys)))
+        except OSError as error:
+            raise Unavailable("the metadata keys cannot be written", f"{self._folder}: {error}") from error
         self._known[path.name] = frozenset(keys)
         return checked
 

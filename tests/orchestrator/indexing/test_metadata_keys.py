@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from orchestrator.indexing import metadata_keys
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from tests.conftest import SCOPE
+from tests.read_only import on_a_read_only_disk
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +69,25 @@ def test_threads_do_not_lose_each_others_keys(folder: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         checked = [*threads.map(lambda n: keys.checked([line(n, str(n))], SCOPE), range(64))]
     assert sum(isinstance(each, ValidLine) for (each,) in checked) == 3
+
+
+def test_on_a_read_only_disk_known_keys_are_enough(folder: Path) -> None:
+    MetadataKeys(folder).checked([line(1, "a")], SCOPE)
+    program = """if True:
+        import sys, pathlib
+        from adapters import Document, Scope, Unavailable
+        from orchestrator.indexing.metadata_keys import MetadataKeys
+        from orchestrator.indexing.ndjson import ValidLine
+        keys = MetadataKeys(pathlib.Path(sys.argv[1]))
+        for metadata in ({"a": 1}, {"b": 1}):
+            try:
+                print(len(keys.checked([ValidLine(1, Document(id="a", text="x", metadata=metadata))], Scope())))
+            except Unavailable as error:
+                print(error)
+    """
+    command = [*on_a_read_only_disk(folder), sys.executable, "-c", program, folder]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert done.stdout == "1\nthe metadata keys cannot be written\n", done.stderr
 
 
 def test_a_damaged_file_is_reported_and_named_for_operators(folder: Path) -> None:
