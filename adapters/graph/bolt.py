@@ -17,6 +17,7 @@ import neo4j
 from neo4j import exceptions as driver
 
 from adapters.errors import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable
+from adapters.graph.bounded_bolt import limited_response
 from adapters.graph.cypher import Dialect
 from adapters.server import Address, Limits, describe_error, named_kind, translated_errors, unreachable, unreadable
 from adapters.trace_context import trace_headers
@@ -32,6 +33,9 @@ TransactionBody: TypeAlias = Callable[[Run], Awaitable[T]]
 logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
 
 _IDLE_S = 60.0
+_MAX_SEARCH_BYTES = 67_108_864
+_MAX_RESPONSE_BYTES = 1_073_741_824
+"""Of all that is read for a search, and for anything else: centralities are computed from all links of a graph."""
 _READ, _WRITE = neo4j.READ_ACCESS, neo4j.WRITE_ACCESS
 
 
@@ -70,7 +74,8 @@ class Bolt:
         async with _translated(timeout_s):
             session = self._driver.session(default_access_mode=_READ)
             try:
-                return await _rows(await session.run(query, parameters))
+                with limited_response(_MAX_RESPONSE_BYTES if maintenance else _MAX_SEARCH_BYTES):
+                    return await _rows(await session.run(query, parameters))
             except driver.Neo4jError:
                 raise
             except BaseException:
@@ -89,7 +94,8 @@ class Bolt:
 
         @neo4j.unit_of_work(metadata=trace_headers() or None, timeout=timeout_s)
         async def bounded(transaction: neo4j.AsyncManagedTransaction) -> T:
-            return await body(partial(_run, transaction))
+            with limited_response(_MAX_RESPONSE_BYTES):
+                return await body(partial(_run, transaction))
 
         async with _translated(timeout_s), self._driver.session(default_access_mode=_WRITE) as session:
             return await session.execute_write(bounded)

@@ -12,11 +12,12 @@ import struct
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import grpc
+import msgspec
 import pytest
-from msgspec.structs import replace
 from qdrant_client import grpc as qdrant_grpc
 from qdrant_client.conversions.conversion import RestToGrpc
 
@@ -30,7 +31,7 @@ from adapters.server import Address
 from adapters.vector import qdrant
 from fusion import Documents, Ranking
 from tests.adapters.source_fixtures import source_query
-from tests.adapters.test_wire import LIMITS, QUOTED, SCHEMES, connected
+from tests.adapters.test_wire import LIMITS, QUOTED, SCHEMES, connected, packed
 from tests.conftest import SCOPE, vector_record
 from tests.servers.stub import Serve, http, stub
 
@@ -236,26 +237,56 @@ async def test_no_compressed_response_is_unpacked(scheme: str) -> None:
         await server.close()
 
 
+async def begin_bolt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """Start a record with a text of two gigabytes; the next chunk of it."""
+    await reader.readexactly(20)
+    writer.write(b"\0\0\x04\x04")
+    await reader.read(65_536)
+    writer.write(packed(0x70, server="Neo4j/5.26.0", connection_id="stub"))
+    await reader.read(65_536)
+    header = b"\xb1\x71\x91\xd2\x7f\xff\xff\xff"
+    writer.write(struct.pack(">H", len(header)) + header)
+    return struct.pack(">H", 60_000) + b"x" * 60_000
+
+
+async def begin_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    await reader.read(16)
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")
+    return b"1," * 30_000
+
+
+MAX_RESPONSE_MIB = {"bolt": 64, "opensearch+http": 256, "qdrant+http": 64}
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
-async def test_an_endless_answer_is_left_when_the_time_is_up(scheme: str) -> None:
+async def test_an_endless_answer_is_left_when_it_is_too_large_or_the_time_is_up(scheme: str) -> None:
+    begin = begin_bolt if scheme == "bolt" else begin_http
+    sent = 0
+
     async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(16)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")
+        nonlocal sent
         with suppress(ConnectionError):
+            chunk = await begin(reader, writer)
             while not writer.is_closing():
-                writer.write(b"1," * 1_000)
+                writer.write(chunk)
+                sent += len(chunk)
                 await writer.drain()
                 await asyncio.sleep(0)
 
+    patient = replace(LIMITS, read_timeout_s=60.0)
     async with stub(endless) as port:
-        server = connected(f"{scheme}://127.0.0.1:{port}")
-        with pytest.raises(AdapterError):
-            async with asyncio.timeout(5):
-                await server.search(source_query())
-        await server.close()
+        for limits in (LIMITS, patient):
+            server = connected(f"{scheme}://127.0.0.1:{port}", limits)
+            sent = 0
+            with pytest.raises(AdapterError):
+                async with asyncio.timeout(55):
+                    await server.search(source_query())
+            await server.close()
+            assert sent < (MAX_RESPONSE_MIB.get(scheme, 0) + 32) * 1024 * 1024
+    assert sent >= MAX_RESPONSE_MIB.get(scheme, 0) * 1024 * 1024
 
 
-SEEDED = replace(source_query(), seeds=Documents.of_ids(("seed",)))
+SEEDED = msgspec.structs.replace(source_query(), seeds=Documents.of_ids(("seed",)))
 WALK = {"ids": ["a"], "scores": [1.0], "fields": ["null"]}
 NAMES = {"names": [], "words": [], "documents": 1, "link_types": [], "forward": [], "backward": [], "length": 10}
 

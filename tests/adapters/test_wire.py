@@ -56,14 +56,14 @@ QUOTED = "what_only_some_may_read"
 """A part of a document in what a server answers. No error shows it: neither callers nor the log may see it."""
 
 
-def connected(url: str) -> ServerSource:
+def connected(url: str, limits: Limits = LIMITS) -> ServerSource:
     if url.startswith("qdrant"):
-        client = qdrant.connect(Address.parse(url, VECTOR_SCHEMES), None, LIMITS)
-        return qdrant.QdrantVector(client, "stub", DIMENSION, "t", LIMITS)
+        client = qdrant.connect(Address.parse(url, VECTOR_SCHEMES), None, limits)
+        return qdrant.QdrantVector(client, "stub", DIMENSION, "t", limits)
     if url.startswith("opensearch"):
         address = Address.parse(url, KEYWORD_SCHEMES)
-        return opensearch.OpenSearchKeyword(opensearch_client.connect(address, LIMITS), "stub", "t", LIMITS)
-    return MemgraphGraph(Bolt(Address.parse(url, GRAPH_SCHEMES), LIMITS), "stub", "t")
+        return opensearch.OpenSearchKeyword(opensearch_client.connect(address, limits), "stub", "t", limits)
+    return MemgraphGraph(Bolt(Address.parse(url, GRAPH_SCHEMES), limits), "stub", "t")
 
 
 SCHEMES = ("qdrant+http", "qdrant+grpc", "opensearch+http", "bolt")

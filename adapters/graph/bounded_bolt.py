@@ -1,0 +1,55 @@
+"""A limit on what a graph server sends in answer to one statement; the driver has no setting for it.
+
+An answer without end would fill the memory of the process before its time is up. So the driver's class of connections
+is replaced by one that counts. It is private to the driver: if a new release no longer uses it,
+``tests/adapters/test_lying_servers.py`` fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from neo4j._async.io._bolt import _base
+from neo4j._async.io._bolt._bolt_socket import AsyncBoltSocket
+
+
+@dataclass(slots=True)
+class _Allowance:
+    max_bytes: int
+    received: int = 0
+
+
+_allowance: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
+
+
+@contextmanager
+def limited_response(max_bytes: int) -> Iterator[None]:
+    """Inside, connections that have received more fail: the driver takes them for broken."""
+    token = _allowance.set(_Allowance(max_bytes))
+    try:
+        yield
+    finally:
+        _allowance.reset(token)
+
+
+class BoundedSocket(AsyncBoltSocket):
+    """A connection that counts what it receives for the statement that runs."""
+
+    async def recv_into(self, buffer: Any, nbytes: int) -> int:
+        """As much as has arrived, ``nbytes`` at most.
+
+        :raises OSError: if it is more than is allowed.
+        """
+        received: int = await super().recv_into(buffer, nbytes)  # type: ignore[no-untyped-call]
+        if allowance := _allowance.get():
+            allowance.received += received
+            if allowance.received > allowance.max_bytes:
+                raise OSError(f"a response of more than {allowance.max_bytes} bytes")
+        return received
+
+
+_base.AsyncBoltSocket = BoundedSocket  # type: ignore[attr-defined]
