@@ -71,6 +71,31 @@ def lying(answer: bytes, endless: bool = False) -> Serve:
     return serve
 
 
+class Endless:
+    """Answers every command, but for those of the introduction, with a reply without end.
+
+    :ivar left: set when the client has closed the connection.
+    """
+
+    def __init__(self, begin: bytes) -> None:
+        self._lying = lying(begin, endless=True)
+        self.sent = 0
+        self.left = asyncio.Event()
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        write = writer.write
+
+        def count(content: bytes) -> None:
+            self.sent += len(content)
+            write(content)
+
+        writer.write = count  # type: ignore[method-assign]
+        try:
+            await self._lying(reader, writer)
+        finally:
+            self.left.set()
+
+
 @asynccontextmanager
 async def redis_of(serve: Serve, deadline_s: float = DEADLINE_S) -> AsyncIterator[GuardedRedis]:
     start = monotonic()
@@ -105,6 +130,24 @@ async def test_no_lie_is_a_counter(lie: str) -> None:
         if lie != "text":  # a script that returns a text has been sent
             assert await counters.ensure_loaded(["name"]) is False
         assert counters.known("name") == 1
+
+
+@pytest.mark.parametrize("call", ["get", "load", "run"])
+@pytest.mark.parametrize("begin", [b"$100000000000\r\n", b"*100000000\r\n"], ids=["text", "array"])
+async def test_a_reply_that_is_too_long_is_left_although_there_is_time(call: str, begin: bytes) -> None:
+    served = Endless(begin)
+    async with redis_of(served, deadline_s=60.0) as redis:
+        counters = RedisInvalidationCounters(redis, redis, "prefix", poll_s=3_600)
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "get": lambda: RedisLevel(redis, b"prefix:").get(b"key", time()),
+            "load": lambda: counters.ensure_loaded(["name"]),
+            "run": counters.run,
+        }
+        task = asyncio.create_task(calls[call]())  # type: ignore[arg-type]
+        await asyncio.wait_for(served.left.wait(), 30)
+        assert served.sent < 20_000_000
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @pytest.mark.parametrize("call", ["get", "load", "put"])
