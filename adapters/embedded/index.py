@@ -121,8 +121,12 @@ class EmbeddedIndex:
             return True
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
-        """See :class:`adapters.ports.DocumentFetcher`; of the newest commit, as are the three below."""
+        """See :class:`adapters.ports.DocumentFetcher`; of the newest commit, as are the four below."""
         return await self._view.fetch(scope, ids)
+
+    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
+        """See :class:`adapters.ports.SensitivityReader`."""
+        return await self._view.sensitivities(scope, ids)
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
+import anyio.to_thread
 import numpy as np
 
-from adapters.document import Record, Scope
+from adapters.document import Record, Scope, Sensitivity
 from adapters.embedded.columns import Flags
 from adapters.embedded.component import IndexComponent
 from adapters.embedded.manifest import Manifest
@@ -18,11 +19,14 @@ from adapters.embedded.segment import Segment
 from adapters.embedded.segment_set import SegmentSet
 from adapters.filter import Filter
 from adapters.ports.replica import VectorRecord
+from adapters.server import batches
 from fusion.rank_fields import DocId
 
 T = TypeVar("T")
 
 _MAX_BYTES_BETWEEN_TURNS = 262_144
+_BATCH_DOCUMENTS = 16
+"""Documents that are in memory at once if only one field of each is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,22 @@ class IndexView:
         rows = {id_: row for id_ in ids if (row := self.segments.find((scope.tenant, scope.environment, id_)))}
         return dict(zip(rows, await _decoded(rows.values()), strict=True))
 
+    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
+        """See :class:`adapters.ports.SensitivityReader`."""
+        found: dict[DocId, Sensitivity] = {}
+        for batch in batches(ids, _BATCH_DOCUMENTS):
+            found |= {id_: each.document.sensitivity for id_, each in (await self.fetch(scope, batch)).items()}
+        return found
+
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
         return await _decoded(map(self.segments.locate, self.segments.passing(condition)[:limit].tolist()))
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
-        """See :class:`adapters.ports.DocumentFinder`."""
+        """See :class:`adapters.ports.DocumentFinder`. In a thread: the values of all scopes are looked at."""
+        return await anyio.to_thread.run_sync(self._counts, field, condition)
+
+    def _counts(self, field: str, condition: Filter) -> dict[str, int]:
         flags = self.segments.mask(condition).flags
         totals: Counter[str] = Counter()
         for segment, of_segment in zip(self.segments.segments, by_segment(flags, self.segments), strict=True):

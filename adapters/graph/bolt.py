@@ -168,5 +168,7 @@ def _translate_server_error(error: driver.Neo4jError) -> AdapterError:
         return TimedOut("the graph server did not finish in time", named_kind(code))
     if code.startswith("Neo.ClientError.Statement"):
         return Rejected("the graph server rejects the statement", named_kind(code))
-    # Memgraph has one code for all failures, full memory included.
+    if ".TransientError." in code:
+        return Unavailable("the graph server could not run a statement now", named_kind(code))
+    # Memgraph has one code for all other failures, full memory included.
     return ExecutionFailed("the graph server could not run a statement", named_kind(code))

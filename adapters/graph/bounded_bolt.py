@@ -23,6 +23,8 @@ class _Allowance:
     received: int = 0
 
 
+_MAX_BYTES = 67_108_864
+"""Of what no statement waits for: the introduction of a server, and the ends of transactions."""
 _allowance: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
 
 
@@ -37,7 +39,16 @@ def limited_response(max_bytes: int) -> Iterator[None]:
 
 
 class BoundedSocket(AsyncBoltSocket):
-    """A connection that counts what it receives for the statement that runs."""
+    """A connection that counts what it receives: for the statement that runs, or since the newest message."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._since_message = _Allowance(_MAX_BYTES)
+
+    async def sendall(self, data: bytes) -> None:
+        """Send a message."""
+        self._since_message.received = 0
+        await super().sendall(data)  # type: ignore[no-untyped-call]
 
     async def recv_into(self, buffer: Any, nbytes: int) -> int:
         """As much as has arrived, ``nbytes`` at most.
@@ -45,11 +56,11 @@ class BoundedSocket(AsyncBoltSocket):
         :raises OSError: if it is more than is allowed.
         """
         received: int = await super().recv_into(buffer, nbytes)  # type: ignore[no-untyped-call]
-        if allowance := _allowance.get():
-            allowance.received += received
-            if allowance.received > allowance.max_bytes:
-                raise OSError(f"a response of more than {allowance.max_bytes} bytes")
+        allowance = _allowance.get() or self._since_message
+        allowance.received += received
+        if allowance.received > allowance.max_bytes:
+            raise OSError(f"a response of more than {allowance.max_bytes} bytes")
         return received
 
 
-_base.AsyncBoltSocket = BoundedSocket  # type: ignore[attr-defined]
+_base.AsyncBoltSocket = BoundedSocket  # type: ignore[attr-defined, assignment]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Any
 
 import anyio.to_thread
 import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
 
-from adapters.document import Record, Scope
+from adapters.document import Record, Scope, Sensitivity
 from adapters.errors import BadResponse, TimedOut, Unavailable, VersionConflict, VersionMismatch
 from adapters.filter import Filter
 from adapters.filter_terms import filter_compiler
@@ -24,6 +23,7 @@ from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
 from adapters.keyword.opensearch_client import translate
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
+from adapters.keyword.opensearch_replies import IDENTIFYING_FIELDS, Bucket, IdentifiedRecord, R, check_shards
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
@@ -41,6 +41,8 @@ from fusion.columns import Ranking
 from fusion.rank_fields import DocId
 
 _BATCH_DOCUMENTS = 500
+_BATCH_FETCHED = 25
+"""Documents that are read whole: a reply is decoded in one piece on the event loop, and each may have a megabyte."""
 _SEARCH_PARAMETERS = {
     # BM25 from the statistics of all shards, so that their number changes no score. With one shard it costs nothing.
     "search_type": "dfs_query_then_fetch",
@@ -99,7 +101,7 @@ class OpenSearchKeyword:
         try:
             if response["timed_out"]:
                 raise TimedOut(f"opensearch did not finish a search within {self._limits.read_timeout_s:g} s")
-            _check_shards(response)
+            check_shards(response)
             hits = response["hits"].get("hits", ())  # left out, as is every empty value
             scores = [float(hit["_score"]) for hit in hits]
             columns = ",".join([hit["fields"]["candidate"][0] for hit in hits])
@@ -113,27 +115,40 @@ class OpenSearchKeyword:
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`."""
         records: dict[DocId, Record] = {}
-        for batch in batches(ids, _BATCH_DOCUMENTS):
-            names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
-            async with self._writing():  # callers have time limits of their own
-                params = {"_source_includes": "record"}
-                response = await self._client.mget(index=self._name, body={"ids": names}, params=params)
-            try:
-                docs = response["docs"]
-                if failed := sum("error" in each for each in docs):
-                    # A shard is away: if its documents counted as absent, any writer could replace them.
-                    raise Unavailable(f"opensearch could not read {failed} documents")
-                if [each["_id"] for each in docs] != names or not all(isinstance(each["found"], bool) for each in docs):
-                    raise BadResponse("opensearch's response to a fetch is not of the documents that were requested")
-                stored = [each["_source"]["record"] for each in docs if each["found"]]
-                decoded = msgspec.convert(stored, list[Record])
-            except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
-                raise unreadable("opensearch's response to a fetch", error) from error
-            requested = {(scope.tenant, scope.environment, id_) for id_ in batch}
-            if not all(record.key in requested for record in decoded):
-                raise BadResponse("opensearch's response to a fetch has documents that were not requested")
-            records |= {record.document.id: record for record in decoded}
+        for batch in batches(ids, _BATCH_FETCHED):
+            records |= {each.document.id: each for each in await self._stored(scope, batch, "record", Record)}
         return records
+
+    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
+        """See :class:`adapters.ports.SensitivityReader`."""
+        found: dict[DocId, Sensitivity] = {}
+        fields = ",".join(f"record.{name}" for name in IDENTIFYING_FIELDS)
+        for batch in batches(ids, _BATCH_DOCUMENTS):
+            stored = await self._stored(scope, batch, fields, IdentifiedRecord)
+            found |= {each.document.id: each.document.sensitivity for each in stored}
+        return found
+
+    async def _stored(self, scope: Scope, ids: Sequence[DocId], fields: str, type_: type[R]) -> list[R]:
+        """The fields of the documents that exist."""
+        names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in ids]
+        async with self._writing():  # callers have time limits of their own
+            params = {"_source_includes": fields}
+            response = await self._client.mget(index=self._name, body={"ids": names}, params=params)
+        try:
+            docs = response["docs"]
+            if failed := sum("error" in each for each in docs):
+                # A shard is away: if its documents counted as absent, any writer could replace them.
+                raise Unavailable(f"opensearch could not read {failed} documents")
+            if [each["_id"] for each in docs] != names or not all(isinstance(each["found"], bool) for each in docs):
+                raise BadResponse("opensearch's response to a fetch is not of the documents that were requested")
+            found = [each["_source"]["record"] for each in docs if each["found"]]
+            stored: list[R] = msgspec.convert(found, list[type_])  # type: ignore[valid-type]
+        except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
+            raise unreadable("opensearch's response to a fetch", error) from error
+        requested = {(scope.tenant, scope.environment, id_) for id_ in ids}
+        if not all((each.tenant, each.environment, each.document.id) in requested for each in stored):
+            raise BadResponse("opensearch's response to a fetch has documents that were not requested")
+        return stored
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
@@ -150,7 +165,7 @@ class OpenSearchKeyword:
         async with time_limit:
             response = await self._client.search(index=self._name, body=body)
         try:
-            _check_shards(response)
+            check_shards(response)
             return msgspec.convert([hit["_source"]["record"] for hit in response["hits"]["hits"]], list[Record])
         except (KeyError, TypeError, msgspec.ValidationError) as error:
             raise unreadable("opensearch's response to a search for documents", error) from error
@@ -165,9 +180,9 @@ class OpenSearchKeyword:
         async with self._writing():  # callers have time limits of their own
             response = await self._client.search(index=self._name, body=body)
         try:
-            _check_shards(response)
+            check_shards(response)
             buckets = response["aggregations"]["values"]["buckets"]
-            return {bucket.key: bucket.doc_count for bucket in msgspec.convert(buckets, list[_Bucket])}
+            return {bucket.key: bucket.doc_count for bucket in msgspec.convert(buckets, list[Bucket])}
         except (KeyError, TypeError, msgspec.ValidationError) as error:
             raise unreadable("opensearch's response to a count", error) from error
 
@@ -226,8 +241,12 @@ class OpenSearchKeyword:
     async def clock(self) -> float | None:
         """The time of one node; see :class:`adapters.ports.ServerProbe`."""
         async with self._reading():
-            nodes = (await self._client.nodes.stats(metric="os"))["nodes"].values()
-        return float(next(iter(nodes))["timestamp"]) / 1_000
+            response = await self._client.nodes.stats(metric="os")
+        try:
+            (timestamp, *_) = [node["timestamp"] for node in response["nodes"].values()]
+            return float(timestamp) / 1_000
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise unreadable("opensearch's response to a request for the time", error) from error
 
     async def differences(self) -> Sequence[Difference]:
         """See :class:`adapters.ports.ServerSource`."""
@@ -254,22 +273,6 @@ class OpenSearchKeyword:
 
     def _writing(self) -> AbstractAsyncContextManager[None]:
         return translated_errors("opensearch", self._limits.write_timeout_s, translate)
-
-
-class _Bucket(msgspec.Struct, frozen=True):
-    """How many documents have a value."""
-
-    key: str
-    doc_count: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-
-
-def _check_shards(response: Any) -> None:
-    """What is found by some shards only is not all.
-
-    :raises Unavailable: if a shard could not answer.
-    """
-    if response["_shards"]["failed"] != 0:
-        raise Unavailable("some shards of opensearch could not answer")
 
 
 def _text_query(parsed: analysis.ParsedQuery) -> Body:

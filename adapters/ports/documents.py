@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from adapters.document import Record, Scope
+from adapters.document import Record, Scope, Sensitivity
 from adapters.filter import Filter
 from fusion.rank_fields import DocId
 
@@ -15,6 +15,14 @@ class DocumentFetcher(Protocol):
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """The records that exist, by id; ids without one are left out."""
+        ...
+
+
+class SensitivityReader(Protocol):
+    """Who may replace documents, without reading them."""
+
+    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
+        """Of the documents that exist, by id."""
         ...
 
 
@@ -38,5 +46,5 @@ class DocumentSampler(Protocol):
         ...
 
 
-class DocumentReader(DocumentFetcher, DocumentFinder, DocumentSampler, Protocol):
+class DocumentReader(DocumentFetcher, SensitivityReader, DocumentFinder, DocumentSampler, Protocol):
     """A backend that contains the documents themselves."""

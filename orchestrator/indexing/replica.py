@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -14,7 +15,6 @@ import msgspec
 from adapters import (
     AdapterError,
     Document,
-    DocumentFetcher,
     ExecutionFailed,
     Record,
     Rejected,
@@ -24,9 +24,9 @@ from adapters import (
     VectorRecord,
     VersionConflict,
 )
-from adapters.document import hidden_keys
+from adapters.document import is_visible
+from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import IndexAdmin, Key, Replica
-from adapters.server import batches
 from fusion.rank_fields import DocId
 from orchestrator.indexing.log.port import WriteLog
 from orchestrator.indexing.log.quarantine import Quarantined
@@ -36,10 +36,8 @@ _log = logging.getLogger(__name__)
 
 _LOCK_RETRY_S = 0.02
 """Interval in which the lock of another process is tried: nothing reports that a file lock is free."""
-_MAX_FETCHED = 256
-"""Documents that are read at once to decide what a write may replace: each may have a megabyte."""
 _MAX_ATTEMPTS = 3
-"""To apply a write whose document alone fails; then it counts as refused if the replica accepts others."""
+"""To apply a document that fails alone; then it counts as refused if the replica accepts a small one."""
 _NO_TENANT = ""
 """Tenant and environment of the probe: no caller has them."""
 
@@ -65,7 +63,7 @@ class ReplicaApplier:
         name: str,
         replica: AdministeredReplica,
         slot_timeout_s: float,
-        documents: DocumentFetcher | None,
+        documents: SensitivityReader | None,
     ) -> None:
         self.name = name
         self._documents = documents
@@ -76,8 +74,8 @@ class ReplicaApplier:
         self._is_created = False
         self._batch_size: int | None = None
         """Documents a call; smaller after a time-out. ``None``: all of a write."""
-        self._failing = (0, 0)
-        """The write whose document alone has failed, and how often; not counted are refusals."""
+        self._failures: Counter[tuple[int, Key]] = Counter()
+        """Of single documents, each with its write; those of the write that waits. Refusals are not counted."""
 
     async def catch_up(self) -> str | None:
         """Apply what is unapplied now; the reason if the replica still lacks some of it, or ``None``."""
@@ -196,11 +194,15 @@ class ReplicaApplier:
             ids_by_scope: dict[Scope, list[DocId]] = {}
             for tenant, environment, id_ in write.keys:
                 ids_by_scope.setdefault(Scope(tenant, environment), []).append(id_)
-            hidden = frozenset[Key]()
+            # A document that the replica refuses is not there, and stays protected.
+            hidden = await anyio.to_thread.run_sync(self._log.quarantine.hidden, write.keys, write.clearance)
             for scope, ids in ids_by_scope.items():
-                for some_ids in batches(ids, _MAX_FETCHED):
-                    existing = await self._documents.fetch(scope, some_ids)
-                    hidden |= hidden_keys(existing.values(), write.clearance)
+                existing = await self._documents.sensitivities(scope, ids)
+                hidden |= {
+                    (scope.tenant, scope.environment, id_)
+                    for id_, sensitivity in existing.items()
+                    if not is_visible(sensitivity, write.clearance)
+                }
             await anyio.to_thread.run_sync(self._log.record_hidden, sequence, hidden)
         return hidden
 
@@ -212,7 +214,7 @@ class ReplicaApplier:
 
         :raises Rejected: if the replica refuses everything, the probe included: then the documents are not at fault.
         :raises TimedOut: the next attempt uses batches of half the size.
-        :raises ExecutionFailed: the next attempt may find a document at fault.
+        :raises ExecutionFailed: if documents have failed alone; they are refused in the last of several attempts.
         """
         count = max(len(upserts), len(deletes))
         size = min(self._batch_size or count, count)
@@ -220,6 +222,7 @@ class ReplicaApplier:
         stack = [(upserts[batch], deletes[batch]) for batch in reversed(batches)]
         rejections: dict[Key, str] = {}
         accepts_others = False
+        undecided: AdapterError | None = None
         while stack:
             some_upserts, some_deletes = stack.pop()
             keys = (*(each.record.key for each in some_upserts), *some_deletes)
@@ -236,15 +239,22 @@ class ReplicaApplier:
                 failure = error
             if len(keys) > 1:
                 stack += reversed(_bisect(some_upserts, some_deletes))
-            elif isinstance(failure, Rejected):
-                if not accepts_others and not await self._accepts_probe(sequence, some_upserts):
-                    raise failure
-                accepts_others = True
-                rejections[keys[0]] = str(failure)
-            elif await self._is_at_fault(sequence, some_upserts):
-                rejections[keys[0]] = f"{failure}, in {_MAX_ATTEMPTS} attempts"
-            else:
+                continue
+            is_final = isinstance(failure, Rejected) or self._count_failure(sequence, keys[0]) >= _MAX_ATTEMPTS
+            if isinstance(failure, TimedOut):
+                if not is_final:
+                    raise failure  # the others would wait for as long
+                accepts_others = False  # until now
+            if not accepts_others and not await self._accepts_probe(sequence, some_upserts):
                 raise failure
+            accepts_others = True
+            if is_final:
+                attempts = "" if isinstance(failure, Rejected) else f", in {_MAX_ATTEMPTS} attempts"
+                rejections[keys[0]] = f"{failure}{attempts}"
+            else:
+                undecided = failure
+        if undecided:
+            raise undecided
         self._batch_size = None if size == count else 2 * size
         return rejections
 
@@ -268,13 +278,11 @@ class ReplicaApplier:
             await anyio.to_thread.run_sync(self._log.record_version_offset, self.name, offset)
             await self._replica.apply(sequence + offset, upserts, deletes)
 
-    async def _is_at_fault(self, sequence: int, document: Sequence[VectorRecord]) -> bool:
-        """Whether a document alone has failed, in several attempts to apply its write, and a small one is accepted.
-
-        :param document: empty if a deletion has failed.
-        """
-        self._failing = (sequence, self._failing[1] + 1 if self._failing[0] == sequence else 1)
-        return self._failing[1] >= _MAX_ATTEMPTS and await self._accepts_probe(sequence, document)
+    def _count_failure(self, sequence: int, key: Key) -> int:
+        """In how many attempts to apply its write a document has failed alone."""
+        self._failures = Counter({each: count for each, count in self._failures.items() if each[0] == sequence})
+        self._failures[sequence, key] += 1
+        return self._failures[sequence, key]
 
     async def _accepts_probe(self, sequence: int, refused: Sequence[VectorRecord]) -> bool:
         """Whether the replica accepts a small document with the vector of the refused one, and its deletion.

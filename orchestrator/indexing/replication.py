@@ -13,8 +13,9 @@ from threading import Lock
 
 import anyio.to_thread
 
-from adapters import AdapterError, DocumentFetcher, Sensitivity, Unavailable, VectorRecord
+from adapters import AdapterError, Sensitivity, Unavailable, VectorRecord
 from adapters.document import HIGHEST_CLEARANCE
+from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.log.port import WriteLog, store_name
@@ -37,7 +38,7 @@ class Replication:
         log: WriteLog,
         replicas: Mapping[str, AdministeredReplica],
         documents_replica: str,
-        documents: DocumentFetcher,
+        documents: SensitivityReader,
         build_id: str,
         slot_timeout_s: float = 30.0,
     ) -> None:

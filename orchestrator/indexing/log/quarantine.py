@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import checked_file, files
+from adapters import Sensitivity, checked_file, files
+from adapters.document import hidden_keys
 from adapters.errors import Damaged
 from adapters.fingerprint import fingerprint
 from adapters.ports.replica import Key
@@ -100,6 +101,14 @@ class Quarantine:
                 if path.name in existing and (entry := self._read(path)) and entry.sequence == sequence:
                     by_document.setdefault(key, {})[replica] = entry.reason
         return by_document
+
+    def hidden(self, keys: Iterable[Key], clearance: Sensitivity) -> frozenset[Key]:
+        """The documents among these that are quarantined, by any replica, and above a clearance."""
+        if not (paths := list(self._paths())):
+            return frozenset()
+        names = {fingerprint(*key) for key in keys}
+        entries = [self._read(path) for path in paths if path.stem.partition(".")[2] in names]
+        return hidden_keys((record for entry in entries if entry for record in entry.write.records), clearance)
 
     def damaged(self) -> list[str]:
         """The files of entries that were set aside because their disk has changed them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from adapters import Record, Rejected, Scope, TimedOut, Unavailable, VectorRecord
+from adapters import Record, Rejected, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
 from adapters.ports.replica import Key
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
@@ -68,6 +68,9 @@ class MemoryReplica:
         if self.error:
             raise self.error
         return {id_: self.records[id_] for id_ in ids if id_ in self.records}
+
+    async def sensitivities(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Sensitivity]:
+        return {id_: each.document.sensitivity for id_, each in (await self.fetch(scope, ids)).items()}
 
     @property
     def texts(self) -> dict[str, str]:

@@ -139,20 +139,19 @@ class Failing(MemoryReplica):
         await super().apply(sequence, upserts, deletes)
 
 
-@pytest.mark.parametrize("error", [TimedOut, ExecutionFailed])
+@pytest.mark.parametrize(("error", "failed"), [(TimedOut, 6), (ExecutionFailed, 2)])
 async def test_a_document_that_alone_fails_in_every_attempt_is_refused_if_others_are_applied(
-    tmp_path: Path, error: type[AdapterError]
+    tmp_path: Path, error: type[AdapterError], failed: int
 ) -> None:
     failing = Failing(error, "slow", "slower")
     applying = applier(tmp_path, failing)
     four = Write.of([vector_record(id_) for id_ in ("a", "slow", "b", "slower")], [])
-    for write in (four, Write.of([vector_record("c")], [key("slow")])):
+    for write, count in ((four, failed), (Write.of([vector_record("c")], [key("slow")]), 2)):
         (sequence,) = append(tmp_path, write)
         outcomes = []
         while (reason := await applying.catch_up()) is not None:
             outcomes.append(reason)
-        assert 0 < len(outcomes) < 6
-        assert set(outcomes) == {"no time"}
+        assert outcomes == ["no time"] * count
         assert refused(tmp_path, sequence) == {
             each: {NAME: "no time, in 3 attempts"} for each in write.keys if each[2].startswith("slow")
         }
@@ -161,6 +160,21 @@ async def test_a_document_that_alone_fails_in_every_attempt_is_refused_if_others
     failing.failing_ids = {"slow"}
     assert await applying.retry_refused() == 1
     assert set(failing.texts) == {"a", "b", "c", "slower"}
+
+
+@pytest.mark.parametrize("error", [TimedOut, ExecutionFailed])
+async def test_documents_that_fail_once_each_are_not_refused(tmp_path: Path, error: type[AdapterError]) -> None:
+    failing = Failing(error, "a")
+    applying = applier(tmp_path, failing)
+    applying._batch_size = 1
+    (sequence,) = append(tmp_path, Write.of([vector_record(id_) for id_ in "abcd"], []))
+    for next_id in "bcd":
+        assert await applying.catch_up() == "no time"
+        failing.failing_ids = {next_id}
+    failing.failing_ids = set()
+    assert await applying.catch_up() is None
+    assert refused(tmp_path, sequence) == {}
+    assert set(failing.texts) == set("abcd")
 
 
 async def test_a_replica_that_fails_without_saying_why_waits_for_the_documents(

@@ -241,6 +241,20 @@ async def test_a_damaged_write_is_set_aside_and_those_after_it_are_applied(tmp_p
     assert replication.damaged_writes() == [str(file.with_suffix(".damaged"))]
 
 
+async def test_a_quarantined_document_stays_protected(tmp_path: Path, replicas: Replicas) -> None:
+    """The replica that refuses it is the one that documents are read from, so it has no restricted document."""
+    replicas["one"].refused_ids = {"a"}
+    replication = open_replication(tmp_path, replicas)
+    await replication.write([vector_record("a", "what few may read", sensitivity="restricted")], [])
+    assert replicas["one"].texts == {}
+    replicas["one"].refused_ids = set()
+    acknowledgement = await replication.write([vector_record("a", "replaced")], [key("b")], "normal")
+    assert acknowledgement.hidden == {key("a")}
+    assert replicas["two"].texts == {"a": "what few may read"}
+    assert await replication.retry_refused() == 1
+    assert replicas["one"].texts == {"a": "what few may read"}
+
+
 async def test_writers_learn_the_store_that_lags_and_not_its_address(tmp_path: Path) -> None:
     replicas = {"vector embedded": MemoryReplica(), "keyword http://10.0.0.7:9200 trivium-1": MemoryReplica()}
     replicas["keyword http://10.0.0.7:9200 trivium-1"].refused_ids = {"a"}

@@ -1,0 +1,46 @@
+"""Parts of the replies of OpenSearch."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from adapters.document import Record, Sensitivity
+from adapters.errors import Unavailable
+from fusion.rank_fields import DocId
+
+
+class IdentifiedDocument(msgspec.Struct, frozen=True):
+    """The part of a :class:`adapters.Document` that decides who may replace it."""
+
+    id: DocId
+    sensitivity: Sensitivity = "normal"
+
+
+class IdentifiedRecord(msgspec.Struct, frozen=True):
+    """The part of a :class:`adapters.Record` that decides who may replace it."""
+
+    tenant: str
+    environment: str
+    document: IdentifiedDocument
+
+
+IDENTIFYING_FIELDS = ("tenant", "environment", "document.id", "document.sensitivity")
+R = TypeVar("R", Record, IdentifiedRecord)
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    """How many documents have a value."""
+
+    key: str
+    doc_count: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+def check_shards(response: Any) -> None:
+    """What is found by some shards only is not all.
+
+    :raises Unavailable: if a shard could not answer.
+    """
+    if response["_shards"]["failed"] != 0:
+        raise Unavailable("some shards of opensearch could not answer")
