@@ -42,6 +42,17 @@ def read(path: Path) -> bytes:
     return content
 
 
+def is_damaged(path: Path) -> bool:
+    """Whether a file exists and :func:`read` would fail."""
+    try:
+        read(path)
+    except FileNotFoundError:
+        return False
+    except (Damaged, OSError):
+        return True
+    return False
+
+
 def write_json(path: Path, value: object) -> None:
     """Replace a file by the JSON ``{"checksum": …, "content": value}``.
 

@@ -8,7 +8,6 @@ each other (``"1"``, ``1``, ``true``).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias, assert_never
@@ -74,79 +73,11 @@ Filter: TypeAlias = Eq | In | Range | Exists | And | Or | Not
 EVERYTHING = And(())
 NOTHING = Or(())
 
-FIELDS = (
-    "id",
-    "collection",
-    "parent_id",
-    "chunk_index",
-    "url",
-    "created_at",
-    "importance",
-    "sensitivity",
-    "tags",
-    "language",
-)
-"""The fields that a filter of a request may name, besides ``metadata.<key>``."""
-
-MAX_NODES = 256
-MAX_VALUES = 4_096
-_VALUES_PER_NODE = 64
-"""This many values of ``In`` count as one more condition, so that one long list costs as much as many conditions."""
-_NODES_PER_RANGE = 4
-"""A range counts as this many conditions: it is searched as up to 200 labels."""
-MAX_DEPTH = 16
-_METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
-
 
 def access(scope: Scope, clearance: Sensitivity) -> Filter:
     """The documents that a caller may see: those of its scope, up to its clearance."""
     visible = tuple(sensitivity for sensitivity in SENSITIVITIES if is_visible(sensitivity, clearance))
     return And((Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible)))
-
-
-def check(condition: Filter, depth: int = 1) -> int:
-    """Validate a filter of a request.
-
-    :param depth: nesting level of ``condition``, from 1.
-    :returns: its number of conditions, by what they cost.
-    :raises ValueError: for an unknown field, a wrong bound, or more conditions, values or nesting than allowed; the
-        message names what is allowed.
-    """
-    if depth > MAX_DEPTH:
-        raise ValueError(f"filter: nested deeper than the {MAX_DEPTH} levels allowed")
-    match condition:
-        case And(filters) | Or(filters):
-            nodes = 1 + sum(check(each, depth + 1) for each in filters)
-        case Not(inner):
-            nodes = 1 + check(inner, depth + 1)
-        case In(field, values):
-            _check_field(field)
-            nodes = 1 + len(values) // _VALUES_PER_NODE
-            if len(values) > MAX_VALUES:
-                raise ValueError(f"filter: {len(values)} values for {field!r}, allowed are {MAX_VALUES}")
-        case Range(field):
-            _check_field(field)
-            bounds = [b for b in (condition.gt, condition.gte, condition.lt, condition.lte) if b is not None]
-            if not bounds:
-                raise ValueError(f"filter: the range of {field!r} has no bound, give gt, gte, lt or lte")
-            if any(isinstance(bound, datetime) for bound in bounds) and field != "created_at":
-                raise ValueError(f"filter: the bounds of {field!r} must be numbers; only created_at takes dates")
-            if any(isinstance(bound, datetime) and bound.tzinfo is None for bound in bounds):
-                raise ValueError(f"filter: a date of {field!r} is without a time zone, write 2026-01-31T12:00:00Z")
-            nodes = _NODES_PER_RANGE
-        case Eq(field) | Exists(field):
-            _check_field(field)
-            nodes = 1
-        case _:
-            assert_never(condition)
-    if nodes > MAX_NODES:
-        raise ValueError(f"filter: more than the {MAX_NODES} conditions allowed; a range counts as {_NODES_PER_RANGE}")
-    return nodes
-
-
-def _check_field(field: str) -> None:
-    if field not in FIELDS and not _METADATA.fullmatch(field):
-        raise ValueError(f"filter: unknown field {field[:80]!r}, allowed are {', '.join(FIELDS)}, metadata.<key>")
 
 
 def normal(condition: Filter) -> Filter:

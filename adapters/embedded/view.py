@@ -25,6 +25,8 @@ from fusion.rank_fields import DocId
 T = TypeVar("T")
 
 _MAX_BYTES_BETWEEN_TURNS = 262_144
+_MAX_COUNTED = 10_000
+"""Documents whose values are counted on the event loop."""
 _BATCH_DOCUMENTS = 16
 """Documents that are in memory at once if only one field of each is needed."""
 
@@ -61,7 +63,9 @@ class IndexView:
         return await _decoded(map(self.segments.locate, self.segments.passing(condition)[:limit].tolist()))
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
-        """See :class:`adapters.ports.DocumentFinder`. In a thread: the values of all scopes are looked at."""
+        """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are looked at."""
+        if self.segments.count <= _MAX_COUNTED:
+            return self._counts(field, condition)
         return await anyio.to_thread.run_sync(self._counts, field, condition)
 
     def _counts(self, field: str, condition: Filter) -> dict[str, int]:

@@ -155,6 +155,7 @@ class _Assembly:
         calibrations = ConfidenceCalibrations(settings.storage.data_dir / CALIBRATION_FILE)
         search = self._search(trust, calibrations)
         maintenance = self._maintenance(trust, calibrations, search.retrieval.preparation.encoders)
+        metadata_keys = MetadataKeys(settings.storage.data_dir / "metadata-keys")
         keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
         scope = Scope(settings.access.tenant, settings.access.environment)
         health = HealthService(
@@ -166,6 +167,7 @@ class _Assembly:
             replication=self._replication,
             counters=caches.counters,
             maintenance=maintenance,
+            metadata_keys=metadata_keys,
             link_strengths=self._backends.link_strengths,
             encoder=f"{self._model.identity}, {self._model.dimension} numbers",
             anonymous_scope=scope,
@@ -175,7 +177,7 @@ class _Assembly:
         return Service(
             settings=settings,
             search=search,
-            documents=self._documents(),
+            documents=self._documents(metadata_keys),
             maintenance=maintenance,
             health=health,
             keyring=keyring,
@@ -234,13 +236,13 @@ class _Assembly:
             bool(self._backends.servers),
         )
 
-    def _documents(self) -> DocumentService:
+    def _documents(self, metadata_keys: MetadataKeys) -> DocumentService:
         replication = self._replication
         has_unapplied: Callable[[], bool] = replication.has_unapplied if replication else lambda: False
         return DocumentService(
             documents=self._reader(),
             writer=InvalidatingWriter(self._writer(), self._caches.data_versions, has_unapplied),
-            metadata_keys=MetadataKeys(self._settings.storage.data_dir / "metadata-keys"),
+            metadata_keys=metadata_keys,
             pipeline=IndexingPipeline(self._model, extractor(self._settings.encoding.entity_extractor)),
             reads=Admission(_MAX_NETWORK, _MAX_WAITING),
             uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),

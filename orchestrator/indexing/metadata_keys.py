@@ -20,37 +20,46 @@ class MetadataKeys:
     """The keys, in a file for each tenant and environment. All methods block; any thread and process may call them.
 
     A key counts for good, like a field in a mapping of OpenSearch: deleted documents are not counted back.
-
-    :raises Damaged: if a file is not what was written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         files.ensure_folder(folder)
-        self._known = {path.name: _read(path) for path in folder.glob(f"*{_SUFFIX}")}
-        """By file; other processes may have added keys since."""
+        self._known: dict[str, frozenset[str]] = {}
+        """By name of the file, as it was last read; other processes may have added keys since."""
 
     def checked(self, lines: Sequence[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
         """The lines; one whose document would add a key too many is invalid. The keys of the others are added.
 
         :raises Damaged: if the file is not what was written.
-        :raises Unavailable: if it cannot be written.
+        :raises Unavailable: if it cannot be read or written.
         """
-        path = self._folder / f"{fingerprint(scope.tenant, scope.environment)}{_SUFFIX}"
-        known = self._known.get(path.name, frozenset())
+        name = fingerprint(scope.tenant, scope.environment)
+        known = self._known.get(name, frozenset())
         if all(known.issuperset(line.document.metadata) for line in lines if isinstance(line, ValidLine)):
             return lines
+        if len(known) >= MAX_METADATA_KEYS:  # and there it stays
+            return _all_checked(lines, set(known))
+        path = self._folder / f"{name}{_SUFFIX}"
         try:
-            with files.exclusive(self._folder / "lock"):
-                keys = set(_read(path))
+            with files.exclusive(path.with_suffix(".lock")):
+                keys = _read(path)
                 count = len(keys)
-                checked = [_checked(line, keys) if isinstance(line, ValidLine) else line for line in lines]
+                checked = _all_checked(lines, keys)
                 if len(keys) > count:
                     checked_file.write(path, msgspec.msgpack.encode(sorted(keys)))
         except OSError as error:
-            raise Unavailable("the metadata keys cannot be written", f"{self._folder}: {error}") from error
-        self._known[path.name] = frozenset(keys)
+            raise Unavailable("the metadata keys cannot be read or written", f"{self._folder}: {error}") from error
+        self._known[name] = frozenset(keys)
         return checked
+
+    def damaged(self) -> list[str]:
+        """The files that are not what was written."""
+        return sorted(str(path) for path in self._folder.glob(f"*{_SUFFIX}") if checked_file.is_damaged(path))
+
+
+def _all_checked(lines: Sequence[ParsedLine], keys: set[str]) -> list[ParsedLine]:
+    return [_checked(line, keys) if isinstance(line, ValidLine) else line for line in lines]
 
 
 def _checked(line: ValidLine, keys: set[str]) -> ParsedLine:
@@ -66,10 +75,10 @@ def _checked(line: ValidLine, keys: set[str]) -> ParsedLine:
     return line
 
 
-def _read(path: Path) -> frozenset[str]:
+def _read(path: Path) -> set[str]:
     try:
-        return frozenset(msgspec.msgpack.decode(checked_file.read(path), type=list[str]))
+        return set(msgspec.msgpack.decode(checked_file.read(path), type=list[str]))
     except FileNotFoundError:
-        return frozenset()
+        return set()
     except Damaged as error:
-        raise Damaged("a list of metadata keys is damaged: remove its file", error.detail) from error
+        raise Damaged("the list of this tenant's metadata keys is damaged", error.detail) from error

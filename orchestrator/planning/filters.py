@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapters import Scope, Sensitivity
-from adapters.filter import And, Eq, Filter, In, Not, check, conjunction, normal
+from adapters.filter import And, Eq, Filter, In, Not, conjunction, normal
+from adapters.filter_limits import check
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter
 from orchestrator.planning.errors import BadRequest

@@ -53,10 +53,12 @@ def _check_names(request: SearchRequest, sources: Sequence[Source]) -> None:
     names = [source.name for source in sources]
     if request.mode not in (AUTO, HYBRID, *names):
         allowed = ", ".join((AUTO, HYBRID, *names))
-        raise BadRequest(f"Invalid enum value {request.mode!r} - at `$.mode`, allowed are {allowed}")
+        raise BadRequest(f"Invalid enum value {request.mode[:80]!r} - at `$.mode`, allowed are {allowed}")
     for name in request.weights:
         if name not in names:
-            raise BadRequest(f"Invalid enum value {name!r} - at `key` in `$.weights`, allowed are {', '.join(names)}")
+            raise BadRequest(
+                f"Invalid enum value {name[:80]!r} - at `key` in `$.weights`, allowed are {', '.join(names)}"
+            )
 
 
 def _by_mode(

@@ -7,11 +7,15 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from adapters import Snapshot
+from adapters.server import batches
 from fusion import Ranking
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.stage_results import Page, Ranked, Retrieved
 from orchestrator.schema.explain import ExplainedHit, Explanation, Removed
+
+_BATCH_DOCUMENTS = 64
+"""Candidates that are in memory at once: each may have a megabyte."""
 
 
 async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> Explanation:
@@ -21,11 +25,13 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
     """
     documents, ranking = snapshot.documents, plan.ranking
     ids = sorted({id_ for each in retrieved.rankings for id_ in each.ids})
-    records = await documents.fetch(ranking.scope, ids)
+    check = visibility_check(ranking.filter)
+    shown: set[str] = set()
+    for batch in batches(ids, _BATCH_DOCUMENTS):
+        records = await documents.fetch(ranking.scope, batch)
+        shown |= {id_ for id_, record in records.items() if check(record)}
     visible = await documents.counts("collection", ranking.access)
     passing = await documents.counts("collection", ranking.filter)
-    check = visibility_check(ranking.filter)
-    shown = {id_ for id_, record in records.items() if check(record)}
     candidates = ranked.fused.candidates
     rows = np.array(list(ranked.collapsed_into.items()), np.int64).reshape(-1, 2)
     collapsed = zip(candidates.ids(rows[:, 0]), candidates.ids(rows[:, 1]), strict=True)

@@ -11,13 +11,14 @@ from cache import CacheMode, SingleFlight
 from fusion import Sources
 from orchestrator.planning.budget import COLLECTIONS
 from orchestrator.planning.context import SearchContext
-from orchestrator.planning.filters import in_collection, in_other_collections
+from orchestrator.planning.filters import NAMED_ONLY, in_collection, in_other_collections
 from orchestrator.planning.plan import RankingPlan
 from orchestrator.retrieval.memo import MAX_ENTRIES, Memo
 from orchestrator.schema.search import Degraded
 
 _MAX_LISTS = 5
 """Each collection is one more search of each source, so more of them are one list, unless a request names them."""
+_MAX_NAMES = _MAX_LISTS + len(NAMED_ONLY)
 
 
 class CollectionSplitter:
@@ -69,7 +70,9 @@ class CollectionSplitter:
         key = (snapshot.data_version, access)
 
         async def load() -> tuple[str, ...]:
-            names = tuple(sorted(await snapshot.documents.counts("collection", access)))
+            counts = await snapshot.documents.counts("collection", access)
+            # So many that they are one list in any case are not kept.
+            names = tuple(sorted(counts)) if len(counts) <= _MAX_NAMES else ()
             self._memo.put(key, names)
             self._newest[access] = names
             return names

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from adapters.filter import FIELDS, MAX_VALUES, Filter
+from adapters.filter import Filter
+from adapters.filter_limits import FIELDS, MAX_VALUE_CHARS, MAX_VALUES
 from fusion import STRATEGIES
 from orchestrator.schema.search import AUTO, HYBRID, BoostName
 
@@ -46,7 +47,7 @@ def with_constraints(
             "boosts": {"propertyNames": {"enum": list(get_args(BoostName))}},
         },
         "SearchResponse": {"mode": mode},
-        "Eq": {"field": _FIELD},
+        "Eq": {"field": _FIELD, "value": {"maxLength": MAX_VALUE_CHARS}},
         "In": {"field": _FIELD, "values": {"maxItems": MAX_VALUES}},
         "Exists": {"field": _FIELD},
     }
@@ -55,6 +56,7 @@ def with_constraints(
     for name, properties in constraints.items():
         for field, constraint in properties.items():
             _constrain(schemas[name]["properties"][field], constraint)
+    schemas["In"]["properties"]["values"]["items"]["maxLength"] = MAX_VALUE_CHARS
     schemas["Range"] = {key: schemas["Range"][key] for key in ("title", "description")} | _range()
     schemas["Filter"] = {"title": "Filter", "description": "A condition on the documents to return.", **union}
     return schemas

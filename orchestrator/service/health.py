@@ -18,6 +18,7 @@ from adapters import AdapterError, Scope, TimedOut
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
 from cache import InvalidationCounters
+from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.coalesced_value import CoalescedTtlValue
 from orchestrator.service.maintenance import MaintenanceService
@@ -35,6 +36,7 @@ _MAX_SKEW_S = 1.0
 """Clocks that differ by more make logs hard to compare, and the versions of documents jump."""
 _REBUILD_ADVICE = "check the disk; `trivium rebuild` keeps every document that is whole"
 _DAMAGED_ADVICE = "check the disk; run `trivium index` with everything again, then remove the file"
+_KEYS_ADVICE = "check the disk and remove the file: the keys of its tenant are then counted anew"
 _REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
 _REINDEX_ADVICE = "run `trivium index` with everything again: documents that exist already do no harm"
 
@@ -105,6 +107,7 @@ class HealthService:
     replication: Replication | None
     counters: InvalidationCounters | None
     maintenance: MaintenanceService
+    metadata_keys: MetadataKeys
     link_strengths: LinkStrengthReader | None
     encoder: str
     anonymous_scope: Scope
@@ -138,6 +141,8 @@ class HealthService:
         if self.embedded is not None:
             damaged = await anyio.to_thread.run_sync(self.embedded.damaged)
             findings += [Finding(path, False, "is not what was written", _REBUILD_ADVICE) for path in damaged]
+        damaged = await anyio.to_thread.run_sync(self.metadata_keys.damaged)
+        findings += [Finding(path, False, "is not what was written", _KEYS_ADVICE) for path in damaged]
         for source, server in self.servers.items():
             findings += await self._examine_server(source, server)
         for source, search in self.searches.items():

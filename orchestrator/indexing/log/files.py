@@ -121,7 +121,7 @@ class FileWriteLog:
         set_aside = [path for path in self._folder.glob(f"*{_DAMAGED}") if path.is_file()]
         hidden = [path for path in self._folder.glob(f"*{_HIDDEN}") if path.stem.isdecimal()]
         others = [path for kind in _CHECKED for path in self._folder.glob(kind)]
-        found = filter(_is_damaged, [*self._writes(), *hidden, *others])
+        found = filter(checked_file.is_damaged, [*self._writes(), *hidden, *others])
         return sorted(map(str, [*set_aside, *found])) + self.quarantine.damaged()
 
     def mark_applied(self, replica: str, sequence: int) -> None:
@@ -215,13 +215,3 @@ class FileWriteLog:
                 error.for_operators,
             )
             return 0
-
-
-def _is_damaged(path: Path) -> bool:
-    try:
-        checked_file.read(path)
-    except FileNotFoundError:  # truncated meanwhile
-        return False
-    except (Damaged, OSError):
-        return True
-    return False

@@ -71,7 +71,7 @@ def test_threads_do_not_lose_each_others_keys(folder: Path) -> None:
     assert sum(isinstance(each, ValidLine) for (each,) in checked) == 3
 
 
-def test_on_a_read_only_disk_known_keys_are_enough(folder: Path) -> None:
+def test_on_a_read_only_disk_keys_cannot_be_checked(folder: Path) -> None:
     MetadataKeys(folder).checked([line(1, "a")], SCOPE)
     program = """if True:
         import sys, pathlib
@@ -87,7 +87,7 @@ def test_on_a_read_only_disk_known_keys_are_enough(folder: Path) -> None:
     """
     command = [*on_a_read_only_disk(folder), sys.executable, "-c", program, folder]
     done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
-    assert done.stdout == "1\nthe metadata keys cannot be written\n", done.stderr
+    assert done.stdout == "the metadata keys cannot be read or written\n" * 2, done.stderr
 
 
 def test_a_damaged_file_is_reported_and_named_for_operators(folder: Path) -> None:
@@ -95,9 +95,21 @@ def test_a_damaged_file_is_reported_and_named_for_operators(folder: Path) -> Non
     keys.checked([line(1, "a")], SCOPE)
     (path,) = folder.glob("*.keys")
     path.write_bytes(path.read_bytes()[:-1])
-    for read in (lambda: keys.checked([line(2, "b")], SCOPE), lambda: MetadataKeys(folder)):
-        with pytest.raises(Damaged, match="remove its file") as error:
-            read()
+    assert list(keys.checked([line(2, "a")], SCOPE)) == [line(2, "a")]
+    for each in (keys, MetadataKeys(folder)):
+        with pytest.raises(Damaged) as error:
+            each.checked([line(2, "b")], SCOPE)
         assert str(path) in error.value.for_operators
+        assert list(each.checked([line(2, "b")], Scope("other"))) == [line(2, "b")]
+        assert each.damaged() == [str(path)]
     path.unlink()
     assert list(keys.checked([line(2, "b")], SCOPE)) == [line(2, "b")]
+    assert keys.damaged() == []
+
+
+def test_at_the_limit_nothing_is_read_again(folder: Path) -> None:
+    keys = MetadataKeys(folder)
+    keys.checked([line(1, "a", "b", "c")], SCOPE)
+    for path in folder.iterdir():
+        path.unlink()
+    assert list(keys.checked([line(1, "d"), line(2, "a")], SCOPE)) == [refused(1, "d"), line(2, "a")]

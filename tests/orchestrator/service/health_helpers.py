@@ -13,6 +13,7 @@ from adapters.ports.replica import Key
 from adapters.ports.server import Difference
 from fusion import Ranking
 from orchestrator.indexing.data_version import DataVersions
+from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
 from orchestrator.retrieval.calibration import CALIBRATION_FILE, ConfidenceCalibrations
 from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
@@ -150,6 +151,7 @@ def service(
         replication=replication,
         counters=counters,
         maintenance=maintenance,
+        metadata_keys=MetadataKeys(folder / "metadata-keys"),
         link_strengths=None if links is None else LinkReader(links),
         encoder="minilm, 384 numbers",
         anonymous_scope=SCOPE,
