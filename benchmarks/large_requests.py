@@ -126,8 +126,10 @@ class LargeRequests:
         return (separator.join([word] * chars))[:chars].strip()
 
     def _filter(self, nodes: int) -> object:
-        """At most this many conditions; a range counts as four."""
+        """At most this many conditions by what they cost: a range counts as four, and long texts as more."""
         rng = self._rng
+        if rng.random() < 0.2:
+            return self._nested(max(1, nodes // 30))
         if rng.random() < 0.3:
             values = [self._text(rng.randrange(1, 30)) for _ in range(min(4_096, 60 * nodes))]
             return {"op": "in", "field": "metadata.key 1", "values": values or ["x"]}
@@ -137,6 +139,17 @@ class LargeRequests:
             field = rng.choice(["importance", f"metadata.key {rng.randrange(1_000)}"])
             ranges.append({"op": "range", "field": field, "gte": low, "lt": rng.uniform(low, 1e9)})
         return {"op": rng.choice(["and", "or"]), "filters": ranges}
+
+    def _nested(self, count: int) -> object:
+        """Long texts of long fields, below alternating conditions."""
+        rng = self._rng
+        field = "metadata." + rng.choice("aé\U00010400") * rng.choice([5, 250])
+        texts = [{"op": "eq", "field": field, "value": self._text(8_192)} for _ in range(count)]
+        nested: dict[str, object] = {"op": "or", "filters": texts}
+        for level in range(rng.randrange(14)):
+            url = {"op": "eq", "field": "url", "value": str(level)}
+            nested = {"op": ("and", "or")[level % 2], "filters": [nested, url]}
+        return nested
 
 
 def observe(server: ServerProcess, admin_key: str, reader_key: str, count: int, seed: int) -> bool:

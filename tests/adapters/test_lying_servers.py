@@ -118,8 +118,18 @@ async def test_documents_of_opensearch_that_are_others(docs: object) -> None:
     async with stub(http("200 OK", json.dumps({"docs": docs}).encode())) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert isinstance(server, OpenSearchKeyword)
+        for read in (server.fetch, server.sensitivities):
+            with pytest.raises(BadResponse):
+                await read(SCOPE, ["a"])
+        await server.close()
+
+
+@pytest.mark.parametrize("nodes", [{}, {"a": {}}, {"a": {"timestamp": "now"}}, {"a": None}, [], None, 7], ids=repr)
+async def test_times_of_opensearch_that_are_none(nodes: object) -> None:
+    async with stub(http("200 OK", json.dumps({"nodes": nodes}).encode())) as port:
+        server = connected(f"opensearch+http://127.0.0.1:{port}")
         with pytest.raises(BadResponse):
-            await server.fetch(SCOPE, ["a"])
+            await server.clock()
         await server.close()
 
 
@@ -131,6 +141,7 @@ async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
         assert isinstance(server, OpenSearchKeyword)
         expected = Record(SCOPE.tenant, SCOPE.environment, Document(id="a", text="of another"))
         assert await server.fetch(SCOPE, ["a"]) == {"a": expected}
+        assert await server.sensitivities(SCOPE, ["a"]) == {"a": "normal"}
         await server.close()
     async with stub(http("200 OK", hits(hit()))) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
@@ -284,6 +295,30 @@ async def test_an_endless_answer_is_left_when_it_is_too_large_or_the_time_is_up(
             await server.close()
             assert sent < (MAX_RESPONSE_MIB.get(scheme, 0) + 32) * 1024 * 1024
     assert sent >= MAX_RESPONSE_MIB.get(scheme, 0) * 1024 * 1024
+
+
+@pytest.mark.parametrize("call", ["release", "create", "check"])
+async def test_the_introduction_of_a_graph_server_has_a_maximum_size_too(call: str) -> None:
+    sent = 0
+
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        with suppress(ConnectionError):
+            await reader.readexactly(20)
+            writer.write(b"\0\0\x04\x04")
+            while not writer.is_closing():
+                writer.write(struct.pack(">H", 60_000) + b"x" * 60_000)
+                sent += 60_002
+                await writer.drain()
+                await asyncio.sleep(0)
+
+    async with stub(endless) as port:
+        server = connected(f"bolt://127.0.0.1:{port}", replace(LIMITS, read_timeout_s=60.0, write_timeout_s=60.0))
+        with pytest.raises(AdapterError):
+            async with asyncio.timeout(55):
+                await getattr(server, call)()
+        await server.close()
+    assert 64 < sent / 1024 / 1024 < 96
 
 
 SEEDED = msgspec.structs.replace(source_query(), seeds=Documents.of_ids(("seed",)))

@@ -173,12 +173,17 @@ async def test_a_reader_returns_documents_as_they_were_written_and_only_of_their
 ) -> None:
     reader = subject.reader
     assert reader is not None
-    first, second = star("a", tags=("x",), metadata={"n": [1, "é"], "m": None}), star("b", parent_id="a", chunk_index=2)
+    first, second = (
+        star("a", tags=("x",), metadata={"n": [1, "é"], "m": None}),
+        star("b", parent_id="a", chunk_index=2, sensitivity="restricted"),
+    )
     await subject.write(
         [first, second, dataclasses.replace(first, record=msgspec.structs.replace(first.record, tenant="other"))]
     )
     assert await reader.fetch(SCOPE, ["a", "b", "none"]) == {"a": first.record, "b": second.record}
     assert await reader.fetch(Scope("third"), ["a"]) == {}
+    assert await reader.sensitivities(SCOPE, ["a", "b", "none"]) == {"a": "normal", "b": "restricted"}
+    assert await reader.sensitivities(Scope("third"), ["a"]) == {}
     await subject.write([], [(SCOPE.tenant, SCOPE.environment, "a")])
     assert await reader.fetch(SCOPE, ["a", "b"]) == {"b": second.record}
 

@@ -45,6 +45,21 @@ async def test_a_document_on_a_shard_that_is_away_is_not_taken_for_absent(
         await source.fetch(SCOPE, ["absent", "unknown"])
 
 
+async def test_sensitivities_are_read_without_the_documents(
+    client: AsyncOpenSearch, source: OpenSearchKeyword, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a write may be too large together for any reply."""
+    included = []
+
+    async def mget(**request: Any) -> Any:
+        included.append(request["params"]["_source_includes"])
+        return {"docs": [{"_id": id_, "found": False} for id_ in request["body"]["ids"]]}
+
+    monkeypatch.setattr(client, "mget", mget)
+    assert await source.sensitivities(SCOPE, ["a"]) == {}
+    assert included == ["record.tenant,record.environment,record.document.id,record.document.sensitivity"]
+
+
 async def test_one_query_is_always_sent_to_the_same_copies_and_scored_by_the_statistics_of_all_shards(
     client: AsyncOpenSearch, source: OpenSearchKeyword, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from adapters import Scope
+from adapters import Record, Scope
 from adapters.embedded import EmbeddedIndex
+from adapters.embedded.view import IndexView
 from adapters.filter import Eq
 from fusion import DocumentFields, Ranking
 from orchestrator.auth.principal import Principal
+from orchestrator.results import explain
 from orchestrator.schema.explain import ExplainedHit, Explanation
 from orchestrator.service.search import SearchService
 from tests.conftest import SCOPE, vector_record
@@ -70,6 +73,23 @@ async def test_a_document_outside_the_filter_is_mentioned_nowhere(index: Embedde
     # The documents of other scopes are not withheld: by the scope of the principal they do not exist.
     assert (explanation.removed.withheld, explanation.removed.deleted) == (3, 2)
     assert not any(secret in repr(explanation) for secret in SECRETS)
+
+
+async def test_documents_are_read_a_few_at_a_time(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may have a megabyte."""
+    counts: list[int] = []
+    fetch = IndexView.fetch
+
+    async def counted(view: IndexView, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        counts.append(len(ids))
+        return await fetch(view, scope, ids)
+
+    monkeypatch.setattr(IndexView, "fetch", counted)
+    monkeypatch.setattr(explain, "_BATCH_DOCUMENTS", 2)
+    explanation = await explained(search_service(index), mode="keyword", limit=1, collapse="none")
+    assert {hit.id for hit in explanation.rankings["keyword"]} == {"a", "b", "chunk", "parent"}
+    assert max(counts) <= 2
+    assert sum(counts) >= 4
 
 
 async def test_a_collapsed_document_is_not_named_if_either_of_the_two_is_hidden(index: EmbeddedIndex) -> None:

@@ -115,7 +115,7 @@ async def test_one_collection_needs_one_search_and_more_than_five_are_one_list(t
     index = empty_index(tmp_path)
     keyword = keyword_source(index)
     service = search_service(index, keyword=keyword)
-    for count, searches in ((1, 1), (5, 5), (6, 1)):
+    for count, searches in ((1, 1), (5, 5), (6, 1), (20, 1)):
         await index.write([vector_record(f"{n:02}", "Alpha Centauri", collection=f"c{n:02}") for n in range(count)], ())
         keyword.queries.clear()
         assert len((await search(service, mode="keyword", limit=50, collapse="none")).hits) == count
