@@ -1,5 +1,5 @@
 """``make bench-hostile``: schemathesis with the OpenAPI document of the service, then 100,000 hostile requests, then
-3,000 that are as large as they may be.
+6,000 that are as large as they may be.
 
 The hostile requests are random, mutated, truncated, deeply nested, or contain statements of other languages.
 
@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--examples", type=int, default=3_000, help="maximum number for each operation and kind")
     parser.add_argument("--bodies", type=int, default=100_000, help="number of hostile requests")
-    parser.add_argument("--large", type=int, default=3_000, help="number of requests as large as they may be")
+    parser.add_argument("--large", type=int, default=6_000, help="number of requests as large as they may be")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
