@@ -30,8 +30,8 @@ MAX_VALUE_CHARS = 8_192
 """Maximum length of a text in a condition. No field has a longer one."""
 _VALUES_PER_NODE = 64
 """This many values of ``In`` count as one more condition, so that one long list costs as much as many conditions."""
-_BYTES_PER_NODE = 1_024
-"""So do this many bytes of texts: they are sent to every server, and are part of the keys of caches."""
+_FREE_BYTES, _BYTES_PER_NODE = 64, 1_024
+"""So do this many bytes of texts, not counting the first of each: servers and keys of caches get them all."""
 _NODES_PER_RANGE = 4
 """A range counts as this many conditions: it is searched as up to 200 labels."""
 _BYTES_PER_LABEL = 32
@@ -103,14 +103,14 @@ def _check_bounds(condition: Range) -> None:
 
 
 def _text_bytes(field: str, values: Sequence[Scalar]) -> int:
-    """The length of all texts in UTF-8.
+    """The length of the parts of texts, in UTF-8, that count.
 
     :raises ValueError: if one is longer than any that is stored.
     """
     texts = [value for value in values if isinstance(value, str)]
     if (longest := max(map(len, texts), default=0)) > MAX_VALUE_CHARS:
         raise ValueError(f"filter: a value of {field!r} has {longest} characters, allowed are {MAX_VALUE_CHARS}")
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return sum(max(0, len(text.encode("utf-8", "surrogatepass")) - _FREE_BYTES) for text in texts)
 
 
 def _check_field(field: str) -> None:

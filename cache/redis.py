@@ -74,8 +74,8 @@ class _BoundedParser(_AsyncRESP2Parser):
         return await super()._readline()
 
     def _check(self, length: int) -> None:
-        if self._pos + length > _MAX_REPLY_BYTES:
-            raise InvalidResponse(f"a reply of more than {_MAX_REPLY_BYTES} bytes")
+        if length < 0 or self._pos + length > _MAX_REPLY_BYTES:
+            raise InvalidResponse(f"a reply of more than {_MAX_REPLY_BYTES} bytes, or of less than none")
 
 
 class RedisFailed(Exception):

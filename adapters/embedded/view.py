@@ -64,12 +64,12 @@ class IndexView:
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
         """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are looked at."""
-        if self.segments.count <= _MAX_COUNTED:
-            return self._counts(field, condition)
-        return await anyio.to_thread.run_sync(self._counts, field, condition)
-
-    def _counts(self, field: str, condition: Filter) -> dict[str, int]:
         flags = self.segments.mask(condition).flags
+        if self.segments.count <= _MAX_COUNTED:
+            return self._counts(field, flags)
+        return await anyio.to_thread.run_sync(self._counts, field, flags)
+
+    def _counts(self, field: str, flags: Flags) -> dict[str, int]:
         totals: Counter[str] = Counter()
         for segment, of_segment in zip(self.segments.segments, by_segment(flags, self.segments), strict=True):
             totals.update(segment.columns.counts(field, of_segment))

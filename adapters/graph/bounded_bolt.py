@@ -56,11 +56,23 @@ class BoundedSocket(AsyncBoltSocket):
         :raises OSError: if it is more than is allowed.
         """
         received: int = await super().recv_into(buffer, nbytes)  # type: ignore[no-untyped-call]
-        allowance = _allowance.get() or self._since_message
-        allowance.received += received
-        if allowance.received > allowance.max_bytes:
-            raise OSError(f"a response of more than {allowance.max_bytes} bytes")
+        _count(_allowance.get() or self._since_message, received)
         return received
+
+    async def recv(self, n: int) -> bytes:
+        """The same for the handshake.
+
+        :raises OSError: likewise.
+        """
+        content: bytes = await super().recv(n)  # type: ignore[no-untyped-call]
+        _count(self._since_message, len(content))
+        return content
+
+
+def _count(allowance: _Allowance, received: int) -> None:
+    allowance.received += received
+    if allowance.received > allowance.max_bytes:
+        raise OSError(f"a response of more than {allowance.max_bytes} bytes")
 
 
 _base.AsyncBoltSocket = BoundedSocket  # type: ignore[attr-defined, assignment]

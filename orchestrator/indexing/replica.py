@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from time import time_ns
 from typing import Protocol
 
 import anyio.to_thread
@@ -28,6 +28,7 @@ from adapters.document import is_visible
 from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from fusion.rank_fields import DocId
+from orchestrator.indexing.failed_alone import FailedAlone
 from orchestrator.indexing.log.port import WriteLog
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import DamagedWrite, Write
@@ -74,8 +75,8 @@ class ReplicaApplier:
         self._is_created = False
         self._batch_size: int | None = None
         """Documents a call; smaller after a time-out. ``None``: all of a write."""
-        self._failures: Counter[tuple[int, Key]] = Counter()
-        """Of single documents, each with its write; those of the write that waits. Refusals are not counted."""
+        self._failed_alone = FailedAlone(0)
+        """Of the write that waits."""
 
     async def catch_up(self) -> str | None:
         """Apply what is unapplied now; the reason if the replica still lacks some of it, or ``None``."""
@@ -194,8 +195,8 @@ class ReplicaApplier:
             ids_by_scope: dict[Scope, list[DocId]] = {}
             for tenant, environment, id_ in write.keys:
                 ids_by_scope.setdefault(Scope(tenant, environment), []).append(id_)
-            # A document that the replica refuses is not there, and stays protected.
-            hidden = await anyio.to_thread.run_sync(self._log.quarantine.hidden, write.keys, write.clearance)
+            # A document that this replica refuses is not there, and stays protected.
+            hidden = await anyio.to_thread.run_sync(self._log.quarantine.hidden, self.name, write.keys, write.clearance)
             for scope, ids in ids_by_scope.items():
                 existing = await self._documents.sensitivities(scope, ids)
                 hidden |= {
@@ -216,13 +217,19 @@ class ReplicaApplier:
         :raises TimedOut: the next attempt uses batches of half the size.
         :raises ExecutionFailed: if documents have failed alone; they are refused in the last of several attempts.
         """
+        if self._failed_alone.sequence != sequence:
+            self._failed_alone = FailedAlone(sequence)
+        refused = self._failed_alone.refused  # in earlier attempts, too
+        upserts = [each for each in upserts if each.record.key not in refused]
+        deletes = [key for key in deletes if key not in refused]
+        if not upserts and not deletes:
+            return refused
         count = max(len(upserts), len(deletes))
         size = min(self._batch_size or count, count)
         batches = [slice(start, start + size) for start in range(0, count, size)]
         stack = [(upserts[batch], deletes[batch]) for batch in reversed(batches)]
-        rejections: dict[Key, str] = {}
         accepts_others = False
-        undecided: AdapterError | None = None
+        unexplained: AdapterError | None = None
         while stack:
             some_upserts, some_deletes = stack.pop()
             keys = (*(each.record.key for each in some_upserts), *some_deletes)
@@ -240,23 +247,34 @@ class ReplicaApplier:
             if len(keys) > 1:
                 stack += reversed(_bisect(some_upserts, some_deletes))
                 continue
-            is_final = isinstance(failure, Rejected) or self._count_failure(sequence, keys[0]) >= _MAX_ATTEMPTS
-            if isinstance(failure, TimedOut):
-                if not is_final:
-                    raise failure  # the others would wait for as long
-                accepts_others = False  # until now
-            if not accepts_others and not await self._accepts_probe(sequence, some_upserts):
-                raise failure
+            if not await self._is_refused(keys[0], sequence, some_upserts, failure, accepts_others):
+                unexplained = failure
             accepts_others = True
-            if is_final:
-                attempts = "" if isinstance(failure, Rejected) else f", in {_MAX_ATTEMPTS} attempts"
-                rejections[keys[0]] = f"{failure}{attempts}"
-            else:
-                undecided = failure
-        if undecided:
-            raise undecided
+        if unexplained:
+            raise unexplained
         self._batch_size = None if size == count else 2 * size
-        return rejections
+        return refused
+
+    async def _is_refused(
+        self, key: Key, sequence: int, document: Sequence[VectorRecord], failure: AdapterError, accepts_others: bool
+    ) -> bool:
+        """Whether a document that has failed alone counts as refused from now on, or is tried again.
+
+        :param document: empty if a deletion has failed.
+        :param accepts_others: whether the replica has just accepted others; otherwise that is found out.
+        :raises AdapterError: the failure, if the others of the write would fail as well.
+        """
+        is_final = isinstance(failure, Rejected) or self._failed_alone.count(key) >= _MAX_ATTEMPTS
+        if isinstance(failure, TimedOut):
+            if not is_final:
+                raise failure  # the others would wait for as long
+            accepts_others = False  # until now
+        if not accepts_others and not await self._accepts_probe(sequence, document):
+            raise failure
+        if is_final:
+            attempts = "" if isinstance(failure, Rejected) else f", in {_MAX_ATTEMPTS} attempts"
+            self._failed_alone.refused[key] = f"{failure}{attempts}"
+        return is_final
 
     async def _apply_once(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
         """Apply, with a version above that of every document which another log has written.
@@ -278,18 +296,13 @@ class ReplicaApplier:
             await anyio.to_thread.run_sync(self._log.record_version_offset, self.name, offset)
             await self._replica.apply(sequence + offset, upserts, deletes)
 
-    def _count_failure(self, sequence: int, key: Key) -> int:
-        """In how many attempts to apply its write a document has failed alone."""
-        self._failures = Counter({each: count for each, count in self._failures.items() if each[0] == sequence})
-        self._failures[sequence, key] += 1
-        return self._failures[sequence, key]
-
     async def _accepts_probe(self, sequence: int, refused: Sequence[VectorRecord]) -> bool:
         """Whether the replica accepts a small document with the vector of the refused one, and its deletion.
 
         :param refused: empty if a deletion was refused.
         """
-        record = Record(_NO_TENANT, _NO_TENANT, Document(id=str(sequence), text="probe"), entities=())
+        # An id of its own: the deletion of an earlier probe has a version, and the replica would ignore this one.
+        record = Record(_NO_TENANT, _NO_TENANT, Document(id=str(time_ns()), text="probe"), entities=())
         try:
             # Before this write, because a replica ignores a deletion that is not newer than the document.
             await self._apply_once(sequence - 1, [VectorRecord(record, each.vector) for each in refused], ())

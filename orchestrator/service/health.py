@@ -36,7 +36,7 @@ _MAX_SKEW_S = 1.0
 """Clocks that differ by more make logs hard to compare, and the versions of documents jump."""
 _REBUILD_ADVICE = "check the disk; `trivium rebuild` keeps every document that is whole"
 _DAMAGED_ADVICE = "check the disk; run `trivium index` with everything again, then remove the file"
-_KEYS_ADVICE = "check the disk and remove the file: the keys of its tenant are then counted anew"
+_KEYS_ADVICE = "check the disk, remove the file and restart: the keys of its tenant are then counted anew"
 _REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
 _REINDEX_ADVICE = "run `trivium index` with everything again: documents that exist already do no harm"
 

@@ -52,8 +52,8 @@ def test_the_largest_filter_is_sent_in_a_few_megabytes_and_hashed_in_one(kind: s
                 filters = request_filters(msgspec.structs.replace(request, collections=names), principal(), ())
             except BadRequest:
                 continue
-            assert sum(len(msgspec.json.encode(_compile(each))) for each in filters.by_collection) < 2_500_000
-            assert len(_encode(filters.by_collection)) < 1_500_000
+            assert sum(len(msgspec.json.encode(_compile(each))) for each in filters.by_collection) < 5_000_000
+            assert len(_encode(filters.by_collection)) < 5_000_000
         count //= 2
 
 
@@ -62,8 +62,8 @@ def principal() -> Principal:
 
 
 def test_a_list_of_as_many_ids_as_are_allowed_is_allowed() -> None:
-    ids = tuple(f"12345678-1234-1234-1234-{number:012}" for number in range(MAX_VALUES))
-    assert check(In("id", ids)) <= MAX_NODES
+    ids = tuple(f"{number:064x}" for number in range(MAX_VALUES))
+    assert check(In("id", ids)) <= MAX_NODES / 3
 
 
 @pytest.mark.parametrize("condition", [Eq("url", "x" * 8_193), In("tags", ("a", "x" * 8_193))])

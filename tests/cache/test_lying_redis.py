@@ -133,7 +133,11 @@ async def test_no_lie_is_a_counter(lie: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["get", "load", "run"])
-@pytest.mark.parametrize("begin", [b"$100000000000\r\n", b"*100000000\r\n"], ids=["text", "array"])
+@pytest.mark.parametrize(
+    "begin",
+    [b"$100000000000\r\n", b"*100000000\r\n", b"*2\r\n$-300000000\r\n$302000000\r\n"],
+    ids=["text", "array", "negative length"],
+)
 async def test_a_reply_that_is_too_long_is_left_although_there_is_time(call: str, begin: bytes) -> None:
     served = Endless(begin)
     async with redis_of(served, deadline_s=60.0) as redis:

@@ -102,12 +102,11 @@ class Quarantine:
                     by_document.setdefault(key, {})[replica] = entry.reason
         return by_document
 
-    def hidden(self, keys: Iterable[Key], clearance: Sensitivity) -> frozenset[Key]:
-        """The documents among these that are quarantined, by any replica, and above a clearance."""
-        if not (paths := list(self._paths())):
+    def hidden(self, replica: str, keys: Iterable[Key], clearance: Sensitivity) -> frozenset[Key]:
+        """The documents among these that a replica refused and that are above a clearance."""
+        if not any(self._paths()):
             return frozenset()
-        names = {fingerprint(*key) for key in keys}
-        entries = [self._read(path) for path in paths if path.stem.partition(".")[2] in names]
+        entries = (self._read(self._path(replica, key)) for key in keys)
         return hidden_keys((record for entry in entries if entry for record in entry.write.records), clearance)
 
     def damaged(self) -> list[str]:

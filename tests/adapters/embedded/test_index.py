@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from adapters import Damaged, Unavailable, VersionMismatch
-from adapters.embedded import EmbeddedIndex
+from adapters.embedded import EmbeddedIndex, view
 from adapters.embedded.manifest import Manifest
+from adapters.embedded.segment_set import Mask, SegmentSet
+from adapters.filter import EVERYTHING, Filter
 from adapters.graph.component import GraphComponent
 from adapters.keyword.embedded import KeywordComponent
 from adapters.vector.embedded import VectorComponent
@@ -37,6 +39,26 @@ def living_ids(index: EmbeddedIndex) -> set[str]:
 
 def consistent(index: EmbeddedIndex) -> bool:
     return set(index.documents_by_component().values()) == {index.current().segments.count}
+
+
+@pytest.mark.anyio
+async def test_many_values_are_counted_in_a_thread_and_the_mask_is_not(
+    open_index: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Masks are kept in tables that only the event loop uses."""
+    in_main_thread: list[bool] = []
+    mask = SegmentSet.mask
+
+    def recorded(segments: SegmentSet, condition: Filter) -> Mask:
+        in_main_thread.append(threading.current_thread() is threading.main_thread())
+        return mask(segments, condition)
+
+    monkeypatch.setattr(SegmentSet, "mask", recorded)
+    monkeypatch.setattr(view, "_MAX_COUNTED", 0)
+    index = open_index()
+    index.write_blocking([vector_record("a", collection="x"), vector_record("b", collection="y")])
+    assert await index.counts("collection", EVERYTHING) == {"x": 1, "y": 1}
+    assert in_main_thread == [True]
 
 
 def test_each_write_is_a_commit(open_index: Open) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from adapters import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable, VectorRecord
 from adapters.ports.replica import Key
+from orchestrator.indexing import failed_alone
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica import ReplicaApplier
 from tests.conftest import vector_record
@@ -124,6 +125,12 @@ async def test_a_single_document_without_time_is_not_halved_to_nothing(tmp_path:
     assert await applying.catch_up() is None
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures count however close together they are."""
+    monkeypatch.setattr(failed_alone, "MIN_INTERVAL_S", 0.0)
+
+
 class Failing(MemoryReplica):
     """Fails whatever contains one of some documents, or their deletion, without saying why."""
 
@@ -139,6 +146,7 @@ class Failing(MemoryReplica):
         await super().apply(sequence, upserts, deletes)
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize(("error", "failed"), [(TimedOut, 6), (ExecutionFailed, 2)])
 async def test_a_document_that_alone_fails_in_every_attempt_is_refused_if_others_are_applied(
     tmp_path: Path, error: type[AdapterError], failed: int
@@ -162,6 +170,7 @@ async def test_a_document_that_alone_fails_in_every_attempt_is_refused_if_others
     assert set(failing.texts) == {"a", "b", "c", "slower"}
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("error", [TimedOut, ExecutionFailed])
 async def test_documents_that_fail_once_each_are_not_refused(tmp_path: Path, error: type[AdapterError]) -> None:
     failing = Failing(error, "a")
@@ -177,7 +186,73 @@ async def test_documents_that_fail_once_each_are_not_refused(tmp_path: Path, err
     assert set(failing.texts) == set("abcd")
 
 
-async def test_a_replica_that_fails_without_saying_why_waits_for_the_documents(
+async def test_failures_soon_after_each_other_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many writers make many attempts while a shard moves to another node."""
+    now = 1_000.0
+    monkeypatch.setattr(failed_alone, "monotonic", lambda: now)
+    failing = Failing(ExecutionFailed, "a")
+    applying = applier(tmp_path, failing)
+    (sequence,) = append(tmp_path, upsert("a"))
+    for _ in range(2):
+        for _ in range(20):
+            assert await applying.catch_up() == "no time"
+        now += failed_alone.MIN_INTERVAL_S
+    assert await applying.catch_up() is None
+    assert set(refused(tmp_path, sequence)) == {key("a")}
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_each_document_without_time_costs_three_time_outs(tmp_path: Path) -> None:
+    class Counting(Failing):
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            nonlocal time_outs
+            try:
+                await super().apply(sequence, upserts, deletes)
+            except TimedOut:
+                time_outs += 1
+                raise
+
+    time_outs = 0
+    slow = Counting(TimedOut, *map(str, range(16)))
+    applying = applier(tmp_path, slow)
+    (sequence,) = append(tmp_path, Write.of([vector_record(str(n)) for n in range(32)], []))
+    while await applying.catch_up() is not None:
+        pass
+    assert len(refused(tmp_path, sequence)) == 16
+    assert len(slow.texts) == 16
+    assert time_outs <= 3 * 16 + log2(32)
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_each_probe_is_another_document(tmp_path: Path) -> None:
+    """A replica ignores a version that it has had already, so a probe with the same id would prove nothing."""
+
+    class Full(MemoryReplica):
+        """Has memory for one probe, and then for nothing."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.versions: dict[Key, int] = {}
+            self.is_full = False
+
+        async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
+            keys = [*(each.record.key for each in upserts), *deletes]
+            if all(self.versions.get(each, -1) >= sequence for each in keys):
+                return
+            if upserts and (self.is_full or upserts[0].record.tenant):
+                raise ExecutionFailed("memory full")
+            self.is_full = True
+            self.versions |= dict.fromkeys(keys, sequence)
+
+    applying = applier(tmp_path, Full())
+    (sequence,) = append(tmp_path, Write.of([vector_record(str(n)) for n in range(5)], []))
+    for _ in range(5):
+        assert await applying.catch_up() == "memory full"
+    assert refused(tmp_path, sequence) == {}
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_documents_wait_for_a_replica_that_does_not_report_why_it_fails(
     tmp_path: Path, replica: MemoryReplica
 ) -> None:
     """Its memory may be full."""

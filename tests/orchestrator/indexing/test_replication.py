@@ -255,6 +255,18 @@ async def test_a_quarantined_document_stays_protected(tmp_path: Path, replicas: 
     assert replicas["one"].texts == {"a": "what few may read"}
 
 
+async def test_what_another_replica_refused_hides_nothing(tmp_path: Path, replicas: Replicas) -> None:
+    """The replica that documents are read from has the newest version of the document, and decides by it."""
+    replicas["two"].refused_ids = {"a"}
+    replication = open_replication(tmp_path, replicas)
+    await replication.write([vector_record("a", "restricted at first", sensitivity="restricted")], [])
+    replicas["two"].error = Unavailable("away")
+    await replication.write([vector_record("a", "normal since")], [])
+    acknowledgement = await replication.write([vector_record("a", "replaced")], [], "normal")
+    assert acknowledgement.hidden == frozenset()
+    assert replicas["one"].texts == {"a": "replaced"}
+
+
 async def test_writers_learn_the_store_that_lags_and_not_its_address(tmp_path: Path) -> None:
     replicas = {"vector embedded": MemoryReplica(), "keyword http://10.0.0.7:9200 trivium-1": MemoryReplica()}
     replicas["keyword http://10.0.0.7:9200 trivium-1"].refused_ids = {"a"}

@@ -1,0 +1,34 @@
+"""The documents of one write that a replica did not accept when they were written alone."""
+
+from __future__ import annotations
+
+from math import inf
+from time import monotonic
+
+from adapters.ports.replica import Key
+
+MIN_INTERVAL_S = 5.0
+"""Failures of a document that are closer together count once: a shard that moves to another node fails for a while."""
+
+
+class FailedAlone:
+    """How often each document has failed alone, and which documents count as refused from then on.
+
+    :param sequence: of the write.
+    :ivar refused: the reasons.
+    """
+
+    def __init__(self, sequence: int) -> None:
+        self.sequence = sequence
+        self.refused: dict[Key, str] = {}
+        self._failures: dict[Key, tuple[int, float]] = {}
+        """Their number, and when the newest one was counted."""
+
+    def count(self, key: Key) -> int:
+        """The number of failures of a document, with one that has just happened."""
+        number, counted_at = self._failures.get(key, (0, -inf))
+        now = monotonic()
+        if now - counted_at < MIN_INTERVAL_S:
+            return number
+        self._failures[key] = number + 1, now
+        return number + 1
