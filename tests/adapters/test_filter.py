@@ -21,12 +21,12 @@ from adapters.filter import (
     Or,
     Range,
     access,
-    check,
     matches,
     metadata_keys,
     normal,
 )
 from adapters.filter_key import filter_key
+from adapters.filter_limits import check
 from tests.adapters.filters import documents, filters
 
 
