@@ -21,6 +21,8 @@ HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
 """Sees every document of its scope."""
 
 MAX_ID_BYTES = 512
+MAX_VALUE_CHARS = 8_192
+"""Maximum length of a text in metadata, and of the URL. No other field that a filter tests has a longer one."""
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES)]
 Weight = Annotated[float, Meta(gt=0, le=1_000)]
 Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None

@@ -40,7 +40,7 @@ class Unavailable(AdapterError):
 
 
 class ExecutionFailed(Unavailable):
-    """The backend answered that the request failed, and not why: the request, or the backend, may be at fault."""
+    """The backend answered that the request failed, without a reason: the request or the backend may be at fault."""
 
 
 class TimedOut(AdapterError):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import assert_never
 
-from adapters.document import Scalar
+from adapters.document import MAX_VALUE_CHARS, Scalar
 from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range
 
 FIELDS = (
@@ -26,16 +26,16 @@ FIELDS = (
 
 MAX_NODES = 256
 MAX_VALUES = 4_096
-MAX_VALUE_CHARS = 8_192
-"""Maximum length of a text in a condition. No field has a longer one."""
 _VALUES_PER_NODE = 64
 """This many values of ``In`` count as one more condition, so that one long list costs as much as many conditions."""
-_FREE_BYTES, _BYTES_PER_NODE = 64, 1_024
-"""So do this many bytes of texts, not counting the first of each: servers and keys of caches get them all."""
+_FREE_BYTES = 64
+"""Bytes at the start of each text that do not count: as many as an id usually has."""
+_BYTES_PER_NODE = 1_024
+"""This many further bytes of texts count as one more condition: they are sent to servers and hashed for caches."""
 _NODES_PER_RANGE = 4
 """A range counts as this many conditions: it is searched as up to 200 labels."""
-_BYTES_PER_LABEL = 32
-"""Each of which has the name of the field: every so many bytes of it count as one more range."""
+_BYTES_PER_RANGE = 32
+"""This many bytes of the name of its field count as one more range: each label contains the name."""
 MAX_DEPTH = 16
 _METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
 
@@ -76,7 +76,7 @@ def _cost(condition: Eq | In | Range | Exists) -> int:
             return 1 + max(len(values) // _VALUES_PER_NODE, _text_bytes(field, values) // _BYTES_PER_NODE)
         case Range(field):
             _check_bounds(condition)
-            return _NODES_PER_RANGE * (1 + len(field.encode("utf-8", "surrogatepass")) // _BYTES_PER_LABEL)
+            return _NODES_PER_RANGE * (1 + len(field.encode("utf-8", "surrogatepass")) // _BYTES_PER_RANGE)
         case Exists():
             return 1
         case _:
@@ -87,7 +87,7 @@ def _check_nodes(nodes: int) -> None:
     if nodes > MAX_NODES:
         raise ValueError(
             f"filter: more than the {MAX_NODES} conditions allowed; a range counts as {_NODES_PER_RANGE}, and again "
-            f"for {_BYTES_PER_LABEL} bytes of its field, {_VALUES_PER_NODE} values or {_BYTES_PER_NODE} bytes as one"
+            f"for {_BYTES_PER_RANGE} bytes of its field, {_VALUES_PER_NODE} values or {_BYTES_PER_NODE} bytes as one"
         )
 
 
@@ -103,7 +103,7 @@ def _check_bounds(condition: Range) -> None:
 
 
 def _text_bytes(field: str, values: Sequence[Scalar]) -> int:
-    """The length of the parts of texts, in UTF-8, that count.
+    """The bytes of texts in UTF-8 that count.
 
     :raises ValueError: if one is longer than any that is stored.
     """

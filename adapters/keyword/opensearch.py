@@ -122,9 +122,8 @@ class OpenSearchKeyword:
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
         """See :class:`adapters.ports.SensitivityReader`."""
         found: dict[DocId, Sensitivity] = {}
-        fields = ",".join(f"record.{name}" for name in IDENTIFYING_FIELDS)
         for batch in batches(ids, _BATCH_DOCUMENTS):
-            stored = await self._stored(scope, batch, fields, IdentifiedRecord)
+            stored = await self._stored(scope, batch, IDENTIFYING_FIELDS, IdentifiedRecord)
             found |= {each.document.id: each.document.sensitivity for each in stored}
         return found
 

@@ -26,7 +26,8 @@ class IdentifiedRecord(msgspec.Struct, frozen=True):
     document: IdentifiedDocument
 
 
-IDENTIFYING_FIELDS = ("tenant", "environment", "document.id", "document.sensitivity")
+IDENTIFYING_FIELDS = "record.tenant,record.environment,record.document.id,record.document.sensitivity"
+"""What an :class:`IdentifiedRecord` is read from."""
 R = TypeVar("R", Record, IdentifiedRecord)
 
 

@@ -19,10 +19,10 @@ class DocumentFetcher(Protocol):
 
 
 class SensitivityReader(Protocol):
-    """Who may replace documents, without reading them."""
+    """The sensitivity of documents, which decides who may replace them, without the documents themselves."""
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
-        """Of the documents that exist, by id."""
+        """By id; ids without a document are left out."""
         ...
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from adapters import Document
-from adapters.document import MAX_ID_BYTES, Metadatum, trimmed, values_of
+from adapters.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
 from orchestrator.schema.decode import describe_decode_error
 
 _decoder = msgspec.json.Decoder(Document)
@@ -27,8 +27,6 @@ MAX_NAME_CHARS = 512
 """Maximum length of a tag, an entity or the language."""
 MAX_KEY_CHARS = 256
 """Maximum length of a metadata key, as in filters."""
-MAX_VALUE_CHARS = 8_192
-"""Maximum length of a text in metadata, and of the URL."""
 _MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")

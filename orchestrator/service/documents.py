@@ -221,7 +221,7 @@ class DocumentService:
         records: list[VectorRecord] = []
         size, line_count = 0, 0
         remaining = iter(lines)
-        while batch := await anyio.to_thread.run_sync(self._next_batch, remaining, principal.scope):
+        while batch := await anyio.to_thread.run_sync(self._checked_batch, remaining, principal.scope):
             line_count += len(batch)
             waiting += batch
             documents = [line.document for line in batch if isinstance(line, ValidLine)]
@@ -237,7 +237,8 @@ class DocumentService:
         on_lines(await self._write(waiting, records, principal, report))
         return report
 
-    def _next_batch(self, lines: Iterator[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
+    def _checked_batch(self, lines: Iterator[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
+        """The next lines, without documents that would add a metadata key too many."""
         return self.metadata_keys.checked(_next_batch(lines), scope)
 
     async def _write(

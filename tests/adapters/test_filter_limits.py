@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from adapters import Scope
+from adapters.document import MAX_VALUE_CHARS
 from adapters.filter import And, Eq, Filter, In, Or, Range, normal
-from adapters.filter_limits import MAX_NODES, MAX_VALUE_CHARS, MAX_VALUES, check
+from adapters.filter_limits import MAX_NODES, MAX_VALUES, check
 from adapters.keyword.opensearch import _compile
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.cache_key import _encode

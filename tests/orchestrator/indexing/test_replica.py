@@ -132,7 +132,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Failing(MemoryReplica):
-    """Fails whatever contains one of some documents, or their deletion, without saying why."""
+    """Fails whatever contains one of some documents, or their deletion, without a reason."""
 
     def __init__(self, error: type[AdapterError], *ids: str) -> None:
         super().__init__()
