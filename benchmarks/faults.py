@@ -44,6 +44,9 @@ _BACKENDS = (*_SOURCES, "redis")
 _TIMEOUT_MS = 1_000
 _MAX_LATE_MS = 20
 _RESET_MS = 1_000
+_MAX_OTHERS = 0.2
+"""Maximum fraction of responses without a source whose backend had no fault. Not 0: at this load a server of Java
+stalls for some 400 ms now and then, and that opens its circuit for one of the eight seconds of a scenario."""
 _LOAD = 0.7
 _SLOW_FACTOR = 10
 _MAX_P95_MS = 300.0
@@ -55,10 +58,14 @@ _SHOWN_LINES = 10
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The responses during a fault, and after it; ``due_s`` of the latter is the time since its end."""
+    """The responses during a fault, and after it; ``due_s`` of the latter is the time since its end.
+
+    :param healthy: the sources whose backends had no fault.
+    """
 
     during: Sequence[Response]
     after: Sequence[Response]
+    healthy: frozenset[str]
 
     @property
     def errors(self) -> int:
@@ -73,18 +80,26 @@ class Outcome:
     @property
     def degraded(self) -> float:
         """The fraction of responses during the fault that are degraded."""
-        degraded = sum(bool(_body(response)["degraded"]) for response in _successful(self.during))
+        degraded = sum(bool(_failed_sources(response)) for response in _successful(self.during))
         return degraded / max(len(self.during), 1)
 
     @property
     def unreported(self) -> int:
         """Number of responses without a source that do not report its failure."""
-        return sum(not _is_complete_or_reported(_body(response)) for response in _successful(self.during))
+        return sum(not _is_complete_or_reported(response) for response in _successful(self.during))
 
     @property
     def recovery_s(self) -> float:
-        """Seconds until the last response that failed or is degraded."""
-        return max((each.due_s for each in self.after if each.status != 200 or _body(each)["degraded"]), default=0)
+        """Seconds until the last response that failed, or is degraded by anything but a healthy source."""
+        return max(
+            (each.due_s for each in self.after if each.status != 200 or _failed_sources(each) - self.healthy), default=0
+        )
+
+    @property
+    def others(self) -> float:
+        """The fraction of responses, during the fault and after it, without a source whose backend had no fault."""
+        responses = _successful((*self.during, *self.after))
+        return sum(bool(_failed_sources(each) & self.healthy) for each in responses) / max(len(responses), 1)
 
     @property
     def false_claims(self) -> list[str]:
@@ -94,6 +109,7 @@ class Outcome:
             "late": self.p99_ms <= _TIMEOUT_MS + _MAX_LATE_MS,
             "unreported": self.unreported == 0,
             "slow recovery": self.recovery_s <= 2 * _RESET_MS / 1_000,
+            "others": self.others <= _MAX_OTHERS,
         }
         return [name for name, is_true in claims.items() if not is_true]
 
@@ -129,8 +145,8 @@ def main() -> None:
         )
         failed = 0
         table = Table(title="faults under constant load")
-        columns = ("backends", "fault", "responses", "p99 ms", "degraded", "unreported", "5xx", "recovery s", "")
-        for column in columns:
+        columns = ("responses", "p99 ms", "degraded", "unreported", "5xx", "recovery s", "others")
+        for column in ("backends", "fault", *columns, ""):
             table.add_column(column, justify="left" if column in {"backends", "fault", ""} else "right")
         for backends, fault in _scenarios(arguments.faults):
             affected = {name: proxies[name] for name in backends}
@@ -192,7 +208,7 @@ def _capacity(load: Load) -> float:
     rate, sustained = 10.0, 10.0
     while True:
         result = load(rate, 3.0)
-        complete = sum(not _body(response)["degraded"] for response in _successful(result.responses))
+        complete = sum(not _failed_sources(response) for response in _successful(result.responses))
         is_late = result.percentile(0.95) > _MAX_P95_MS
         if result.failures or is_late or complete < 0.98 * len(result.responses):
             return sustained
@@ -208,7 +224,8 @@ def _scenario(
     for each in proxies.values():
         each.cause(None)
     after = load(rate, 2 * _RESET_MS / 1_000 + 1)
-    return Outcome(during.responses, after.responses)
+    healthy = frozenset(source for name, source in _SOURCES.items() if name not in proxies)
+    return Outcome(during.responses, after.responses, healthy)
 
 
 def _row(backends: Sequence[str], fault: str, outcome: Outcome) -> tuple[str, ...]:
@@ -221,6 +238,7 @@ def _row(backends: Sequence[str], fault: str, outcome: Outcome) -> tuple[str, ..
         str(outcome.unreported),
         str(outcome.errors),
         f"{outcome.recovery_s:.1f}",
+        f"{outcome.others:.1%}",
         f"[red]{', '.join(outcome.false_claims)}[/red]" if outcome.false_claims else "[green]ok[/green]",
     )
 
@@ -240,9 +258,14 @@ def _body(response: Response) -> dict[str, Any]:
     return body
 
 
-def _is_complete_or_reported(body: dict[str, Any]) -> bool:
+def _failed_sources(response: Response) -> set[str]:
+    """Those whose failure is reported."""
+    return {each["source"] for each in _body(response)["degraded"]}
+
+
+def _is_complete_or_reported(response: Response) -> bool:
     """Whether each source that was searched contributed to the response, or is reported as failed."""
-    failed = {each["source"] for each in body["degraded"]}
+    body, failed = _body(response), _failed_sources(response)
     if not body["hits"]:  # every query has some
         return bool(failed)
     return all(
