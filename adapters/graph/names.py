@@ -16,7 +16,10 @@ MAX_CHARS = 512
 """Maximum length of a name in normal form: an index of a server refuses much longer ones."""
 
 _SLICE_CHARS = 4_096
-_SEPARATORS = re.compile(r"(?:[^\w'’]|_)+")
+_MAX_WORD_CHARS = 4_096
+"""Of a long text. What is longer is no word, and is cut."""
+_SEPARATOR = re.compile(r"[^\w'’]|_")
+_SEPARATORS = re.compile(rf"(?:{_SEPARATOR.pattern})+")
 _MAX_STOPWORDS_CHARS = 64
 """Longer texts are not stop words; they would stay in the cache."""
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -64,12 +67,14 @@ def words(text: str) -> list[str]:
 def _slices(text: str) -> Iterator[str]:
     """A text in slices that end between words: a regular expression does not let other threads run.
 
-    Some characters are none of a word, and become one when they are decomposed.
+    Some characters are none of a word, and become one, or nothing, when they are decomposed; others become several.
     """
     start = 0
     while len(text) - start > _SLICE_CHARS:
-        runs = _SEPARATORS.finditer(text, start + _SLICE_CHARS)
-        end = next((run.end() for run in runs if _SEPARATORS.fullmatch(_decomposed(run.group()))), len(text))
+        first = start + _SLICE_CHARS
+        last = min(first + _MAX_WORD_CHARS, len(text))
+        found = _SEPARATOR.finditer(text, first, last)
+        end = next((each.end() for each in found if _SEPARATORS.fullmatch(_decomposed(each.group()))), last)
         yield text[start:end]
         start = end
     yield text[start:]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import getrandbits
 
+import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,6 +22,8 @@ from orchestrator.telemetry.tracing import RequestSpan
 STATE_KEY = "trivium.http"
 """In the state of the ASGI scope: the context of the request."""
 
+_MAX_JOINED_HERE = 1_048_576
+"""Bytes. A larger body is joined in a thread, which lets the event loop run meanwhile: 64 MiB take 50 ms."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -81,7 +84,9 @@ class HttpContext:
                 raise HttpError(413, f"the body has more than the {max_bytes} bytes allowed")
             chunks.append(chunk)
         self._is_body_read = True
-        return b"".join(chunks)
+        if size <= _MAX_JOINED_HERE:
+            return b"".join(chunks)
+        return await anyio.to_thread.run_sync(b"".join, chunks)
 
 
 def request_id(headers: Mapping[bytes, bytes]) -> str:

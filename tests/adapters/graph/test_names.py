@@ -178,13 +178,20 @@ def test_the_words_of_a_long_text_are_those_of_its_slices(parts: list[str]) -> N
         assert names.words(text) == expected
 
 
-@pytest.mark.parametrize("part", ["A-", "a_", "é\u2026", "word ", "Smith's, "])
+@pytest.mark.parametrize("part", ["A-", "a_", "é\u2026", "word ", "Smith's, ", '"', ". ", "\u202e"])
 def test_slices_are_short_whatever_separates_the_words(part: str) -> None:
     """A regular expression that reads one keeps all other threads waiting, the event loop among them."""
     text = part * 100_000
     slices = list(names._slices(text))
     assert "".join(slices) == text
     assert max(map(len, slices)) <= names._SLICE_CHARS + len(part)
+
+
+@pytest.mark.parametrize("part", ["x", "é", "\u0301", "\u00bd\u2122"])
+def test_slices_are_short_where_nothing_separates_words(part: str) -> None:
+    slices = list(names._slices(part * 100_000))
+    assert "".join(slices) == part * 100_000
+    assert max(map(len, slices)) <= names._SLICE_CHARS + names._MAX_WORD_CHARS
 
 
 def test_long_words_do_not_stay_in_memory() -> None:
