@@ -125,14 +125,14 @@ async def translated_errors(
         raise TimedOut(f"{server} did not answer within {call_timeout_s:g} s") from error
     except Exception as error:
         translated = translate(error)
-        if translated is None and (isinstance(error, OSError) or _is_closed_connection(error)):
+        if translated is None and (isinstance(error, OSError) or is_closed_connection(error)):
             translated = unreachable(server, error)
         if translated is None:
             raise
         raise translated from error
 
 
-def _is_closed_connection(error: Exception) -> bool:
+def is_closed_connection(error: Exception) -> bool:
     """Whether uvloop raised this because the connection was closed just before a write."""
     return isinstance(error, RuntimeError) and str(error).endswith("the handler is closed")
 

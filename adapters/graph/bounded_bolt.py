@@ -1,4 +1,5 @@
-"""A limit on what a graph server sends in answer to one statement; the driver has no setting for it.
+"""Connections to a graph server with a limit on what it sends in answer to one statement, for which the driver has no
+setting, and with the errors that the driver expects of a closed connection, which uvloop does not raise.
 
 An answer without end would fill the memory of the process before its time is up. So the driver's class of connections
 is replaced by one that counts. It is private to the driver: if a new release no longer uses it,
@@ -15,6 +16,8 @@ from typing import Any
 
 from neo4j._async.io._bolt import _base
 from neo4j._async.io._bolt._bolt_socket import AsyncBoltSocket
+
+from adapters.server import is_closed_connection
 
 
 @dataclass(slots=True)
@@ -46,9 +49,18 @@ class BoundedSocket(AsyncBoltSocket):
         self._since_message = _Allowance(_MAX_BYTES)
 
     async def sendall(self, data: bytes) -> None:
-        """Send a message."""
+        """Send a message.
+
+        :raises OSError: if the connection is closed. On any other error the driver keeps its idle connections: if all
+            had been reset, each of them failed a search.
+        """
         self._since_message.received = 0
-        await super().sendall(data)  # type: ignore[no-untyped-call]
+        try:
+            await super().sendall(data)  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            if is_closed_connection(error):
+                raise ConnectionResetError(str(error)) from error
+            raise
 
     async def recv_into(self, buffer: Any, nbytes: int) -> int:
         """As much as has arrived, ``nbytes`` at most.

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 import pytest
 
-from adapters.errors import Rejected, TimedOut
+from adapters.errors import Rejected, TimedOut, Unavailable
 from adapters.graph.bolt import Bolt
 from adapters.server import GRAPH_SCHEMES, Address, Limits
+from tests.servers.stub import stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
+RESET = struct.pack("ii", 1, 0)
+"""``SO_LINGER`` of zero seconds: closing resets the connection."""
 MANY_ROWS = "UNWIND range(1, 2000000) AS number RETURN number, toString(number) AS text"
 
 
@@ -62,3 +69,56 @@ async def test_a_change_of_the_schema_that_another_client_made_is_no_error(bolt:
     finally:
         names = ("schema_of_a_test", "second_of_a_test")
         await bolt.change_schema([f"DROP INDEX {name} IF EXISTS" for name in names])
+
+
+@pytest.mark.parametrize(
+    "anyio_backend",
+    [
+        pytest.param(("asyncio", {"use_uvloop": uvloop}), id="uvloop" if uvloop else "asyncio")
+        for uvloop in (False, True)
+    ],
+)
+async def test_one_read_at_most_fails_after_all_connections_were_reset(server_url: Callable[[str], str]) -> None:
+    """On uvloop, each idle connection of the pool used to fail a read."""
+    target = urlsplit(server_url("bolt")).port
+    open_: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", target)
+        open_.put_nowait(writer)
+        await asyncio.gather(copy(reader, server_writer), copy(server_reader, writer))
+
+    async with stub(forward) as port:
+        address = Address.parse(f"bolt://127.0.0.1:{port}", GRAPH_SCHEMES)
+        bolt = Bolt(address, Limits(read_timeout_s=30.0, max_connections=8))
+        await asyncio.gather(*(answers(bolt) for _ in range(8)))
+        await reset(open_, 8, port)
+        failed = 0
+        for _ in range(4):
+            try:
+                assert await answers(bolt)
+            except Unavailable:
+                failed += 1
+        assert failed <= 1
+        await reset(open_, 1, port)
+        await bolt.close()
+
+
+async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError, RuntimeError):  # the other end was reset
+        while block := await reader.read(65_536):
+            writer.write(block)
+    writer.close()
+
+
+async def reset(open_: asyncio.Queue[asyncio.StreamWriter], count: int, port: int) -> None:
+    """Reset the connections to a port; returns when their clients have noticed, as one more that is opened last has."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with asyncio.timeout(10):
+        for _ in range(count + 1):
+            connection = await open_.get()
+            connection.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            connection.transport.abort()
+        with pytest.raises(ConnectionResetError):
+            await reader.read()
+    writer.close()
