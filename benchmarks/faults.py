@@ -45,8 +45,8 @@ _TIMEOUT_MS = 1_000
 _MAX_LATE_MS = 20
 _RESET_MS = 1_000
 _MAX_OTHERS = 0.2
-"""Maximum fraction of responses without a source whose backend had no fault. Not 0: at this load a server of Java
-stalls for some 400 ms now and then, and that opens its circuit for one of the eight seconds of a scenario."""
+"""Maximum fraction of responses without a source whose backend had no fault. Not 0: if such a backend stalls for half a
+second, its circuit opens, for one of the eight seconds of a scenario."""
 _LOAD = 0.7
 _SLOW_FACTOR = 10
 _MAX_P95_MS = 300.0
@@ -90,10 +90,13 @@ class Outcome:
 
     @property
     def recovery_s(self) -> float:
-        """Seconds until the last response that failed, or is degraded by anything but a healthy source."""
-        return max(
-            (each.due_s for each in self.after if each.status != 200 or _failed_sources(each) - self.healthy), default=0
-        )
+        """Seconds until the last response of :attr:`unrecovered`."""
+        return max((each.due_s for each in self.unrecovered), default=0)
+
+    @property
+    def unrecovered(self) -> list[Response]:
+        """The responses after the fault that failed, or are degraded by anything but a healthy source."""
+        return [each for each in self.after if each.status != 200 or _failed_sources(each) - self.healthy]
 
     @property
     def others(self) -> float:
@@ -151,7 +154,10 @@ def main() -> None:
         for backends, fault in _scenarios(arguments.faults):
             affected = {name: proxies[name] for name in backends}
             outcome = _scenario(load, rate, arguments.seconds, affected, fault, delays_s)
-            failed += bool(outcome.false_claims)
+            if outcome.false_claims:
+                failed += 1
+                for reason in _reasons(outcome.unrecovered):
+                    out.print(f"after {' and '.join(backends)} {fault}: {reason}", markup=False, soft_wrap=True)
             table.add_row(*_row(backends, fault, outcome))
         out.print(table)
         log = (folder / "serve.log").read_bytes()
@@ -261,6 +267,16 @@ def _body(response: Response) -> dict[str, Any]:
 def _failed_sources(response: Response) -> set[str]:
     """Those whose failure is reported."""
     return {each["source"] for each in _body(response)["degraded"]}
+
+
+def _reasons(responses: Sequence[Response]) -> list[str]:
+    """Why responses failed or are degraded, each reason with the seconds of the first and the last one."""
+    due_s: dict[str, list[float]] = {}
+    for response in responses:
+        degraded = [f"{each['source']} {each['reason']}" for each in _body(response).get("degraded", ())]
+        for reason in degraded or [f"status {response.status}"]:
+            due_s.setdefault(reason, []).append(response.due_s)
+    return [f"{reason}: {len(at)} responses, {min(at):.2f} to {max(at):.2f} s" for reason, at in due_s.items()]
 
 
 def _is_complete_or_reported(response: Response) -> bool:

@@ -17,7 +17,7 @@ MAX_CHARS = 512
 
 _SLICE_CHARS = 4_096
 _MAX_WORD_CHARS = 4_096
-"""Of a long text. What is longer is no word, and is cut."""
+"""In a long text, a longer run of letters and digits is cut: it is no word."""
 _SEPARATOR = re.compile(r"[^\w'’]|_")
 _SEPARATORS = re.compile(rf"(?:{_SEPARATOR.pattern})+")
 _MAX_STOPWORDS_CHARS = 64
@@ -67,7 +67,7 @@ def words(text: str) -> list[str]:
 def _slices(text: str) -> Iterator[str]:
     """A text in slices that end between words: a regular expression does not let other threads run.
 
-    Some characters are none of a word, and become one, or nothing, when they are decomposed; others become several.
+    A separator ends a slice only if it stays one when it is decomposed: ``™`` becomes letters, an accent nothing.
     """
     start = 0
     while len(text) - start > _SLICE_CHARS:

@@ -23,7 +23,7 @@ STATE_KEY = "trivium.http"
 """In the state of the ASGI scope: the context of the request."""
 
 _MAX_JOINED_HERE = 1_048_576
-"""Bytes. A larger body is joined in a thread, which lets the event loop run meanwhile: 64 MiB take 50 ms."""
+"""Bytes. A larger body is joined in a thread: 64 MiB take 50 ms. From this size on, CPython joins without its lock."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
