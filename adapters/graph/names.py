@@ -22,13 +22,16 @@ _SEPARATOR = re.compile(r"[^\w'’]|_")
 _SEPARATORS = re.compile(rf"(?:{_SEPARATOR.pattern})+")
 _MAX_STOPWORDS_CHARS = 64
 """Longer texts are not stop words; they would stay in the cache."""
+_MAX_PHRASE_CHARS = 4_096
+"""A longer run of capitalised words is cut: it is no name."""
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
 _NOT_WORD = re.compile(r"[\W_]+")
 
 _AUTHOR = re.compile(r"([^,]{1,100}),\s*(?:[^\W\d_a-z]\.?[\s-]*){1,4}")
 
-_CAPITALISED = r"[^\W\d_a-zß-öø-ÿ][\w&'’-]*"
+_CAPITAL = re.compile(r"[^\W\d_a-zß-öø-ÿ]")
+_CAPITALISED = rf"{_CAPITAL.pattern}[\w&'’-]*"
 _PHRASE = re.compile(rf"{_CAPITALISED}(?:\s+(?:(?:of|the|and|de|la|von|van|for|in)\s+){{0,2}}{_CAPITALISED}){{0,63}}")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n\s*)[\"'(\[]*$")
 
@@ -111,7 +114,7 @@ def mentioned(text: str) -> tuple[str, ...]:
 
 
 def _phrases(text: str) -> Iterator[str]:
-    for match in _PHRASE.finditer(text):
+    for match in _runs(text):
         phrase_words = match.group().split()
         if _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()):
             phrase_words = list(dropwhile(lambda word: is_stopword(word.lower()), phrase_words))
@@ -123,3 +126,14 @@ def _phrases(text: str) -> Iterator[str]:
         phrase = " ".join(phrase_words)
         if 0 < len(phrase_words) <= MAX_WORDS and not is_stopword(phrase.lower()) and len(phrase) > 1:
             yield phrase
+
+
+def _runs(text: str) -> Iterator[re.Match[str]]:
+    """The runs of capitalised words, in steps that are as short as those of :func:`_slices`, for the same reason."""
+    start = 0
+    while start < len(text):
+        capital = _CAPITAL.search(text, start, start + _SLICE_CHARS)
+        run = capital and _PHRASE.match(text, capital.start(), capital.start() + _MAX_PHRASE_CHARS)
+        if run:
+            yield run
+        start = run.end() if run else start + _SLICE_CHARS

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from time import thread_time
 
 import pytest
@@ -192,6 +193,42 @@ def test_slices_are_short_where_nothing_separates_words(part: str) -> None:
     slices = list(names._slices(part * 100_000))
     assert "".join(slices) == part * 100_000
     assert max(map(len, slices)) <= names._SLICE_CHARS + names._MAX_WORD_CHARS
+
+
+class RecordingPattern:
+    """A regular expression, and how many characters each of its searches may read."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self.chars: list[int] = []
+
+    def search(self, text: str, start: int, end: int) -> re.Match[str] | None:
+        self.chars.append(min(end, len(text)) - start)
+        return self._pattern.search(text, start, end)
+
+    def match(self, text: str, start: int, end: int) -> re.Match[str] | None:
+        self.chars.append(min(end, len(text)) - start)
+        return self._pattern.match(text, start, end)
+
+
+@given(st.lists(st.sampled_from([*PARTS, "The Film", " of ", "\n"]), max_size=40), st.sampled_from([1, 5, 4_096]))
+def test_names_do_not_depend_on_how_a_text_is_searched(parts: list[str], slice_chars: int) -> None:
+    text = "".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names, "_SLICE_CHARS", slice_chars)
+        assert [run.group() for run in names._runs(text)] == names._PHRASE.findall(text)
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "A" + " " * 100_000, "A" * 100_000, "Ab " * 30_000])
+def test_names_are_searched_in_short_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A regular expression keeps all other threads waiting, the event loop among them."""
+    patterns = {name: RecordingPattern(getattr(names, name)) for name in ("_CAPITAL", "_PHRASE")}
+    for name, pattern in patterns.items():
+        monkeypatch.setattr(names, name, pattern)
+    mentioned(text)
+    chars = [each for pattern in patterns.values() for each in pattern.chars]
+    assert len(chars) > 20
+    assert max(chars) <= 4_096
 
 
 def test_long_words_do_not_stay_in_memory() -> None:

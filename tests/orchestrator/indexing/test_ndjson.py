@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import Document, Link
+from orchestrator.indexing import ndjson
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
 
 
@@ -142,6 +143,24 @@ def test_control_characters_are_removed_from_texts_and_line_breaks_are_not() -> 
     assert parsed.document.title == "A title"
     assert parsed.document.text == "[31mred[0m,\tthen\r\nblue\x85"
     assert parsed.document.tags == ("b",)
+
+
+def test_control_characters_are_removed_in_short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A regular expression keeps all other threads waiting, the event loop among them."""
+    lengths: list[int] = []
+
+    class RecordingPattern:
+        def sub(self, replacement: str, text: str) -> str:
+            lengths.append(len(text))
+            return pattern.sub(replacement, text)
+
+    pattern = ndjson._CONTROL_IN_TEXT
+    monkeypatch.setattr(ndjson, "_CONTROL_IN_TEXT", RecordingPattern())
+    parsed = outcome(b'{"id":"a","text":"' + b"a\x7fb" * 100_000 + b'"}', 1_000_000)
+    assert isinstance(parsed, ValidLine)
+    assert parsed.document.text == "ab" * 100_000
+    assert sum(lengths) == 300_000
+    assert max(lengths) <= 65_536
 
 
 def test_a_text_of_control_characters_is_empty() -> None:
