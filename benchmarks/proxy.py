@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import random
-import socket
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +12,8 @@ from multiprocessing.connection import Connection
 from typing import Literal, TypeAlias, get_args
 
 import uvloop
+
+from tests.servers.stub import reset
 
 Fault: TypeAlias = Literal["killed", "hung", "slow", "dropping", "resetting", "truncating", "corrupting"]
 """``killed``: connections are refused, and open ones are reset. ``hung``: connections are accepted, and nothing is
@@ -24,8 +24,6 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 
 _CORRUPTED_EVERY = 64
 _BLOCK_BYTES = 65_536
-_RESET = struct.pack("ii", 1, 0)
-"""``SO_LINGER`` of zero seconds: closing resets the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ class _Forwarder:
                 server = await self._listen()
             if self._command.fault == "killed":
                 for writer in list(self._open):
-                    _reset(writer)
+                    reset(writer)
             commands.send("done")
 
     async def _listen(self) -> asyncio.Server | None:
@@ -105,7 +103,7 @@ class _Forwarder:
         try:
             backend_reader, backend_writer = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
-            _reset(writer)
+            reset(writer)
             return
         both = {writer, backend_writer}
         self._open |= both
@@ -140,7 +138,7 @@ class _Forwarder:
                 case "slow":
                     await asyncio.sleep(self._command.delay_s)
                 case "resetting" if is_affected:
-                    _reset(writer)
+                    reset(writer)
                     return
                 case "truncating" if is_affected:
                     writer.write(block[: len(block) // 2])
@@ -159,10 +157,3 @@ class _Forwarder:
             if self._rng.randrange(_CORRUPTED_EVERY) == 0:
                 changed[index] = self._rng.randrange(256)
         return bytes(changed)
-
-
-def _reset(writer: asyncio.StreamWriter) -> None:
-    connection = writer.get_extra_info("socket")
-    if connection is not None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    writer.transport.abort()

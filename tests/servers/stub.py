@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
+_RESET = struct.pack("ii", 1, 0)
+"""``SO_LINGER`` of zero seconds: closing resets the connection."""
 _TURNS_TO_ACCEPT = 2
 """Turns of the event loop from accepting a connection to its handler; asyncio leaves a socket open otherwise."""
 
@@ -43,6 +47,14 @@ async def stub(serve: Serve) -> AsyncIterator[int]:
         for writer in open_.values():  # a task that was cancelled before it began has closed nothing
             writer.transport.abort()
         await asyncio.sleep(0)  # then the transports are closed
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """Reset a connection instead of closing it."""
+    connection = writer.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    writer.transport.abort()
 
 
 def http(status: str, body: bytes, length: int | None = None) -> Serve:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -14,12 +12,10 @@ import pytest
 from adapters.errors import Rejected, TimedOut, Unavailable
 from adapters.graph.bolt import Bolt
 from adapters.server import GRAPH_SCHEMES, Address, Limits
-from tests.servers.stub import stub
+from tests.servers.stub import reset, stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
-RESET = struct.pack("ii", 1, 0)
-"""``SO_LINGER`` of zero seconds: closing resets the connection."""
 MANY_ROWS = "UNWIND range(1, 2000000) AS number RETURN number, toString(number) AS text"
 
 
@@ -92,7 +88,7 @@ async def test_one_read_at_most_fails_after_all_connections_were_reset(server_ur
         address = Address.parse(f"bolt://127.0.0.1:{port}", GRAPH_SCHEMES)
         bolt = Bolt(address, Limits(read_timeout_s=30.0, max_connections=8))
         await asyncio.gather(*(answers(bolt) for _ in range(8)))
-        await reset(open_, 8, port)
+        await reset_all(open_, 8, port)
         failed = 0
         for _ in range(4):
             try:
@@ -100,7 +96,7 @@ async def test_one_read_at_most_fails_after_all_connections_were_reset(server_ur
             except Unavailable:
                 failed += 1
         assert failed <= 1
-        await reset(open_, 1, port)
+        await reset_all(open_, 1, port)
         await bolt.close()
 
 
@@ -111,14 +107,12 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-async def reset(open_: asyncio.Queue[asyncio.StreamWriter], count: int, port: int) -> None:
+async def reset_all(open_: asyncio.Queue[asyncio.StreamWriter], count: int, port: int) -> None:
     """Reset the connections to a port; returns when their clients have noticed, as one more that is opened last has."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     async with asyncio.timeout(10):
         for _ in range(count + 1):
-            connection = await open_.get()
-            connection.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            connection.transport.abort()
+            reset(await open_.get())
         with pytest.raises(ConnectionResetError):
             await reader.read()
     writer.close()
