@@ -1,8 +1,8 @@
-"""Connections to a graph server with a limit on what it sends in answer to one statement, for which the driver has no
-setting, and with the errors that the driver expects of a closed connection, which uvloop does not raise.
+"""Connections to a graph server: what the driver's own lack.
 
-An answer without end would fill the memory of the process before its time is up. So the driver's class of connections
-is replaced by one that counts. It is private to the driver: if a new release no longer uses it,
+An answer without end would fill the memory of the process before its time is up, and the driver has no setting for a
+limit. On uvloop, a write to a closed connection raises an error that the driver does not expect. So the driver's class
+of connections is replaced. It is private to the driver: if a new release no longer uses it,
 ``tests/adapters/test_lying_servers.py`` fails.
 """
 

@@ -129,7 +129,7 @@ def _phrases(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Iterator[re.Match[str]]:
-    """The runs of capitalised words, in steps that are as short as those of :func:`_slices`, for the same reason."""
+    """The runs of capitalised words, found in steps as short as the slices of :func:`_slices`, for the same reason."""
     start = 0
     while start < len(text):
         capital = _CAPITAL.search(text, start, start + _SLICE_CHARS)
