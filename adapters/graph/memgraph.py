@@ -47,8 +47,9 @@ from fusion.walk import Walk
 _BATCH_DOCUMENTS = 500
 """Documents written in one transaction."""
 _BATCH_UPDATES = 5_000
-_MAX_RING = 100
-"""Maximum number of documents, and of names, from which a walk goes on: the ones with the most mass."""
+_MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
+"""Number of documents, and of names, from which a walk goes on, those with the most mass: as many as there are seeds,
+within these bounds."""
 _MIN_RINGS = 3
 """Steps of a walk on the server, at least."""
 _SCORE_DIGITS = 9
@@ -109,7 +110,7 @@ class MemgraphGraph:
             "names": seeds[: len(names)],
             "documents": seeds[len(names) :],
             "weights": ring_weights(walk, rings),
-            "cap": _MAX_RING,
+            "cap": min(max(len(documents), _MIN_RING_SIZE), _MAX_RING_SIZE),
             "fanout": self._walk.fanout,
             "seed_fanout": self._walk.seed_fanout,
             "depth": query.depth,

@@ -130,6 +130,23 @@ async def test_a_hub_is_reached_but_not_passed_through_unless_it_is_a_seed(
 
 @pytest.mark.anyio
 @pytest.mark.server
+@pytest.mark.parametrize("name", ["embedded graph", "memgraph"])
+async def test_a_walk_goes_on_from_more_seeds_than_it_has_by_default(
+    name: str, tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    """The default are 50 seeds."""
+    seeds = [f"seed{number}" for number in range(80)]
+    records = [vector_record(id_, "text", entities=(), links=(Link(f"of {id_}", "cites"),)) for id_ in seeds]
+    records += [vector_record(f"of {id_}", "text", entities=()) for id_ in seeds]
+    query = msgspec.structs.replace(source_query("no known name"), seeds=Documents.of_ids(tuple(seeds)), depth=200)
+    async with source_under_test(name, tmp_path, server_url) as subject:
+        await subject.write(records)
+        ranking = await subject.source.search(query)
+    assert set(ranking.ids) == {each.record.document.id for each in records}
+
+
+@pytest.mark.anyio
+@pytest.mark.server
 async def test_maintenance_updates_the_strengths(tmp_path: Path, server_url: Callable[[str], str]) -> None:
     """A write updates the strengths of its own documents only: those of all that mention its names may be many."""
     async with source_under_test("memgraph", tmp_path, server_url) as subject:
