@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from adapters import Link, Retriever, Snapshot, SourceQuery, VectorRecord
 from adapters.embedded import EmbeddedIndex, IndexView, pinned_view
+from adapters.embedded.columns import Columns, Flags
 from adapters.filter import access, normal
 from fusion import Ranking
 from tests.adapters.source_fixtures import EMBEDDED, source_query
@@ -40,6 +41,33 @@ async def test_a_view_reads_the_documents_of_its_commit(open_index: OpenIndex) -
         assert {record.document.id for record in await reader.find(allowed, 10)} == set(texts)
         assert {record.document.id for record in await reader.sample(10)} == set(texts)
         assert await reader.counts("collection", allowed) == {"stars": 2}
+
+
+async def test_values_are_counted_once_for_each_commit_and_filter(
+    open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = 0
+    count = Columns.counts
+
+    def spy(columns: Columns, field: str, flags: Flags) -> dict[str, int]:
+        nonlocal counted
+        counted += 1
+        return count(columns, field, flags)
+
+    monkeypatch.setattr(Columns, "counts", spy)
+    index = open_index()
+    index.write_blocking([star("a"), vector_record("b", "secret", collection="plans", sensitivity="restricted")])
+    normal_access, highest_access = (normal(access(SCOPE, clearance)) for clearance in ("normal", "restricted"))
+    for _ in range(2):
+        counts = await index.counts("collection", normal_access)
+        assert counts == {"stars": 1}
+        counts.clear()  # the caller's own
+        assert await index.counts("collection", highest_access) == {"stars": 1, "plans": 1}
+        assert await index.counts("sensitivity", normal_access) == {"normal": 1}
+    assert counted == 3
+    index.write_blocking([star("c")])
+    assert await index.counts("collection", normal_access) == {"stars": 2}
+    assert counted > 3
 
 
 @pytest.mark.parametrize(("chars", "turns"), [(10, 0), (300_000, 3)])
