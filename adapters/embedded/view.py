@@ -30,7 +30,7 @@ _MAX_BYTES_BETWEEN_TURNS = 262_144
 _MAX_COUNTED = 10_000
 """Documents whose values are counted on the event loop."""
 _MAX_CACHED_COUNTS = 10_000
-"""Counts of values that are cached: of a million documents they take several milliseconds."""
+"""Counts that are cached, one for each value: with a million documents, counting takes several milliseconds."""
 _BATCH_DOCUMENTS = 16
 """Documents that are in memory at once if only one field of each is needed."""
 
@@ -73,7 +73,7 @@ class IndexView:
         return await _decoded(map(self.segments.locate, self.segments.passing(condition)[:limit].tolist()))
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
-        """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are looked at."""
+        """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are looked at, once for each filter."""
         key = (field, filter_key(condition))
         counts = self._counted.get(key)
         if counts is None:

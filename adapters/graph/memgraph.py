@@ -48,8 +48,8 @@ _BATCH_DOCUMENTS = 500
 """Documents written in one transaction."""
 _BATCH_UPDATES = 5_000
 _MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
-"""Number of documents, and of names, from which a walk goes on, those with the most mass: as many as there are seeds,
-within these bounds."""
+"""After each step a walk goes on from the documents, or names, with the most mass: from as many as it has seeds, within
+these bounds."""
 _MIN_RINGS = 3
 """Steps of a walk on the server, at least."""
 _SCORE_DIGITS = 9

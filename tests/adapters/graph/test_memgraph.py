@@ -134,7 +134,7 @@ async def test_a_hub_is_reached_but_not_passed_through_unless_it_is_a_seed(
 async def test_a_walk_goes_on_from_more_seeds_than_it_has_by_default(
     name: str, tmp_path: Path, server_url: Callable[[str], str]
 ) -> None:
-    """The default are 50 seeds."""
+    """By default it has 50."""
     seeds = [f"seed{number}" for number in range(80)]
     records = [vector_record(id_, "text", entities=(), links=(Link(f"of {id_}", "cites"),)) for id_ in seeds]
     records += [vector_record(f"of {id_}", "text", entities=()) for id_ in seeds]
