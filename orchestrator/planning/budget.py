@@ -33,7 +33,7 @@ EXPLAIN = 1.0
 """The explanation, of the time left: nothing comes after it."""
 CONTEXT = 1.0
 """Neighbouring chunks, of the time left."""
-EXPECTED_WAIT = 0.4
+EXPECTED_WAIT = 0.5
 """Admission: a request is rejected at once if its expected wait exceeds this fraction of its time limit."""
 MAX_WAIT = 0.75
 """Admission: a request is rejected after it has waited for this fraction of its time limit. The gap between the two

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
-Waiter: TypeAlias = "asyncio.Future[None]"
-"""Done when its turn has come."""
+Waiter: TypeAlias = "asyncio.Future[float]"
+"""Done when its turn has come; its result is the time of that moment."""
 
 
 class FairQueue:
@@ -52,8 +52,11 @@ class FairQueue:
         self._length += 1
         return waiter
 
-    def serve_next(self) -> bool:
-        """Tell the first waiter of the next tenant that its turn has come; whether there was one."""
+    def serve_next(self, now: float) -> bool:
+        """Tell the first waiter of the next tenant that its turn has come; whether there was one.
+
+        :param now: the time, which the waiter gets.
+        """
         while self._queues:
             tenant, queue = next(iter(self._queues.items()))
             waiter = queue.popleft()
@@ -64,7 +67,7 @@ class FairQueue:
             elif waits:
                 self._queues.move_to_end(tenant)
             if waits:
-                waiter.set_result(None)
+                waiter.set_result(now)
                 return True
         return False
 
@@ -119,4 +122,4 @@ class FairLock:
             asyncio.get_running_loop().call_soon(self._release)
 
     def _release(self) -> None:
-        self._locked = self._queue.serve_next()
+        self._locked = self._queue.serve_next(asyncio.get_running_loop().time())

@@ -55,15 +55,15 @@ class Admission:
         :param timeout_s: the time limit of the request, the wait included.
         :raises Overloaded: if the request would wait too long, or has.
         """
-        await self._acquire(tenant, timeout_s)
-        start = self._clock()
+        start = await self._acquire(tenant, timeout_s)
         try:
             yield
         finally:
+            now = self._clock()
             ceiling_s = _MAX_RISE * self._service_time_s + _MIN_CEILING_S
-            service_time_s = min(self._clock() - start, ceiling_s)
+            service_time_s = min(now - start, ceiling_s)
             self._service_time_s += _NEWEST_WEIGHT * (service_time_s - self._service_time_s)
-            self._release()
+            self._release(now)
 
     def would_reject(self, tenant: str, timeout_s: float) -> Overloaded | None:
         """The error that :meth:`slot` would raise if it were called now: known before any work starts."""
@@ -78,10 +78,15 @@ class Admission:
             return self._overloaded(tenant)
         return None
 
-    async def _acquire(self, tenant: str, timeout_s: float) -> None:
+    async def _acquire(self, tenant: str, timeout_s: float) -> float:
+        """The time from which on the slot is taken: for a request that waited, from when the last one released it.
+
+        Before a waiting request runs, the last one writes its response, and others are read: they, too, delay those
+        that wait.
+        """
         if self.running < self._max_concurrent:
             self.running += 1
-            return
+            return self._clock()
         if rejection := self.would_reject(tenant, timeout_s):
             raise rejection
         if self.waiting >= self._max_waiting:
@@ -89,19 +94,19 @@ class Admission:
         waiter = self._queue.add(tenant)
         try:
             async with asyncio.timeout(timeout_s * MAX_WAIT):
-                await waiter
+                return await waiter
         except BaseException as error:
             if was_served(waiter):
-                self._release()
+                self._release(self._clock())
             else:
                 self._queue.remove(tenant, waiter)
             if isinstance(error, TimeoutError):
                 raise self._overloaded(tenant) from None
             raise
 
-    def _release(self) -> None:
+    def _release(self, now: float) -> None:
         """Pass the slot to the next tenant's first waiter, if there is one."""
-        if not self._queue.serve_next():
+        if not self._queue.serve_next(now):
             self.running -= 1
 
     def _is_full_for(self, tenant: str) -> bool:

@@ -178,7 +178,7 @@ def test_a_request_never_takes_longer_than_its_time_limit_whatever_stalls(index:
     assert request.ended_at_s == exactly(1.0, abs=0.002)
 
 
-def test_a_request_is_rejected_if_its_expected_wait_is_more_than_two_fifths_of_its_time() -> None:
+def test_a_request_is_rejected_if_its_expected_wait_is_more_than_half_of_its_time() -> None:
 
     async def play() -> None:
         loop = asyncio.get_running_loop()
@@ -187,8 +187,8 @@ def test_a_request_is_rejected_if_its_expected_wait_is_more_than_two_fifths_of_i
             async with admission.slot("a", 60):
                 await asyncio.sleep(1)
         async with admission.slot("a", 60):  # half of its time is left on average
-            assert isinstance(admission.would_reject("b", 0.5 / 0.4 - 0.001), Overloaded)
-            assert admission.would_reject("b", 0.5 / 0.4 + 0.001) is None
+            assert isinstance(admission.would_reject("b", 0.5 / 0.5 - 0.001), Overloaded)
+            assert admission.would_reject("b", 0.5 / 0.5 + 0.001) is None
 
     virtual_clock.run(play())
 

@@ -23,6 +23,8 @@ class Scenario:
         self.now = 0.0
         self.admission = Admission(max_concurrent, max_waiting, lambda: self.now)
         self.started: list[str] = []
+        self.response_s = 0.0
+        """Seconds that a request writes its response, after it has released its slot."""
         self._ends: dict[str, asyncio.Event] = {}
 
     def request(self, name: str, timeout_s: float = 1_000) -> asyncio.Task[str]:
@@ -34,6 +36,7 @@ class Scenario:
         async with self.admission.slot(name[0], timeout_s):
             self.started.append(name)
             await self._ends[name].wait()
+        self.now += self.response_s
         return name
 
     def let_end(self, name: str) -> None:
@@ -95,25 +98,48 @@ async def test_a_full_queue_drops_from_the_longest_and_reports_which_tenant_is_o
 
 async def test_a_request_that_would_wait_too_long_is_rejected_at_once() -> None:
     scenario = Scenario(max_waiting=1_000)
+    for number in range(80):
+        scenario.request(f"a{number}")
+    await settle()
+    for number in range(60):  # each takes a second, which the admission learns
+        scenario.now += 1.0
+        await scenario.end(f"a{number}")
+    for number in range(3):
+        scenario.request(f"b{number}")
+    await settle()
+    assert scenario.admission.waiting == 22
+    assert isinstance(scenario.admission.would_reject("a", 40), Overloaded)
+    # Another tenant would wait for half of the request that runs, for its own three, and for four of the first tenant.
+    # For a tenant with less than its share of the queue, a service time has to be left of the longest wait.
+    assert scenario.admission.would_reject("b", (7.5 + 1.2) / MAX_WAIT) is None
+    assert isinstance(scenario.admission.would_reject("b", (7.5 + 0.8) / MAX_WAIT), Overloaded)
+    with pytest.raises(Overloaded):
+        await scenario.request("a80", timeout_s=40)
+    scenario.request("a81", timeout_s=1_000)
+    scenario.request("b3", timeout_s=40)  # its turn comes after four requests of the other tenant
+    await settle()
+    assert scenario.admission.waiting == 24
+    for _ in range(25):
+        await scenario.end(scenario.started[-1])
+
+
+async def test_what_the_process_does_before_the_next_request_runs_counts_for_those_that_wait() -> None:
+    scenario = Scenario(max_waiting=1_000)
+    scenario.response_s = 1.0
     for number in range(60):
         scenario.request(f"a{number}")
     await settle()
-    for number in range(40):  # each takes a second, which the admission learns
+    for number in range(50):
         scenario.now += 1.0
-        await scenario.end(f"a{number}")
-    assert scenario.admission.waiting == 19
-    assert isinstance(scenario.admission.would_reject("a", 40), Overloaded)
-    # Another tenant would wait for half of the request that runs and for one that waits: 1.5 seconds.
-    # For a tenant with less than its share of the queue, a service time has to be left of the longest wait.
-    assert scenario.admission.would_reject("b", 2.7 / MAX_WAIT) is None
-    assert isinstance(scenario.admission.would_reject("b", 2.3 / MAX_WAIT), Overloaded)
-    with pytest.raises(Overloaded):
-        await scenario.request("a60", timeout_s=40)
-    scenario.request("a61", timeout_s=1_000)
-    scenario.request("b0", timeout_s=40)  # its turn comes after one request of the other tenant
+        await scenario.end(f"a{number}")  # so one ends every two seconds
+    for number in range(2):
+        scenario.request(f"b{number}")
     await settle()
-    assert scenario.admission.waiting == 21
-    for _ in range(22):
+    assert scenario.admission.waiting == 11
+    # It would wait for half of the request that runs, and for five others; and two seconds have to be left.
+    assert scenario.admission.would_reject("b", (11.0 + 2.2) / MAX_WAIT) is None
+    assert isinstance(scenario.admission.would_reject("b", (11.0 + 1.8) / MAX_WAIT), Overloaded)
+    for _ in range(12):
         await scenario.end(scenario.started[-1])
 
 
@@ -124,19 +150,19 @@ async def test_a_tenant_with_its_share_of_the_queue_is_rejected_before_one_that_
         await settle()
         scenario.now += 1.0
         await scenario.end(f"a{number}")
-    for name in ("a41", "a42", "a43", "b0"):
+    for name in ("a41", "a42", "a43", "a44", "a45", "b0", "b1", "b2"):
         scenario.request(name)
     await settle()
-    # Each would wait for half of a request and for three more, which is between the two limits.
-    timeout_s = 8.0
-    assert timeout_s * EXPECTED_WAIT < 3.4 < timeout_s * MAX_WAIT - 1.0
+    # Each would wait for half of a request and for seven more, which is between the two limits.
+    timeout_s = 14.0
+    assert timeout_s * EXPECTED_WAIT < 7.3 < timeout_s * MAX_WAIT - 1.0
     assert isinstance(scenario.admission.would_reject("a", timeout_s), Overloaded)
     assert scenario.admission.would_reject("b", timeout_s) is None
-    scenario.request("b1")
+    scenario.request("b3")
     await settle()
-    assert timeout_s * EXPECTED_WAIT < 4.5 < timeout_s * MAX_WAIT - 1.0
+    assert timeout_s * EXPECTED_WAIT < 8.5 < timeout_s * MAX_WAIT - 1.0
     assert isinstance(scenario.admission.would_reject("b", timeout_s), Overloaded)  # it has its share now
-    for _ in range(5):
+    for _ in range(9):
         await scenario.end(scenario.started[-1])
 
 
