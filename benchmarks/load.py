@@ -39,8 +39,9 @@ _MAX_RATIO = 1.5
 """To the bare engines, in CPU time and in p99."""
 _MAX_UNEVEN = 0.2
 _MAX_MEMORY = 0.9
-_FIRST, _FACTOR = 0.4, 1.12
-"""The first rate as a fraction of the goal, halved until one is held; then from each rate to the next."""
+_FIRST, _FACTORS = 0.4, (1.12, 1.04)
+"""The first rate as a fraction of the goal, halved until one is held; then from each rate to the next, in large steps
+while they are held, then in small ones."""
 _LOWEST_RATE = 10.0
 _ATTEMPTS = 2
 """A rate at which the service falls behind is tried again: other machines share the processor."""
@@ -160,8 +161,9 @@ def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
         if rate < _LOWEST_RATE:
             raise SystemExit(f"not even {rate:.0f} requests per second are held")
         rate /= 2
-    while (higher := sustained(rate * _FACTOR)) is not None:
-        best, rate = higher, rate * _FACTOR
+    for factor in _FACTORS:
+        while (higher := sustained(rate * factor)) is not None:
+            best, rate = higher, rate * factor
     return best
 
 
