@@ -173,7 +173,7 @@ def _search_with_mask(
 def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:
     """No syntax is ever parsed: user text is only the value of a term."""
     term = tantivy.Query.term_query
-    # A word that occurs twice is two clauses: tantivy cannot skip blocks of a boosted clause.
+    # A word that occurs twice is two clauses: a boosted one makes tantivy's union of words a tenth slower.
     clauses = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in parsed.words]
     occur = _MUST if parsed.phrases_required else _SHOULD
     clauses += [(occur, _phrase(phrase)) for phrase in parsed.phrases]
