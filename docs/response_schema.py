@@ -6,6 +6,7 @@ Its version is that of :data:`orchestrator.schema.search.SCHEMA_VERSION`.
 from __future__ import annotations
 
 import json
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ def schema() -> dict[str, Any]:
     described = msgspec.json.schema(SearchResponse)
     modes = sorted((AUTO, HYBRID, *(source.name for source in SOURCES)))
     described["$defs"]["SearchResponse"]["properties"]["mode"] = {"enum": modes}
+    for definition in described["$defs"].values():
+        if "description" in definition:  # a docstring, indented as in the source before CPython 3.13
+            definition["description"] = cleandoc(definition["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:trivium:search-response:v{SCHEMA_VERSION}",

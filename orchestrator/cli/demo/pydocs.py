@@ -16,6 +16,7 @@ from pydoc_data.topics import topics
 from adapters import Document, Link
 from orchestrator.cli.demo.definition import Definition
 from orchestrator.cli.demo.native import native_objects
+from orchestrator.indexing.ndjson import checked
 
 _EXCLUDED = frozenset(
     {"test", "tests", "site-packages", "distutils", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "turtledemo"}
@@ -36,7 +37,7 @@ def python_documents() -> list[Document]:
         known.setdefault(definition.name, definition)
     full_names = {name: definition.name for definition in known.values() for name in definition.names if "." in name}
     documents = [_document(definition, known, full_names) for definition in known.values()]
-    return documents + list(_topics(known))
+    return [checked(document) for document in (*documents, *_topics(known))]
 
 
 def _document(definition: Definition, known: Mapping[str, Definition], full_names: Mapping[str, str]) -> Document:
