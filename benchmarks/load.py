@@ -16,7 +16,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -45,6 +45,8 @@ while they are held, then in small ones."""
 _LOWEST_RATE = 10.0
 _ATTEMPTS = 2
 """A rate at which the service falls behind is tried again: other machines share the processor."""
+_SEEDS = count()
+"""Each run has other arrival times: the same burst would fail every attempt at a rate."""
 _MAX_FAILED = 0.001
 _MEMORY = "trivium_memory_bytes"
 _MANIFEST = Path(__file__).parents[1] / "k8s" / "base" / "search.yaml"
@@ -186,7 +188,7 @@ def _offer(server: ServerProcess, bodies: list[bytes], rate: float, seconds: flo
         bodies,
         rate,
         seconds,
-        seed=int(rate),
+        seed=next(_SEEDS),
         before_close=lambda: clients.extend(server.connections()),
     )
     cpu_ms = (server.cpu_s() - before_s) / max(len(result.responses), 1) * 1_000
