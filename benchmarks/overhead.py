@@ -95,7 +95,7 @@ async def _recorded_calls(adapter: Any, source: str, query: SourceQuery) -> Call
     if source == GRAPH.name:
         target, name = adapter._bolt, "read"
     else:
-        target, name = adapter._client, "query_points" if source == VECTOR.name else "search"
+        target, name = adapter._client, "query_batch_points" if source == VECTOR.name else "msearch"
     call = getattr(target, name)
 
     async def recorded(*args: Any, **kwargs: Any) -> Any:

@@ -17,6 +17,7 @@ import msgspec
 
 from adapters.document import Scope
 from adapters.errors import VersionConflict, VersionMismatch
+from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
 from adapters.graph.cypher import Clause, clauses, schema, statement, walk_statement
@@ -89,6 +90,7 @@ class MemgraphGraph:
         self._keys = NodeKeys(name)
         self._writes = GraphWrites(name)
         self._walk = Walk()
+        self._name_reads, self._walk_reads = BatchedReads(bolt), BatchedReads(bolt)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id.
@@ -106,31 +108,28 @@ class MemgraphGraph:
         rings = max(_MIN_RINGS, walk.hops)
         nodes, mass = walk_seeds(entities, range(len(names), len(keys)))
         seeds = [[keys[node], share] for node, share in zip(nodes.tolist(), mass.tolist(), strict=True)]
-        parameters = {
-            "names": seeds[: len(names)],
-            "documents": seeds[len(names) :],
+        request = {"names": seeds[: len(names)], "documents": seeds[len(names) :], "seed_names": names}
+        common = {
             "weights": ring_weights(walk, rings),
             "cap": min(max(len(documents), _MIN_RING_SIZE), _MAX_RING_SIZE),
             "fanout": self._walk.fanout,
             "seed_fanout": self._walk.seed_fanout,
             "depth": query.depth,
-            "seed_names": names,
             "forward": {name: forward for name, (forward, _) in scope.strengths.items()},
             "backward": {name: backward for name, (_, backward) in scope.strengths.items()},
             "full_length": scope.full_length,
             "access": access,
             "filter": condition,
         }
-        rows = await self._bolt.read(walk_statement(rings), parameters)
+        row = await self._walk_reads.read(walk_statement(rings), request, common)
         try:
-            row = rows[0]
             scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
             fields = _decode_fields(f"[{','.join(row['fields'])}]")
             hits = [
                 hit for hit in zip(scores, row["ids"], fields, strict=True) if not hit[0] <= 0
             ]  # what is no number is refused
             return server_ranking(GRAPH.name, hits, query.depth, entities.entity_coverage)
-        except (IndexError, KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise unreadable("the graph server's response to a search", error) from error
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
@@ -147,19 +146,21 @@ class MemgraphGraph:
         single_words = {key_of_name(word): word for word in looked_up.single_words}
         word_by_key = {key_of_word(word): word for word in looked_up.words}
         name_by_key = names | single_words
-        parameters = {
-            "scope": self._keys.scope(query.scope),
+        request = {
             "names": list(names),
             "single_words": [[name, key_of_word(word)] for name, word in single_words.items()],
             "words": list(word_by_key),
+        }
+        common = {
+            "scope": self._keys.scope(query.scope),
             "max_frequency_ratio": MAX_FREQUENCY_RATIO,
             "min_common_frequency": MIN_COMMON_FREQUENCY,
             "min_mention_ratio": MIN_MENTION_RATIO,
             "seed_fanout": self._walk.seed_fanout,
             "access": access,
         }
-        rows = await self._bolt.read(statement("candidate_names"), parameters)
-        (row,) = converted(rows, tuple[CandidateNames], "a search for names")
+        found = await self._name_reads.read(statement("candidate_names"), request, common)
+        row = converted(found, CandidateNames, "a search for names")
         try:
             keys = [key for key, _ in row.names]
             degrees = [degree for _, degree in row.names]

@@ -53,8 +53,8 @@ class ServerTime(msgspec.Struct, frozen=True):
     now: Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 
 
-def converted(rows: Sequence[Row], type_: type[T], request: str) -> T:
-    """The rows of a response.
+def converted(rows: Row | Sequence[Row], type_: type[T], request: str) -> T:
+    """The rows of a response, or one of them.
 
     :raises BadResponse: if they are not of the type.
     """

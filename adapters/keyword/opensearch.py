@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import anyio.to_thread
 import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
 
+from adapters.batcher import Batcher
 from adapters.document import Record, Scope, Sensitivity
 from adapters.errors import BadResponse, TimedOut, Unavailable, VersionConflict, VersionMismatch
 from adapters.filter import Filter
@@ -23,7 +25,14 @@ from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
 from adapters.keyword.opensearch_client import translate
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
-from adapters.keyword.opensearch_replies import IDENTIFYING_FIELDS, Bucket, IdentifiedRecord, R, check_shards
+from adapters.keyword.opensearch_replies import (
+    IDENTIFYING_FIELDS,
+    Bucket,
+    IdentifiedRecord,
+    R,
+    check_shards,
+    search_responses,
+)
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
@@ -46,9 +55,9 @@ _BATCH_FETCHED = 25
 _SEARCH_PARAMETERS = {
     # BM25 from the statistics of all shards, so that their number changes no score. With one shard it costs nothing.
     "search_type": "dfs_query_then_fetch",
-    "request_cache": "false",
     # With the best score, which is null without hits: a response then has ``hits`` in any case.
-    "filter_path": "timed_out,_shards.failed,hits.max_score,hits.hits._score,hits.hits.fields",
+    "filter_path": "responses.status,responses.error.type,responses.timed_out,responses._shards.failed,"
+    "responses.hits.max_score,responses.hits.hits._score,responses.hits.hits.fields",
 }
 _MAX_COUNTED_VALUES = 10_000
 _MAX_HITS = 10_000
@@ -79,6 +88,7 @@ class OpenSearchKeyword:
         self._name = name
         self._index = build_name(name, build_id)
         self._limits = limits
+        self._searches: Batcher[tuple[Body, Body], Any] = Batcher(self._search)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by id."""
@@ -94,10 +104,9 @@ class OpenSearchKeyword:
             "track_total_hits": False,
             "timeout": f"{max(1, int(self._limits.read_timeout_s * 1_000))}ms",
         }
-        async with self._reading():
-            # One query always searches the same copies: their statistics differ until deleted documents are merged.
-            parameters = _SEARCH_PARAMETERS | {"preference": fingerprint(query.text)}
-            response = await self._client.search(index=self._name, body=body, params=parameters)
+        # One query always searches the same copies: their statistics differ until deleted documents are merged.
+        header = {"preference": fingerprint(query.text), "request_cache": False}
+        response = await self._searches.send((header, body))
         try:
             if response["timed_out"]:
                 raise TimedOut(f"opensearch did not finish a search within {self._limits.read_timeout_s:g} s")
@@ -111,6 +120,13 @@ class OpenSearchKeyword:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise unreadable("opensearch's response to a search", error) from error
+
+    async def _search(self, searches: Sequence[tuple[Body, Body]]) -> list[Any]:
+        """The response to each search, or its error."""
+        lines = [line for search in searches for line in search]
+        async with self._reading():
+            response = await self._client.msearch(index=self._name, body=lines, params=_SEARCH_PARAMETERS)
+        return search_responses(response, len(searches))
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`."""

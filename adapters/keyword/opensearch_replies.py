@@ -7,8 +7,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from adapters.document import Record, Sensitivity
-from adapters.errors import Unavailable
+from adapters.errors import BadResponse, Unavailable
+from adapters.server import error_of_status, named_kind, unreadable
 from fusion.rank_fields import DocId
+
+_OK = 200
 
 
 class IdentifiedDocument(msgspec.Struct, frozen=True):
@@ -36,6 +39,31 @@ class Bucket(msgspec.Struct, frozen=True):
 
     key: str
     doc_count: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+def search_responses(response: Any, count: int) -> list[Any]:
+    """The response to each of ``count`` searches that were sent together, or the error of this one.
+
+    :raises BadResponse: if they cannot be told apart.
+    """
+    try:
+        responses = response["responses"]
+    except (KeyError, TypeError) as error:
+        raise unreadable("opensearch's response to searches", error) from error
+    if not isinstance(responses, list) or len(responses) != count:
+        raise BadResponse("opensearch's response to searches is not of those that were sent")
+    return [_response_or_error(each) for each in responses]
+
+
+def _response_or_error(response: Any) -> Any:
+    try:
+        status = int(response["status"])
+        if status == _OK:
+            return response
+        kind = named_kind(response.get("error", {}).get("type"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return unreadable("opensearch's response to a search", error)
+    return error_of_status(status, f"opensearch answered with status {status}", kind)
 
 
 def check_shards(response: Any) -> None:

@@ -17,6 +17,7 @@ from qdrant_client import models as qdrant
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from adapters.batcher import Batcher
 from adapters.document import fields, rank_fields
 from adapters.errors import (
     AdapterError,
@@ -112,6 +113,7 @@ class QdrantVector:
         self._collection = build_name(name, build_id)
         self._dimension = dimension
         self._limits = limits
+        self._searches: Batcher[qdrant.QueryRequest, qdrant.QueryResponse] = Batcher(self._search)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """The nearest documents by cosine; the score is the cosine, in [-1, 1]. Ties by id.
@@ -122,16 +124,16 @@ class QdrantVector:
             raise Rejected("the vector source needs a vector, and the query has none")
         if len(query.vector) != self._dimension:
             raise Rejected(f"the query's vector has {len(query.vector)} numbers, the index has {self._dimension}")
-        async with self._reading():
-            response = await self._client.query_points(
-                self._name,
+        response = await self._searches.send(
+            qdrant.QueryRequest(
                 query=query.vector.tolist(),
-                query_filter=_tenant_filter(query),
-                search_params=qdrant.SearchParams(hnsw_ef=search_width(query.depth), quantization=SEARCH_QUANTIZATION),
+                filter=_tenant_filter(query),
+                params=qdrant.SearchParams(hnsw_ef=search_width(query.depth), quantization=SEARCH_QUANTIZATION),
                 limit=query.depth,
                 with_payload=["id", "facts"],
-                with_vectors=False,
+                with_vector=False,
             )
+        )
         try:
             hits = [(point.score, point.payload) for point in response.points if point.payload]
             return server_ranking(
@@ -143,6 +145,13 @@ class QdrantVector:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise unreadable("qdrant's response to a search", error) from error
+
+    async def _search(self, searches: Sequence[qdrant.QueryRequest]) -> list[qdrant.QueryResponse]:
+        async with self._reading():
+            responses = await self._client.query_batch_points(self._name, searches)
+        if len(responses) != len(searches):
+            raise BadResponse("qdrant's response to searches is not of those that were sent")
+        return responses
 
     async def check(self) -> bool:
         """See :class:`adapters.ports.IndexAdmin`."""

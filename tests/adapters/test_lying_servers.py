@@ -44,7 +44,11 @@ def candidate(id_: object = "a", fields: object = None) -> str:
 
 def hits(*hits: Any) -> bytes:
     found = {"max_score": 1.0, "hits": hits}
-    return json.dumps({"timed_out": False, "_shards": {"failed": 0}, "hits": found}).encode()
+    return json.dumps({"timed_out": False, "_shards": {"failed": 0}, "hits": found, "status": 200}).encode()
+
+
+def searched(*responses: bytes) -> bytes:
+    return b'{"responses":[' + b",".join(responses) + b"]}"
 
 
 def hit(score: object = 1.0, *candidates: str) -> dict[str, Any]:
@@ -72,10 +76,13 @@ def record(tenant: str, id_: str) -> dict[str, Any]:
         hits(hit(), hit()),
         hits("text"),
         hits(None),
-        b'{"timed_out":false,"_shards":{"failed":0},"hits":[]}',
-        b'{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":{"a":1}}}',
-        b'{"timed_out":false,"hits":{"hits":[]}}',
-        b'{"hits":{"hits":[]}}',
+        b'{"status":200,"timed_out":false,"_shards":{"failed":0},"hits":[]}',
+        b'{"status":200,"timed_out":false,"_shards":{"failed":0},"hits":{"hits":{"a":1}}}',
+        b'{"status":200,"timed_out":false,"hits":{"hits":[]}}',
+        b'{"status":200,"hits":{"hits":[]}}',
+        hits().replace(b"200", b"null"),
+        hits().replace(b"200", b'"OK"'),
+        hits().replace(b', "status": 200', b""),
         b"[]",
         b"null",
         b"7",
@@ -85,6 +92,20 @@ def record(tenant: str, id_: str) -> dict[str, Any]:
     ids=lambda body: body[:60].decode() if isinstance(body, bytes) else None,
 )
 async def test_hits_of_opensearch_that_are_none(body: bytes) -> None:
+    await assert_refused(searched(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [searched(), searched(hits(hit()), hits(hit())), hits(hit()), b'{"responses":{"0":{}}}', b"[]", b"null", b"7"],
+    ids=lambda body: body[:60].decode() if isinstance(body, bytes) else None,
+)
+async def test_responses_of_opensearch_that_are_not_of_the_searches(body: bytes) -> None:
+    await assert_refused(body)
+
+
+async def assert_refused(body: bytes) -> None:
+    """OpenSearch's response to a search is not taken for one."""
     async with stub(http("200 OK", body)) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         with pytest.raises(BadResponse):
@@ -143,15 +164,15 @@ async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
         assert await server.fetch(SCOPE, ["a"]) == {"a": expected}
         assert await server.sensitivities(SCOPE, ["a"]) == {"a": "normal"}
         await server.close()
-    async with stub(http("200 OK", hits(hit()))) as port:
+    async with stub(http("200 OK", searched(hits(hit())))) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert (await server.search(source_query())).ids == ("a",)
         await server.close()
 
 
 async def test_what_only_some_shards_have_found_is_not_all() -> None:
-    body = json.dumps({"timed_out": False, "_shards": {"failed": 1}, "hits": {"max_score": None}}).encode()
-    async with stub(http("200 OK", body)) as port:
+    body = hits().replace(b'"failed": 0', b'"failed": 1')
+    async with stub(http("200 OK", searched(body))) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         with pytest.raises(Unavailable, match="some shards"):
             await server.search(source_query())
@@ -322,8 +343,17 @@ async def test_the_introduction_of_a_graph_server_has_a_maximum_size_too(call: s
 
 
 SEEDED = msgspec.structs.replace(source_query(), seeds=Documents.of_ids(("seed",)))
-WALK = {"ids": ["a"], "scores": [1.0], "fields": ["null"]}
-NAMES = {"names": [], "words": [], "documents": 1, "link_types": [], "forward": [], "backward": [], "length": 10}
+WALK = {"number": 0, "ids": ["a"], "scores": [1.0], "fields": ["null"]}
+NAMES = {
+    "number": 0,
+    "names": [],
+    "words": [],
+    "documents": 1,
+    "link_types": [],
+    "forward": [],
+    "backward": [],
+    "length": 10,
+}
 
 
 class LyingBolt(Bolt):
@@ -359,6 +389,7 @@ async def walked(names: object, walk: object) -> Ranking:
         WALK | {"ids": None},
         WALK | {"fields": ["{"]},
         WALK | {"fields": [7]},
+        {"number": 0},
         {},
         None,
         "text",
@@ -383,6 +414,7 @@ async def test_rows_of_the_graph_that_are_none(walk: object) -> None:
         NAMES | {"names": [["a"]]},
         NAMES | {"link_types": ["about"], "forward": [float("nan")], "backward": [1.0]},
         NAMES | {"link_types": ["about"], "forward": [], "backward": []},
+        {"number": 0},
         {},
         None,
         "text",
@@ -470,23 +502,24 @@ QDRANT_LIES = [
 
 
 @asynccontextmanager
-async def qdrant_over_grpc(points: Sequence[dict[str, Any]]) -> AsyncIterator[str]:
+async def qdrant_over_grpc(points: Sequence[dict[str, Any]], responses: int = 1) -> AsyncIterator[str]:
     """A server with Qdrant's own service definition that answers every query with these points."""
 
     async def answer(*_: object) -> object:
-        return qdrant_grpc.QueryResponse(
-            result=[
-                qdrant_grpc.ScoredPoint(
-                    id=qdrant_grpc.PointId(uuid=point["id"]),
-                    score=point["score"],
-                    payload=RestToGrpc.convert_payload(point["payload"]),
-                )
-                for point in points
-            ]
-        )
+        result = [
+            qdrant_grpc.ScoredPoint(
+                id=qdrant_grpc.PointId(uuid=point["id"]),
+                score=point["score"],
+                payload=RestToGrpc.convert_payload(point["payload"]),
+            )
+            for point in points
+        ]
+        return qdrant_grpc.QueryBatchResponse(result=[qdrant_grpc.BatchResult(result=result)] * responses)
 
     server = grpc.aio.server()
-    qdrant_grpc.add_PointsServicer_to_server(type("Lying", (qdrant_grpc.PointsServicer,), {"Query": answer})(), server)
+    qdrant_grpc.add_PointsServicer_to_server(
+        type("Lying", (qdrant_grpc.PointsServicer,), {"QueryBatch": answer})(), server
+    )
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
@@ -496,8 +529,8 @@ async def qdrant_over_grpc(points: Sequence[dict[str, Any]]) -> AsyncIterator[st
 
 
 @asynccontextmanager
-async def qdrant_over_rest(points: Sequence[dict[str, Any]]) -> AsyncIterator[str]:
-    body = json.dumps({"result": {"points": points}, "status": "ok", "time": 0.1}).encode()
+async def qdrant_over_rest(points: Sequence[dict[str, Any]], responses: int = 1) -> AsyncIterator[str]:
+    body = json.dumps({"result": [{"points": points}] * responses, "status": "ok", "time": 0.1}).encode()
     async with stub(http("200 OK", body)) as port:
         yield f"qdrant+http://127.0.0.1:{port}"
 
@@ -509,6 +542,16 @@ QDRANT = pytest.mark.parametrize("protocol", [qdrant_over_rest, qdrant_over_grpc
 @pytest.mark.parametrize("points", QDRANT_LIES, ids=repr)
 async def test_points_of_qdrant_that_are_none(protocol: Any, points: Sequence[dict[str, Any]]) -> None:
     async with protocol(points) as url:
+        server = connected(url)
+        with pytest.raises(BadResponse):
+            await server.search(source_query())
+        await server.close()
+
+
+@QDRANT
+@pytest.mark.parametrize("responses", [0, 2])
+async def test_responses_of_qdrant_that_are_not_of_the_searches(protocol: Any, responses: int) -> None:
+    async with protocol([scored()], responses) as url:
         server = connected(url)
         with pytest.raises(BadResponse):
             await server.search(source_query())
@@ -591,6 +634,23 @@ def graph_server(rows_of_statements: Sequence[Sequence[dict[str, Any]]]) -> Serv
     return serve
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [WALK, WALK],
+        [WALK, WALK | {"number": 1}],
+        [WALK | {"number": 1}],
+        [WALK | {"number": None}],
+        [WALK | {"number": [0]}],
+    ],
+    ids=repr,
+)
+async def test_rows_of_the_graph_that_are_not_of_the_searches(rows: object) -> None:
+    with pytest.raises(BadResponse):
+        await walked([NAMES], rows)
+
+
 async def test_rows_over_bolt_that_are_right_are_read() -> None:
     async with stub(graph_server([[NAMES], [WALK]])) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
@@ -607,8 +667,9 @@ async def test_rows_over_bolt_that_are_right_are_read() -> None:
         [WALK | {"ids": [7]}],
         [WALK | {"fields": ['{"importance": "much"}']}],
         [WALK | {"ids": ["a"] * 2, "scores": [1.0] * 2, "fields": ["null"] * 2}],
+        [{"number": 0, "other": 1}],
         [{"other": 1}],
-        [{"ids": None}],
+        [{"number": 0, "ids": None}],
     ],
     ids=repr,
 )

@@ -50,7 +50,8 @@ def walk_statement(rings: int) -> str:
         ring = ring.replace("<two before>", names[number - 2]).replace("<one before>", names[number - 1])
         farther += ring.replace("<all before>", ", ".join(names[:number])).replace("<this>", names[number]) + "\n"
     weighted = ", ".join(f"[{name}, $weights[{number}]]" for number, name in enumerate(names))
-    return statement("walk").replace("<farther rings>", farther).replace("<weighted rings>", weighted)
+    walk = statement("walk").replace("<farther rings>", farther).replace("<weighted rings>", weighted)
+    return walk.replace("<rings>", ", ".join(names))
 
 
 def _text(name: str, argument: str = "") -> str:

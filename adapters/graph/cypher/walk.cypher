@@ -1,16 +1,20 @@
-// A random walk with restart from seed names and seed documents; one row with the best documents as columns.
+// For each request a random walk with restart from its seed names and seed documents; a row with the best documents as
+// columns.
 // A ring is the mass on documents after 0, 1, 2, 3 or more steps, as pairs of a document and its mass. Mass goes from a
 // document over its links in one step, and over the names that it mentions in two. A document with too many edges is
 // reached but not passed through; a seed may have more.
+UNWIND $requests AS request
 CALL {
-  UNWIND $documents AS seed
+  WITH request
+  UNWIND request.documents AS seed
   MATCH (d:Document {key: seed[0]})
   WITH d, seed[1] AS mass
   {best}
   RETURN collect([d, mass]) AS ring0
 }
 CALL {
-  UNWIND $names AS seed
+  WITH request
+  UNWIND request.names AS seed
   MATCH (n:Name {key: seed[0]})<-[:MENTIONS]-(d:Document)
   WHERE n.degree <= $seed_fanout
   RETURN collect([d, seed[1] / n.degree * {length_factor:d}]) AS mentioning
@@ -28,7 +32,7 @@ CALL {
   RETURN collect([d, mass]) AS ring1
 }
 CALL {
-  WITH ring0
+  WITH request, ring0
   UNWIND ring0 AS pair
   {over_names:seed_fanout}
 }
@@ -37,7 +41,7 @@ CALL {
   UNWIND ring0 AS pair
   {over_single_names:seed_fanout}
 }
-WITH ring0, ring1, related + returned AS reached
+WITH request, ring0, ring1, related + returned AS reached
 CALL {
   WITH ring1
   UNWIND ring1 AS pair
@@ -50,12 +54,16 @@ CALL {
   {best}
   RETURN collect([d, mass]) AS ring2
 }
-<farther rings>UNWIND [<weighted rings>] AS ring
-UNWIND ring[0] AS pair
-WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
-WITH d, score, d.labels AS labels
-WHERE {passes:filter}
-WITH d, score
-ORDER BY toInteger(score * 1000000000000.0 + 0.5) DESC, d.id
-LIMIT $depth
-RETURN collect(d.id) AS ids, collect(score) AS scores, collect(d.facts) AS fields
+<farther rings>CALL {
+  WITH <rings>
+  UNWIND [<weighted rings>] AS ring
+  UNWIND ring[0] AS pair
+  WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
+  WITH d, score, d.labels AS labels
+  WHERE {passes:filter}
+  WITH d, score
+  ORDER BY toInteger(score * 1000000000000.0 + 0.5) DESC, d.id
+  LIMIT $depth
+  RETURN collect(d.id) AS ids, collect(score) AS scores, collect(d.facts) AS fields
+}
+RETURN request.number AS number, ids, scores, fields

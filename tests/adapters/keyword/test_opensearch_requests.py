@@ -65,11 +65,14 @@ async def test_one_query_is_always_sent_to_the_same_copies_and_scored_by_the_sta
 ) -> None:
     sent: list[dict[str, str]] = []
 
-    async def search(**request: Any) -> Any:
-        sent.append(request["params"])
-        return {"timed_out": False, "_shards": {"failed": 0}, "hits": {"max_score": None}}
+    async def msearch(**request: Any) -> Any:
+        header, _ = request["body"]
+        sent.append(request["params"] | header)
+        return {
+            "responses": [{"status": 200, "timed_out": False, "_shards": {"failed": 0}, "hits": {"max_score": None}}]
+        }
 
-    monkeypatch.setattr(client, "search", search)
+    monkeypatch.setattr(client, "msearch", msearch)
     for text in ("alpha", "alpha", "beta"):
         await source.search(source_query(text))
     assert [each["preference"] for each in sent] == [fingerprint("alpha"), fingerprint("alpha"), fingerprint("beta")]

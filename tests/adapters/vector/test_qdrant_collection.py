@@ -6,6 +6,7 @@ parsed. That a server divides a collection accordingly is not tested.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -105,13 +106,13 @@ async def test_a_search_scores_the_best_of_quantized_vectors_again(monkeypatch: 
     await source.create()
     await source.apply(1, [vector_record("a", seed=1)], [])
     sent: list[Any] = []
-    query_points = client.query_points
+    query_batch_points = client.query_batch_points
 
-    async def recorded(*arguments: Any, **named: Any) -> Any:
-        sent.append(named["search_params"])
-        return await query_points(*arguments, **named)
+    async def recorded(collection: str, requests: Sequence[Any]) -> Any:
+        sent.extend(request.params for request in requests)
+        return await query_batch_points(collection, requests)
 
-    monkeypatch.setattr(client, "query_points", recorded)
+    monkeypatch.setattr(client, "query_batch_points", recorded)
     assert [hit.id for hit in await source.search(source_query())] == ["a"]
     (parameters,) = sent
     assert (parameters.quantization.rescore, parameters.quantization.oversampling) == (True, 2.0)

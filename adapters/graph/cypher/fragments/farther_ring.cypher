@@ -1,6 +1,6 @@
 // One more ring of a walk, see walk.cypher: from the ring before over links, from the one before that over names.
 CALL {
-  WITH <two before>
+  WITH request, <two before>
   UNWIND <two before> AS pair
   {over_names:fanout}
 }
@@ -9,7 +9,7 @@ CALL {
   UNWIND <two before> AS pair
   {over_single_names:fanout}
 }
-WITH <all before>, related + returned AS reached
+WITH request, <all before>, related + returned AS reached
 CALL {
   WITH <one before>
   UNWIND <one before> AS pair
