@@ -18,7 +18,7 @@ def commit_files(folder: Path, components: Sequence[str], manifest: Manifest) ->
     """
     yield folder / DEAD / f"{manifest.name}.npy"
     for name in manifest.segments:
-        yield from (folder / SEGMENTS / name).iterdir()
+        yield from (folder / SEGMENTS / name).rglob("*")
     for component in components:
         yield from (folder / component / manifest.name).rglob("*")
 

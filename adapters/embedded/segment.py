@@ -17,6 +17,7 @@ import numpy.typing as npt
 from adapters import files
 from adapters.document import Record, fields
 from adapters.embedded.columns import Columns, ColumnsBuilder
+from adapters.embedded.text_table import TextColumns, TextTable
 from adapters.errors import Damaged
 from adapters.ports.encoders import Matrix, Vector
 from fusion.rank_fields import RankFields
@@ -26,6 +27,10 @@ _decode = msgspec.json.Decoder(Record).decode
 
 RECORDS, ENDS, VECTORS = "records.bin", "ends.npy", "vectors.f32"
 """Files of a segment that :mod:`adapters.embedded.rebuild` reads."""
+_IDS = "ids"
+"""Folder of a table of the ids: the number of an id is its row."""
+_KEYS = "keys.msgpack"
+"""The ids with their scopes in a segment of release 0.1.0."""
 _FRAME = Struct("<II")
 """Before each record: its length in bytes and its CRC-32."""
 
@@ -47,24 +52,25 @@ class Segment:
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
-        self.keys: list[tuple[str, str, str]] = msgspec.msgpack.decode(
-            (folder / "keys.msgpack").read_bytes(), type=list[tuple[str, str, str]]
-        )
+        self._ids = _ids(folder)
         self.docnos: npt.NDArray[np.int64] = np.load(folder / "docnos.npy")
-        self.vectors = read_vectors(folder, len(self.keys))
+        self.vectors = read_vectors(folder, len(self))
         self.columns = Columns.decode(memoryview(_mapped(folder / "columns.msgpack")))
-        self.rank_fields = _rank_fields(self.columns, len(self.keys))
+        self.rank_fields = _rank_fields(self.columns, len(self))
         self._ends: array[int] = array("q", np.load(folder / ENDS).tobytes())  # read one by one, which numpy is slow at
-        self.ids = [id_ for _, _, id_ in self.keys]
-        self._rows = {key: row for row, key in enumerate(self.keys)}
         self._records = _mapped(folder / RECORDS)
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self._ids)
 
     def row(self, key: tuple[str, str, str]) -> int | None:
         """The row of this key, deleted or not; ``None`` if the segment never had it."""
-        return self._rows.get(key)
+        tenant, environment, id_ = key
+        return self._ids.find((tenant, environment), id_)
+
+    def id(self, row: int) -> str:
+        """The id of a row's document."""
+        return self._ids.text(row)
 
     def record(self, row: int) -> Record:
         """Decode one row's record.
@@ -89,6 +95,13 @@ class Segment:
         """Rows as they would be written again."""
         for row in rows:
             yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
+
+
+def _ids(folder: Path) -> TextTable:
+    if (folder / _IDS).exists():
+        return TextTable(TextColumns.read(folder / _IDS))
+    keys = msgspec.msgpack.decode((folder / _KEYS).read_bytes(), type=list[tuple[str, str, str]])
+    return TextTable(TextColumns.of(((tenant, environment), id_) for tenant, environment, id_ in keys))
 
 
 def _mapped(path: Path) -> mmap.mmap:
@@ -164,7 +177,7 @@ def write(folder: Path, rows: Iterable[Stored]) -> None:
     :param rows: with growing document numbers.
     """
     folder.mkdir(parents=True)
-    ends, docnos, keys = array("q"), array("q"), []
+    ends, docnos, ids = array("q"), array("q"), []
     columns = ColumnsBuilder()
     with (folder / RECORDS).open("wb") as records, (folder / VECTORS).open("wb") as vectors:
         for row in rows:
@@ -173,10 +186,10 @@ def write(folder: Path, rows: Iterable[Stored]) -> None:
             vectors.write(np.ascontiguousarray(row.vector, np.float32).data)
             ends.append(records.tell())
             docnos.append(row.docno)
-            keys.append(row.record.key)
+            ids.append(((row.record.tenant, row.record.environment), row.record.document.id))
             columns.add(fields(row.record))
     np.save(folder / ENDS, np.frombuffer(ends, np.int64))
     np.save(folder / "docnos.npy", np.frombuffer(docnos, np.int64))
-    (folder / "keys.msgpack").write_bytes(msgspec.msgpack.encode(keys))
+    TextColumns.of(ids).write(folder / _IDS)
     (folder / "columns.msgpack").write_bytes(columns.encode())
     files.sync_tree(folder)

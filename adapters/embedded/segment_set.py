@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,6 @@ class SegmentSet:
         )
         self.count = int(self.live.sum())
         self._first_docno = _first_if_consecutive(self.docnos)
-        self._ids = list(chain.from_iterable(segment.ids for segment in segments))
         self._fields = _concatenated_fields(self.segments)
         self._masks: dict[bytes, Mask] = {}
         self._parts: LRUCache[bytes, Flags] = LRUCache(_PARTS)
@@ -63,7 +62,7 @@ class SegmentSet:
 
     def ids(self, docs: Ints) -> list[DocId]:
         """See :class:`fusion.DocumentTable`."""
-        return list(map(self._ids.__getitem__, docs.tolist()))
+        return [segment.id(row) for segment, row in map(self.locate, docs.tolist())]
 
     def fields(self, docs: Ints) -> RankFields | None:
         """See :class:`fusion.DocumentTable`."""
@@ -71,8 +70,8 @@ class SegmentSet:
 
     def locate(self, position: int) -> tuple[Segment, int]:
         """The segment and the row there."""
-        index = int(self.bases.searchsorted(position, side="right")) - 1
-        return self.segments[index], position - int(self.bases[index])
+        index = bisect_right(self._starts, position) - 1
+        return self.segments[index], position - self._starts[index]
 
     def record(self, position: int) -> Record:
         """The record at a position."""

@@ -146,7 +146,7 @@ def run_rebuild(folder: Path, with_deleted: bool = False) -> tuple[Rebuilt, Embe
     "pattern",
     [
         "manifest.json",
-        "segments/*/keys.msgpack",
+        "segments/*/ids/*",
         "segments/*/docnos.npy",
         "segments/*/columns.msgpack",
         "segments/*/ends.npy",

@@ -30,7 +30,7 @@ Open = Callable[[], EmbeddedIndex]
 def living_ids(index: EmbeddedIndex) -> set[str]:
     segments = index.current().segments
     return {
-        segment.keys[row][2]
+        segment.id(row)
         for position in range(len(segments))
         if segments.live[position]
         for segment, row in [segments.locate(position)]
