@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Generic, TypeVar
 
-from adapters.errors import ExecutionFailed, Rejected
+from adapters.errors import BadResponse, ExecutionFailed, Rejected, Unavailable
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 MAX_CALLS = 3
 """Calls at a time; while there are as many, further requests wait."""
-MAX_REQUESTS = 8
-"""Requests of one call: all wait for the slowest of them."""
+MAX_REQUESTS = 4
+"""Requests of one call: all wait for the slowest of them, and may fail with it. Fewer than the failures in a row that
+open the circuit of a source."""
 MAX_WAIT_S = 0.02
 """After it a request goes out in any case, in one more call."""
 
@@ -44,31 +45,35 @@ class _Pending(Generic[Request, Response]):
 class Batcher(Generic[Request, Response]):
     """Sends requests. It belongs to one event loop.
 
+    :param server: its name in error messages.
     :param call: sends requests in one call; the response to each, in their order, or the error of this one request.
     """
 
     def __init__(
-        self, call: Callable[[Sequence[Request]], Coroutine[Any, Any, Sequence[Response | Exception]]]
+        self, server: str, call: Callable[[Sequence[Request]], Coroutine[Any, Any, Sequence[Response | Exception]]]
     ) -> None:
+        self._server = server
         self._call = call
         self._calls = 0
         self._waiting: list[_Pending[Request, Response]] = []
+        self._running: set[asyncio.Task[None]] = set()
+        """Referenced until they have ended, which a cancelled one does later: the event loop does so only weakly."""
 
-    async def send(self, request: Request, key: Hashable = None) -> Response:
+    async def send(self, request: Request, key: Callable[[], Hashable] = lambda: None) -> Response:
         """The response to a request.
 
         The caller has a deadline of its own: if it is cancelled, the others of the call go on, and the call is
         cancelled with the last of them. If a call fails in a way that may be the fault of one request, each is sent
-        again by itself.
+        again by itself, one after another.
 
         :param key: only requests with equal keys go out in one call.
         :raises AdapterError: as ``call`` does, or for this request alone.
         """
         if self._calls >= MAX_CALLS:
-            return await self._wait(request, key)
+            return await self._wait(request, key())
         self._calls += 1
         try:
-            (response,) = await self._call([request])
+            (response,) = await self._responses([request])
         finally:
             self._end_call()
         if isinstance(response, Exception):
@@ -108,10 +113,28 @@ class Batcher(Generic[Request, Response]):
             each.timer.cancel()
             each.call, each.of_call = call, sent
         self._calls += 1
-        call.add_done_callback(lambda _: self._end_call())
+        self._running.add(call)
+        call.add_done_callback(lambda _: self._ended(call, sent))
+
+    def _ended(self, call: asyncio.Task[None], sent: Sequence[_Pending[Request, Response]]) -> None:
+        self._running.discard(call)
+        for each in sent:
+            if not each.response.done():  # the driver has cancelled the call
+                each.response.set_exception(Unavailable(f"a call of {self._server} was abandoned"))
+        self._end_call()
 
     async def _respond(self, sent: Sequence[_Pending[Request, Response]]) -> None:
-        responses = await self._responses([each.request for each in sent])
+        try:
+            responses = await self._responses([each.request for each in sent])
+        except (Rejected, ExecutionFailed, BadResponse) as error:
+            if len(sent) > 1:
+                for each in sent:
+                    if not each.response.done():
+                        await self._respond([each])
+                return
+            responses = [error]
+        except Exception as error:  # each caller gets it
+            responses = [error] * len(sent)
         for pending, response in zip(sent, responses, strict=True):
             if pending.response.done():
                 continue
@@ -121,12 +144,7 @@ class Batcher(Generic[Request, Response]):
                 pending.response.set_result(response)
 
     async def _responses(self, requests: Sequence[Request]) -> Sequence[Response | Exception]:
-        try:
-            return await self._call(requests)
-        except (Rejected, ExecutionFailed) as error:
-            if len(requests) == 1:
-                return [error]
-            by_request = await asyncio.gather(*(self._responses([request]) for request in requests))
-            return [response for (response,) in by_request]
-        except Exception as error:  # each caller gets it
-            return [error] * len(requests)
+        responses = await self._call(requests)
+        if len(responses) != len(requests):
+            raise BadResponse(f"{self._server} answered {len(responses)} of {len(requests)} requests")
+        return responses

@@ -8,6 +8,7 @@ users cannot choose texts that collide.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -54,7 +55,7 @@ class TextColumns:
     def of(cls, texts: Iterable[tuple[Group, str]]) -> TextColumns:
         """Columns of texts, numbered in their order."""
         groups: dict[Group, int] = {}
-        content, ends, group_numbers, hashes = bytearray(), [], [], []
+        content, ends, group_numbers, hashes = bytearray(), array("q"), array("i"), array("Q")
         key = os.urandom(16)
         hashed = _hash(key)
         for group, text in texts:
@@ -66,9 +67,9 @@ class TextColumns:
             hashes.append(hashed(number, encoded))
         return cls(
             np.frombuffer(content, np.uint8),
-            np.array(ends, np.int64),
-            np.array(group_numbers, np.int32),
-            _slots(np.array(hashes, np.uint64)),
+            np.frombuffer(ends, np.int64),
+            np.frombuffer(group_numbers, np.int32),
+            _slots(np.frombuffer(hashes, np.uint64)),
             key,
             list(groups),
         )

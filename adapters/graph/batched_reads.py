@@ -28,7 +28,7 @@ class BatchedReads:
 
     def __init__(self, bolt: Bolt) -> None:
         self._bolt = bolt
-        self._batcher: Batcher[_Read, Row] = Batcher(self._read)
+        self._batcher: Batcher[_Read, Row] = Batcher("the graph server", self._read)
 
     async def read(self, statement: str, request: Row, common: Row) -> Row:
         """The row of a request.
@@ -37,7 +37,9 @@ class BatchedReads:
         :param common: the other parameters of the statement.
         :raises AdapterError: as :meth:`Bolt.read` does; if the row is missing.
         """
-        return await self._batcher.send(_Read(statement, request, common), (statement, msgspec.json.encode(common)))
+        return await self._batcher.send(
+            _Read(statement, request, common), lambda: (statement, msgspec.json.encode(common))
+        )
 
     async def _read(self, reads: Sequence[_Read]) -> list[Row]:
         first = reads[0]
@@ -47,6 +49,6 @@ class BatchedReads:
             by_number = {row["number"]: row for row in rows}
         except (KeyError, TypeError) as error:
             raise unreadable("the graph server's response to searches", error) from error
-        if len(rows) != len(reads) or by_number.keys() != set(range(len(reads))):
+        if by_number.keys() != set(range(len(rows))):
             raise BadResponse("the graph server's response to searches is not of those that were sent")
-        return [by_number[number] for number in range(len(reads))]
+        return [by_number[number] for number in range(len(rows))]

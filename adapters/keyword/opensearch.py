@@ -88,7 +88,7 @@ class OpenSearchKeyword:
         self._name = name
         self._index = build_name(name, build_id)
         self._limits = limits
-        self._searches: Batcher[tuple[Body, Body], Any] = Batcher(self._search)
+        self._searches: Batcher[tuple[Body, Body], Any] = Batcher("opensearch", self._search)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by id."""
@@ -126,7 +126,7 @@ class OpenSearchKeyword:
         lines = [line for search in searches for line in search]
         async with self._reading():
             response = await self._client.msearch(index=self._name, body=lines, params=_SEARCH_PARAMETERS)
-        return search_responses(response, len(searches))
+        return search_responses(response)
 
     async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from adapters.document import Record, Sensitivity
-from adapters.errors import BadResponse, Unavailable
+from adapters.errors import Unavailable
 from adapters.server import error_of_status, named_kind, unreadable
 from fusion.rank_fields import DocId
 
@@ -41,18 +41,15 @@ class Bucket(msgspec.Struct, frozen=True):
     doc_count: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
-def search_responses(response: Any, count: int) -> list[Any]:
-    """The response to each of ``count`` searches that were sent together, or the error of this one.
+def search_responses(response: Any) -> list[Any]:
+    """The response to each of the searches that were sent together, or the error of this one.
 
-    :raises BadResponse: if they cannot be told apart.
+    :raises BadResponse: if these are not responses.
     """
     try:
-        responses = response["responses"]
+        return [_response_or_error(each) for each in response["responses"]]
     except (KeyError, TypeError) as error:
         raise unreadable("opensearch's response to searches", error) from error
-    if not isinstance(responses, list) or len(responses) != count:
-        raise BadResponse("opensearch's response to searches is not of those that were sent")
-    return [_response_or_error(each) for each in responses]
 
 
 def _response_or_error(response: Any) -> Any:

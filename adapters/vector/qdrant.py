@@ -113,7 +113,7 @@ class QdrantVector:
         self._collection = build_name(name, build_id)
         self._dimension = dimension
         self._limits = limits
-        self._searches: Batcher[qdrant.QueryRequest, qdrant.QueryResponse] = Batcher(self._search)
+        self._searches: Batcher[qdrant.QueryRequest, qdrant.QueryResponse] = Batcher("qdrant", self._search)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """The nearest documents by cosine; the score is the cosine, in [-1, 1]. Ties by id.
@@ -148,10 +148,7 @@ class QdrantVector:
 
     async def _search(self, searches: Sequence[qdrant.QueryRequest]) -> list[qdrant.QueryResponse]:
         async with self._reading():
-            responses = await self._client.query_batch_points(self._name, searches)
-        if len(responses) != len(searches):
-            raise BadResponse("qdrant's response to searches is not of those that were sent")
-        return responses
+            return await self._client.query_batch_points(self._name, searches)
 
     async def check(self) -> bool:
         """See :class:`adapters.ports.IndexAdmin`."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -38,14 +39,14 @@ def documents(scope: Scope) -> list[VectorRecord]:
     """Stars that link to the next, every third of them sensitive, every second with a tag."""
     return [
         vector_record(
-            f"{number}",
+            f"{scope.tenant}-{number}",
             f"Alpha Centauri and star {'very ' * (number % 5)}bright, Vega" if number % 4 else "Alpha Centauri",
             seed=number + len(scope.tenant),
             scope=scope,
             entities=("Alpha Centauri", "Vega") if number % 4 else ("Alpha Centauri",),
             sensitivity="normal" if number % 3 else "sensitive",
             tags=("even",) if number % 2 == 0 else (),
-            links=(Link(f"{(number + 1) % 20}", "cites"),),
+            links=(Link(f"{scope.tenant}-{(number + 1) % 20}", "cites"),),
         )
         for number in range(20)
     ]
@@ -67,8 +68,10 @@ QUERIES = [
     source_query(condition=Eq("tags", "even")),
     source_query(depth=3),
     msgspec.structs.replace(source_query(), vector=unit(7)),
-    msgspec.structs.replace(source_query("what is near?"), seeds=Documents.of_ids(("1", "5", "7"))),
-    msgspec.structs.replace(source_query("what is near Vega?"), seeds=Documents.of_ids(("2", "4"))),
+    msgspec.structs.replace(
+        source_query("what is near?"), seeds=Documents.of_ids(("default-1", "default-5", "default-7"))
+    ),
+    msgspec.structs.replace(source_query("what is near Vega?"), seeds=Documents.of_ids(("default-2", "default-4"))),
     msgspec.structs.replace(source_query("nothing of this"), hops=1),
 ]
 
@@ -92,11 +95,15 @@ async def test_each_search_has_the_result_that_it_has_alone(
     assert len({str(each) for each in alone}) > 4
     attribute, method = CALLS[name]
     target = getattr(subject.source, attribute)
-    send, calls = getattr(target, method), 0
+    send, calls, texts = getattr(target, method), 0, 0
 
     async def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal calls
+        nonlocal calls, texts
         calls += 1
+        if name == "memgraph":
+            texts = max(
+                texts, len({str(request["words"]) for request in arguments[1]["requests"] if "words" in request})
+            )
         await asyncio.sleep(0)  # the client's local mode of Qdrant waits for nothing
         return await send(*arguments, **named)
 
@@ -104,8 +111,10 @@ async def test_each_search_has_the_result_that_it_has_alone(
     monkeypatch.setattr("adapters.batcher.MAX_CALLS", 1)
     together = await asyncio.gather(*(subject.source.search(query) for query in queries))
     assert [content(each) for each in together] == alone
-    # Statements of the graph have other parameters for other callers: of those here, only the same queries share them.
-    assert calls <= (2 * len(QUERIES) if name == "memgraph" else 1 + len(queries) / MAX_REQUESTS)
+    # Statements of the graph are shared by searches of the same caller only, but by different queries.
+    if name == "memgraph":
+        assert texts > 1
+    assert calls < (2 * len(queries) if name == "memgraph" else 2 + len(queries) / MAX_REQUESTS)
 
 
 @pytest.mark.server
@@ -116,8 +125,17 @@ async def test_a_search_that_opensearch_refuses_does_not_fail_the_others(
     async with source_under_test("opensearch", tmp_path, server_url) as subject:
         await subject.write(documents(SCOPE))
         monkeypatch.setattr("adapters.batcher.MAX_CALLS", 1)
+        client: Any = subject.source._client  # type: ignore[attr-defined]
+        msearch, sent = client.msearch, []
+
+        async def recorded(**named: Any) -> Any:
+            sent.append(len(named["body"]) // 2)
+            return await msearch(**named)
+
+        monkeypatch.setattr(client, "msearch", recorded)
         queries = [source_query(), source_query(), source_query(depth=10_001), source_query()]
         results = await asyncio.gather(*map(subject.source.search, queries), return_exceptions=True)
+    assert sent == [1, 3]
     _, first, refused, last = results
     assert isinstance(refused, Rejected)
     assert not isinstance(first, BaseException)
@@ -133,10 +151,13 @@ async def test_a_request_that_the_graph_server_refuses_does_not_fail_the_others(
     monkeypatch.setattr("adapters.batcher.MAX_CALLS", 1)
     text = "UNWIND $requests AS request RETURN request.number AS number, $dividend / request.divisor AS quotient"
     bolt = Bolt(Address.parse(server_url("bolt"), GRAPH_SCHEMES), LIMITS)
+    sent = mock.AsyncMock(wraps=bolt.read)
+    monkeypatch.setattr(bolt, "read", sent)
     reads = BatchedReads(bolt)
     requests = [reads.read(text, {"divisor": divisor}, {"dividend": 12}) for divisor in (2, 3, 0, 4)]
     results = await asyncio.gather(*requests, return_exceptions=True)
     await bolt.close()
+    assert [len(call.args[1]["requests"]) for call in sent.await_args_list] == [1, 3, 1, 1, 1]
     _, first, refused, last = results
     assert isinstance(refused, Rejected)
     assert (first, last) == ({"number": 0, "quotient": 4}, {"number": 0, "quotient": 3})

@@ -10,6 +10,7 @@ import pytest
 
 from adapters import BadResponse, ExecutionFailed, Rejected, TimedOut, Unavailable
 from adapters.batcher import MAX_CALLS, MAX_REQUESTS, Batcher
+from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
 
 pytestmark = pytest.mark.anyio
 
@@ -54,11 +55,11 @@ class Clients:
     """Send requests, each in a task of its own."""
 
     def __init__(self, server: Server) -> None:
-        self.batcher = Batcher(server.call)
+        self.batcher = Batcher("the server", server.call)
         self.tasks: list[asyncio.Task[str]] = []
 
     async def send(self, *requests: str, key: str = "") -> list[asyncio.Task[str]]:
-        sent = [asyncio.create_task(self.batcher.send(request, key)) for request in requests]
+        sent = [asyncio.create_task(self.batcher.send(request, lambda: key)) for request in requests]
         self.tasks += sent
         await run_other_tasks()
         return sent
@@ -233,7 +234,7 @@ async def results_of_calls(fails: Callable[[Sequence[str]], bool], error: Except
             raise error
         return requests
 
-    batcher = Batcher(call)
+    batcher = Batcher("the server", call)
     sent = [asyncio.create_task(batcher.send(request)) for request in "xabc"]
     await run_other_tasks()
     proceed.set()
@@ -243,7 +244,7 @@ async def results_of_calls(fails: Callable[[Sequence[str]], bool], error: Except
 
 
 @pytest.mark.usefixtures("one_call")
-@pytest.mark.parametrize("error", [Rejected("wrong"), ExecutionFailed("failed")], ids=repr)
+@pytest.mark.parametrize("error", [Rejected("wrong"), ExecutionFailed("failed"), BadResponse("what?")], ids=repr)
 async def test_if_one_request_may_be_at_fault_each_is_sent_again_by_itself(error: Exception) -> None:
     results, calls = await results_of_calls(lambda requests: "b" in requests, error)
     assert results == ["x", "a", error, "c"]
@@ -256,6 +257,59 @@ async def test_if_a_call_fails_each_of_its_requests_fails(error: Exception) -> N
     results, calls = await results_of_calls(lambda requests: len(requests) > 1, error)
     assert results == ["x", error, error, error]
     assert calls == ["x", "abc", "d"]
+
+
+@pytest.mark.usefixtures("one_call")
+async def test_requests_that_are_given_up_are_not_sent_again(server: Server, clients: Clients) -> None:
+    def fail(_: str) -> str:
+        raise Rejected("wrong")
+
+    await busy(server, clients)
+    first, second = await clients.send("a", "b")
+    server.answer_call(0)
+    await server.received(2)
+    server.answer = fail
+    first.cancel()
+    await run_other_tasks()
+    server.answer_call(1)
+    await server.received(3)
+    assert server.calls[1:] == [["a", "b"], ["b"]]
+    server.answer = str.upper
+    server.answer_call(2)
+    assert await second == "B"
+
+
+@pytest.mark.usefixtures("one_call")
+async def test_a_call_that_the_driver_cancels_fails_its_requests(server: Server, clients: Clients) -> None:
+    """gRPC does so when a client is closed."""
+
+    def cancel(_: str) -> str:
+        raise asyncio.CancelledError
+
+    await busy(server, clients)
+    waiting = await clients.send("a", "b")
+    server.answer_call(0)
+    await server.received(2)
+    server.answer = cancel
+    server.answer_call(1)
+    for each in waiting:
+        with pytest.raises(Unavailable, match="a call of the server was abandoned"):
+            await each
+    server.answer = str.upper
+    await busy(server, clients)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+async def test_a_call_with_another_number_of_responses_is_refused(count: int) -> None:
+    async def call(requests: Sequence[str]) -> Sequence[str]:
+        return ["answer"] * count
+
+    with pytest.raises(BadResponse, match=f"the server answered {count} of 1 requests"):
+        await Batcher("the server", call).send("a")
+
+
+def test_one_failed_call_does_not_open_the_circuit_of_a_source() -> None:
+    assert MAX_REQUESTS < MAX_FAILURES
 
 
 @pytest.mark.usefixtures("one_call")

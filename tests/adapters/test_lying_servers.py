@@ -21,12 +21,13 @@ import pytest
 from qdrant_client import grpc as qdrant_grpc
 from qdrant_client.conversions.conversion import RestToGrpc
 
-from adapters import AdapterError, BadResponse, Document, Unavailable, VersionMismatch
+from adapters import AdapterError, BadResponse, Document, ExecutionFailed, Rejected, Unavailable, VersionMismatch
 from adapters.document import Record
 from adapters.fingerprint import fingerprint
 from adapters.graph.bolt import Bolt
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword.opensearch import OpenSearchKeyword
+from adapters.keyword.opensearch_replies import search_responses
 from adapters.server import Address
 from adapters.vector import qdrant
 from fusion import Documents, Ranking
@@ -168,6 +169,26 @@ async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert (await server.search(source_query())).ids == ("a",)
         await server.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (400, Rejected),
+        (404, Unavailable),
+        (429, Unavailable),
+        (500, ExecutionFailed),
+        (503, Unavailable),
+        (302, BadResponse),
+    ],
+)
+async def test_a_search_that_fails_beside_another(status: int, expected: type[AdapterError]) -> None:
+    answered = json.loads(hits(hit()))
+    failed = {"status": status, "error": {"type": "a_exception", "reason": QUOTED}}
+    first, second = search_responses({"responses": [answered, failed]})
+    assert first is answered
+    assert type(second) is expected
+    assert second.for_operators == f"opensearch answered with status {status}: a_exception"
 
 
 async def test_what_only_some_shards_have_found_is_not_all() -> None:
