@@ -11,7 +11,8 @@ from opensearchpy import exceptions as driver
 from opensearchpy.serializer import JSONSerializer
 
 from adapters.errors import AdapterError, TimedOut, Unavailable
-from adapters.server import Address, Limits, error_of_status, named_kind, unreachable, unreadable
+from adapters.keyword.opensearch_replies import status_error
+from adapters.server import Address, Limits, unreachable, unreadable
 from adapters.trace_context import trace_headers
 
 _MAX_RESPONSE_BYTES = 268_435_456
@@ -102,7 +103,7 @@ def translate(error: Exception) -> AdapterError | None:
         case driver.ConnectionError():
             return unreachable("opensearch", error)
         case driver.TransportError(status_code=int(status)):
-            return error_of_status(status, f"opensearch answered with status {status}", named_kind(error.error))
+            return status_error(status, error.error)
         case driver.TransportError():
             return Unavailable("opensearch refused a request", type(error).__name__)
         case driver.SerializationError() | ValueError() | KeyError() | TypeError():

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from adapters.document import Record, Sensitivity
-from adapters.errors import Unavailable
+from adapters.errors import AdapterError, Unavailable
 from adapters.server import error_of_status, named_kind, unreadable
 from fusion.rank_fields import DocId
 
@@ -57,10 +57,18 @@ def _response_or_error(response: Any) -> Any:
         status = int(response["status"])
         if status == _OK:
             return response
-        kind = named_kind(response.get("error", {}).get("type"))
+        kind = response.get("error", {}).get("type")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return unreadable("opensearch's response to a search", error)
-    return error_of_status(status, f"opensearch answered with status {status}", kind)
+    return status_error(status, kind)
+
+
+def status_error(status: int, kind: object) -> AdapterError:
+    """The error that a status means.
+
+    :param kind: of the error, as OpenSearch names it.
+    """
+    return error_of_status(status, f"opensearch answered with status {status}", named_kind(kind))
 
 
 def check_shards(response: Any) -> None:

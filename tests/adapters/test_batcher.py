@@ -14,15 +14,15 @@ from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
 
 pytestmark = pytest.mark.anyio
 
-REQUESTER: ContextVar[str] = ContextVar("requester", default="nobody")
+TRACE: ContextVar[str] = ContextVar("trace", default="no trace")
 
 
 class Server:
-    """Answers each call when it is told to."""
+    """Records each call, and answers it after :meth:`answer_call`."""
 
     def __init__(self, answer: Callable[[str], str | Exception] = str.upper) -> None:
         self.calls: list[list[str]] = []
-        self.requesters: list[str] = []
+        self.traces: list[str] = []
         self.cancelled: list[list[str]] = []
         self.answer = answer
         self._received = asyncio.Condition()
@@ -32,7 +32,7 @@ class Server:
         answered = asyncio.Event()
         async with self._received:
             self.calls.append(list(requests))
-            self.requesters.append(REQUESTER.get())
+            self.traces.append(TRACE.get())
             self._answers.append(answered)
             self._received.notify_all()
         try:
@@ -317,9 +317,9 @@ async def test_a_call_runs_in_the_context_of_its_first_request(server: Server, c
     """And not in that of the request whose call has ended: the trace of a search goes to the server."""
     await busy(server, clients)
     for name in ("a", "b"):
-        token = REQUESTER.set(f"requester of {name}")
+        token = TRACE.set(f"trace of {name}")
         await clients.send(name)
-        REQUESTER.reset(token)
+        TRACE.reset(token)
     server.answer_call(0)
     await server.received(2)
-    assert server.requesters == ["nobody", "requester of a"]
+    assert server.traces == ["no trace", "trace of a"]
