@@ -18,8 +18,8 @@ from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt
 from adapters.server import GRAPH_SCHEMES, Address
 from fusion import Documents
-from tests.adapters.source_fixtures import LIMITS, ServerUrl, SourceUnderTest, source_query, source_under_test
-from tests.adapters.test_sources import ALL_SOURCES, QDRANT_LOCAL, content
+from tests.adapters.source_fixtures import EMBEDDED, LIMITS, ServerUrl, SourceUnderTest, source_query, source_under_test
+from tests.adapters.test_sources import ALL_SOURCES, content
 from tests.conftest import SCOPE, unit, vector_record
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ CALLS = {
     "opensearch": ("_client", "msearch"),
 }
 """By source, the attribute and the method that sends its searches."""
-ON_SERVERS = [QDRANT_LOCAL, *(each for each in ALL_SOURCES[4:])]
+ON_SERVERS = ALL_SOURCES[len(EMBEDDED) :]
 
 
 def documents(scope: Scope) -> list[VectorRecord]:
@@ -101,9 +101,8 @@ async def test_each_search_has_the_result_that_it_has_alone(
         nonlocal calls, texts
         calls += 1
         if name == "memgraph":
-            texts = max(
-                texts, len({str(request["words"]) for request in arguments[1]["requests"] if "words" in request})
-            )
+            words = {str(request.get("words")) for request in arguments[1]["requests"]}
+            texts = max(texts, len(words))
         await asyncio.sleep(0)  # the client's local mode of Qdrant waits for nothing
         return await send(*arguments, **named)
 
