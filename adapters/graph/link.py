@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ MIN_COMMON_FREQUENCY = 3
 MIN_MENTION_RATIO = 0.2
 """A single word is a name only if at least a fifth of the passages that contain it mention it as a name. It may have
 been capitalised once by chance, in a heading or at the start of a sentence."""
-_NAMES_MASS_BASE, _NAMES_MASS_SLOPE = 0.15, 0.7
+NAMES_MASS_BASE, NAMES_MASS_SLOPE = 0.15, 0.7
 """The names' fraction of the mass of a walk's seeds, if documents are seeds too: 0.15 + 0.7 * entity coverage."""
 
 
@@ -96,36 +96,41 @@ def walk_seeds(
     :returns: distinct nodes, and the mass of each, both of shape (count,); the masses sum to 1.
     """
     mass: dict[int, float] = {}
-    names_mass = _NAMES_MASS_BASE + _NAMES_MASS_SLOPE * entities.entity_coverage if documents else 1.0
+    names_mass = NAMES_MASS_BASE + NAMES_MASS_SLOPE * entities.entity_coverage if documents else 1.0
     total = sum(entities.seeds.values())
     for node, weight in entities.seeds.items():
         mass[node] = names_mass * weight / total
     documents_mass = 1.0 - names_mass if entities.seeds else 1.0
-    harmonic = sum(1 / rank for rank in range(1, len(documents) + 1))
-    for rank, node in enumerate(documents, start=1):
-        mass[node] = mass.get(node, 0.0) + documents_mass / rank / harmonic
+    for node, share in zip(documents, fractions_by_rank(len(documents)), strict=True):
+        mass[node] = mass.get(node, 0.0) + documents_mass * share
     return np.fromiter(mass, np.int64, len(mass)), np.fromiter(mass.values(), np.float32, len(mass))
 
 
-@dataclass(frozen=True, slots=True)
-class LookupKeys:
-    """What has to be looked up for :func:`link_entities`.
+def fractions_by_rank(count: int) -> list[float]:
+    """The fractions of ``count`` documents, best first, of their mass: in proportion to ``1 / rank``. Their sum is 1."""
+    harmonic = sum(1 / rank for rank in range(1, count + 1))
+    return [1 / rank / harmonic for rank in range(1, count + 1)]
 
-    :param spans: of several words, which may be names.
-    :param single_words: those that may be names.
-    :param words: all of the query.
+
+@dataclass(frozen=True, slots=True)
+class CandidateSpans:
+    """What a graph server looks up to do what :func:`link_entities` does.
+
+    :param words: those of the query, in order.
+    :param spans: that may be names: the text, the position of its first word in ``words``, and that after its last.
     """
 
-    spans: Collection[str]
-    single_words: Collection[str]
-    words: Collection[str]
+    words: Sequence[str]
+    spans: Sequence[tuple[str, int, int]]
 
 
-def lookup_keys(query: str) -> LookupKeys:
-    """The names and words of a query."""
+def candidate_spans(query: str) -> CandidateSpans:
+    """The words of a query, and its spans that may be names."""
     tokens = words(query)[:_MAX_QUERY_WORDS]
-    spans = {name for name, _, length in _spans(tokens) if length > 1}
-    return LookupKeys(spans, set(filter(_may_be_name, tokens)), set(tokens))
+    spans = [
+        (name, start, start + length) for name, start, length in _spans(tokens) if length > 1 or _may_be_name(name)
+    ]
+    return CandidateSpans(tokens, spans)
 
 
 def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:

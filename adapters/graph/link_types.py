@@ -7,7 +7,7 @@ docs/decisions/0025-trust-by-query.md has the measurements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -19,12 +19,14 @@ _TO_PARENT = frozenset(
     ("part_of", "is_part_of", "parent", "has_parent", "child_of", "belongs_to", "contained_in", "section_of")
 )
 _TO_CHILD = frozenset(("has_part", "contains", "parent_of", "child", "has_child", "children", "has_section"))
+KNOWN_STRENGTHS: TypeStrengths = dict.fromkeys(_TO_PARENT, (0.0, 1.0)) | dict.fromkeys(_TO_CHILD, (1.0, 0.0))
+"""By names of types."""
 _MIN_LINKS = 20
 """With fewer links, form is chance."""
 _TREE_DISPERSION, _OTHER_DISPERSION = 0.2, 0.4
 _TREE_PARENTS, _MAX_PARENTS = 1.4, 1.7
 _MIN_CHILDREN, _TREE_CHILDREN = 1.5, 2.0
-_MAX_FULL_LENGTH = 25.0
+MAX_FULL_LENGTH = 25.0
 
 
 class LinkStrength(Struct, frozen=True):
@@ -92,10 +94,9 @@ def link_strength(type_: str, counts: LinkCounts, chosen: TypeStrengths) -> Link
         forward, backward = chosen[type_]
         return LinkStrength(type_, forward, backward, "as set")
     name = type_.lower().replace("-", "_").replace(" ", "_")
-    if name in _TO_PARENT:
-        return LinkStrength(type_, 0.0, 1.0, "leads to a parent, by its name")
-    if name in _TO_CHILD:
-        return LinkStrength(type_, 1.0, 0.0, "leads to a child, by its name")
+    if name in KNOWN_STRENGTHS:
+        kin = "parent" if name in _TO_PARENT else "child"
+        return LinkStrength(type_, *KNOWN_STRENGTHS[name], f"leads to a {kin}, by its name")
     forward, backward = counts.forward_hierarchy(), counts.backward_hierarchy()
     if max(forward, backward) == 0.0:
         return LinkStrength(type_, 1.0, 1.0, "no hierarchy")
@@ -112,13 +113,7 @@ def full_length(words: float, documents: int) -> float:
     :param words: of all documents of a scope together.
     :param documents: number of documents, at least 1.
     """
-    return min(_MAX_FULL_LENGTH, max(words / documents / 2, 1.0))
-
-
-def strengths_by_type(known: Iterable[LinkStrength], chosen: TypeStrengths) -> Mapping[str, tuple[float, float]]:
-    """By type, the strengths that differ from 1: as chosen, or as they were found, or by names that are known."""
-    by_name = dict.fromkeys(_TO_PARENT, (0.0, 1.0)) | dict.fromkeys(_TO_CHILD, (1.0, 0.0))
-    return by_name | {each.type: (each.forward, each.backward) for each in known} | dict(chosen)
+    return min(MAX_FULL_LENGTH, max(words / documents / 2, 1.0))
 
 
 def _limited(value: float) -> float:

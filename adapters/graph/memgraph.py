@@ -1,15 +1,15 @@
 """The knowledge graph in Memgraph, or on any server that speaks Bolt and the Cypher that Memgraph and Neo4j share.
 
-The server finds the names in a query and walks from the seeds, in one statement each: what it returns are the best
-documents and not their neighbourhood, whose transfer would cost more than all else in a search. Memgraph has no
-personalised PageRank with seeds from a query, so the statement spells the walk out: that of :mod:`fusion.walk`, in
-three steps (see :func:`ring_weights`), and without returning to the seeds what flows over edges that lead nowhere.
+In one statement the server finds the names in a query and walks from the seeds: what it returns are the best documents
+and not their neighbourhood, whose transfer would cost more than all else in a search. Memgraph has no personalised
+PageRank with seeds from a query, so the statement spells out the linking of :mod:`adapters.graph.link`, and the walk of
+:mod:`fusion.walk`: in three steps (see :func:`ring_weights`), and without returning to the seeds what flows over edges
+that lead nowhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 import anyio.to_thread
@@ -20,18 +20,26 @@ from adapters.errors import VersionConflict, VersionMismatch
 from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
-from adapters.graph.cypher import Clause, clauses, schema, statement, walk_statement
+from adapters.graph.cypher import clauses, schema, statement, walk_statement
 from adapters.graph.link import (
     MAX_FREQUENCY_RATIO,
     MIN_COMMON_FREQUENCY,
     MIN_MENTION_RATIO,
-    LinkedEntities,
-    link_entities,
-    lookup_keys,
-    walk_seeds,
+    NAMES_MASS_BASE,
+    NAMES_MASS_SLOPE,
+    candidate_spans,
+    fractions_by_rank,
 )
-from adapters.graph.link_types import LinkStrength, TypeStrengths, full_length, strengths_by_type
-from adapters.graph.memgraph_rows import Build, CandidateNames, DocumentCount, MeasuredDocument, ServerTime, converted
+from adapters.graph.link_types import KNOWN_STRENGTHS, MAX_FULL_LENGTH, LinkStrength, TypeStrengths
+from adapters.graph.memgraph_rows import (
+    Build,
+    DocumentCount,
+    FoundDocuments,
+    MeasuredDocument,
+    MentionsEntity,
+    ServerTime,
+    converted,
+)
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
 from adapters.ports.graph import Centrality
@@ -55,19 +63,15 @@ _MIN_RINGS = 3
 """Steps of a walk on the server, at least."""
 _SCORE_DIGITS = 9
 """Scores are rounded: a server adds in any order, so the last digits are not the same every time."""
+_LINKING = {
+    "max_frequency_ratio": MAX_FREQUENCY_RATIO,
+    "min_common_frequency": MIN_COMMON_FREQUENCY,
+    "min_mention_ratio": MIN_MENTION_RATIO,
+    "names_mass_base": NAMES_MASS_BASE,
+    "names_mass_slope": NAMES_MASS_SLOPE,
+    "max_full_length": MAX_FULL_LENGTH,
+}
 _decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
-
-
-@dataclass(frozen=True, slots=True)
-class _WalkedScope:
-    """What a walk needs to know of a scope.
-
-    :param strengths: by link type, those from source to target, and from target to source.
-    :param full_length: number of words from which on a document gets all that the walk brings to it.
-    """
-
-    strengths: Mapping[str, tuple[float, float]]
-    full_length: float
 
 
 class MemgraphGraph:
@@ -98,82 +102,57 @@ class MemgraphGraph:
         The score is the probability of the walk, as far as the stored strengths are up to date. Without a name and a
         seed the ranking is empty.
         """
-        access, condition = clauses(query.access), clauses(query.filter)
-        entities, names, scope = await self._linked_entities(query, access)
-        documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
-        if not names and not documents:
+        request = self._request(query)
+        seeds = len(request["documents"])
+        if not request["spans"] and not seeds:
             return Ranking.empty(GRAPH.name)
-        keys = [*names, *documents]
         walk = Walk.of_hops(query.hops)
         rings = max(_MIN_RINGS, walk.hops)
-        nodes, mass = walk_seeds(entities, range(len(names), len(keys)))
-        seeds = [[keys[node], share] for node, share in zip(nodes.tolist(), mass.tolist(), strict=True)]
-        request = {"names": seeds[: len(names)], "documents": seeds[len(names) :], "seed_names": names}
-        common = {
+        common = self._linking(query) | {
             "weights": ring_weights(walk, rings),
-            "cap": min(max(len(documents), _MIN_RING_SIZE), _MAX_RING_SIZE),
+            "cap": min(max(seeds, _MIN_RING_SIZE), _MAX_RING_SIZE),
             "fanout": self._walk.fanout,
-            "seed_fanout": self._walk.seed_fanout,
             "depth": query.depth,
-            "forward": {name: forward for name, (forward, _) in scope.strengths.items()},
-            "backward": {name: backward for name, (_, backward) in scope.strengths.items()},
-            "full_length": scope.full_length,
-            "access": access,
-            "filter": condition,
+            "chosen": self._chosen,
+            "known": KNOWN_STRENGTHS,
+            "filter": clauses(query.filter),
         }
         row = await self._walk_reads.read(walk_statement(rings), request, common)
+        found = converted(row, FoundDocuments, "a search")
         try:
-            scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in row["scores"]]
-            fields = _decode_fields(f"[{','.join(row['fields'])}]")
+            scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in found.scores]
+            fields = _decode_fields(f"[{','.join(found.fields)}]")
             hits = [
-                hit for hit in zip(scores, row["ids"], fields, strict=True) if not hit[0] <= 0
+                hit for hit in zip(scores, found.ids, fields, strict=True) if not hit[0] <= 0
             ]  # what is no number is refused
-            return server_ranking(GRAPH.name, hits, query.depth, entities.entity_coverage)
-        except (KeyError, TypeError, ValueError) as error:
+            return server_ranking(GRAPH.name, hits, query.depth, found.coverage)
+        except (TypeError, ValueError) as error:
             raise unreadable("the graph server's response to a search", error) from error
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """See :class:`adapters.ports.EntityLookup`."""
-        return bool((await self._linked_entities(query, clauses(query.access)))[1])
+        row = await self._name_reads.read(statement("mentions_entity"), self._request(query), self._linking(query))
+        return converted(row, MentionsEntity, "a search for names").mentions
 
-    async def _linked_entities(
-        self, query: SourceQuery, access: list[Clause]
-    ) -> tuple[LinkedEntities, list[str], _WalkedScope]:
-        """The names in the query, numbered from 0; their keys by number; and what a walk needs to know of the scope."""
-        looked_up = lookup_keys(query.text)
+    def _request(self, query: SourceQuery) -> Row:
+        """The words of a query, its spans that may be names, and the documents to start from."""
+        candidates = candidate_spans(query.text)
         key_of_name, key_of_word = self._keys.names(query.scope), self._keys.words(query.scope)
-        names = {key_of_name(name): name for name in looked_up.spans}
-        single_words = {key_of_name(word): word for word in looked_up.single_words}
-        word_by_key = {key_of_word(word): word for word in looked_up.words}
-        name_by_key = names | single_words
-        request = {
-            "names": list(names),
-            "single_words": [[name, key_of_word(word)] for name, word in single_words.items()],
-            "words": list(word_by_key),
+        documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
+        return {
+            "words": [key_of_word(word) for word in candidates.words],
+            "spans": [[key_of_name(name), start, stop] for name, start, stop in candidates.spans],
+            "documents": list(zip(documents, fractions_by_rank(len(documents)), strict=True)),
         }
-        common = {
+
+    def _linking(self, query: SourceQuery) -> Row:
+        """The parameters of the fragment ``linked_names``."""
+        return {
             "scope": self._keys.scope(query.scope),
-            "max_frequency_ratio": MAX_FREQUENCY_RATIO,
-            "min_common_frequency": MIN_COMMON_FREQUENCY,
-            "min_mention_ratio": MIN_MENTION_RATIO,
+            "access": clauses(query.access),
             "seed_fanout": self._walk.seed_fanout,
-            "access": access,
+            **_LINKING,
         }
-        found = await self._name_reads.read(statement("candidate_names"), request, common)
-        row = converted(found, CandidateNames, "a search for names")
-        try:
-            keys = [key for key, _ in row.names]
-            degrees = [degree for _, degree in row.names]
-            nodes = {name_by_key[key]: number for number, key in enumerate(keys)}
-            frequency = {word_by_key[key]: count for key, count in row.words}
-            entities = link_entities(query.text, nodes, degrees.__getitem__, frequency, row.documents)
-            columns = zip(row.link_types, row.forward, row.backward, strict=True)
-            known = [LinkStrength(name, forward, backward, "") for name, forward, backward in columns]
-            scope = _WalkedScope(strengths_by_type(known, self._chosen), full_length(row.length, max(row.documents, 1)))
-        except (KeyError, ValueError) as error:
-            raise unreadable("the graph server's response to a search for names", error) from error
-        numbered = LinkedEntities(dict(enumerate(entities.seeds.values())), entities.entity_coverage)
-        return numbered, [keys[node] for node in entities.seeds], scope
 
     async def centralities(
         self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None

@@ -13,19 +13,23 @@ from adapters.server import unreadable
 T = TypeVar("T")
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _Strength: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-"""Neither is a number that is none (NaN)."""
+_Fraction: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-9)]
+"""None of these is a number that is none (NaN). A server's sums of fractions are not exact."""
 
 
-class CandidateNames(msgspec.Struct, frozen=True, gc=False):
-    """See ``candidate_names.cypher``."""
+class FoundDocuments(msgspec.Struct, frozen=True, gc=False):
+    """See ``walk.cypher``."""
 
-    names: list[tuple[str, _Number]]
-    words: list[tuple[str, _Number]]
-    documents: _Number
-    length: _Number
-    link_types: list[str]
-    forward: list[_Strength]
-    backward: list[_Strength]
+    coverage: _Fraction
+    ids: list[str]
+    scores: list[float]
+    fields: list[str]
+
+
+class MentionsEntity(msgspec.Struct, frozen=True, gc=False):
+    """See ``mentions_entity.cypher``."""
+
+    mentions: bool
 
 
 class Build(msgspec.Struct, frozen=True):

@@ -364,37 +364,34 @@ async def test_the_introduction_of_a_graph_server_has_a_maximum_size_too(call: s
 
 
 SEEDED = msgspec.structs.replace(source_query(), seeds=Documents.of_ids(("seed",)))
-WALK = {"number": 0, "ids": ["a"], "scores": [1.0], "fields": ["null"]}
-NAMES = {
-    "number": 0,
-    "names": [],
-    "words": [],
-    "documents": 1,
-    "link_types": [],
-    "forward": [],
-    "backward": [],
-    "length": 10,
-}
+WALK = {"number": 0, "coverage": 0.5, "ids": ["a"], "scores": [1.0], "fields": ["null"]}
+MENTIONS = {"number": 0, "mentions": True}
 
 
 class LyingBolt(Bolt):
     """Bolt whose statements return fixed rows: what a server may send in the right form."""
 
-    def __init__(self, names: object, walk: object) -> None:
+    def __init__(self, rows: object) -> None:
         super().__init__(Address.parse("bolt://127.0.0.1:1", {"bolt": 7687}), LIMITS)
-        self._answers = [names, walk]
+        self._rows = rows
 
     async def read(self, text: object, parameters: object, maintenance: bool = False) -> Any:
-        return self._answers.pop(0)
+        return self._rows
 
 
-async def walked(names: object, walk: object) -> Ranking:
-    """What a search of the graph returns for these rows of its two statements."""
-    graph = MemgraphGraph(LyingBolt(names, walk), "stub", "t")
+@asynccontextmanager
+async def lying_graph(rows: object) -> AsyncIterator[MemgraphGraph]:
+    graph = MemgraphGraph(LyingBolt(rows), "stub", "t")
     try:
-        return await graph.search(SEEDED)
+        yield graph
     finally:
         await graph.close()
+
+
+async def walked(rows: object) -> Ranking:
+    """What a search of the graph returns for these rows of its statement."""
+    async with lying_graph(rows) as graph:
+        return await graph.search(SEEDED)
 
 
 @pytest.mark.parametrize(
@@ -405,6 +402,10 @@ async def walked(names: object, walk: object) -> Ranking:
         WALK | {"scores": ["much"]},
         WALK | {"scores": [None]},
         WALK | {"scores": [1.0, 2.0]},
+        WALK | {"coverage": float("nan")},
+        WALK | {"coverage": -0.1},
+        WALK | {"coverage": 1.1},
+        WALK | {"coverage": "all"},
         WALK | {"ids": [7]},
         WALK | {"ids": [None]},
         WALK | {"ids": None},
@@ -419,49 +420,31 @@ async def walked(names: object, walk: object) -> Ranking:
 )
 async def test_rows_of_the_graph_that_are_none(walk: object) -> None:
     with pytest.raises(BadResponse):
-        await walked([NAMES], [walk])
+        await walked([walk])
 
 
 @pytest.mark.parametrize(
-    "names",
-    [
-        NAMES | {"documents": float("nan")},
-        NAMES | {"documents": -1},
-        NAMES | {"documents": 2**60},
-        NAMES | {"length": "long"},
-        NAMES | {"words": [["unknown", 1]]},
-        NAMES | {"words": [[7, 1]]},
-        NAMES | {"names": [["unknown", 1]]},
-        NAMES | {"names": [["a"]]},
-        NAMES | {"link_types": ["about"], "forward": [float("nan")], "backward": [1.0]},
-        NAMES | {"link_types": ["about"], "forward": [], "backward": []},
-        {"number": 0},
-        {},
-        None,
-        "text",
-    ],
-    ids=repr,
+    "row", [MENTIONS | {"mentions": 1}, MENTIONS | {"mentions": None}, {"number": 0}, {}, None, "text"], ids=repr
 )
-async def test_names_of_the_graph_that_are_none(names: object) -> None:
-    with pytest.raises(BadResponse):
-        await walked([names], [WALK])
+async def test_whether_a_query_mentions_an_entity_is_not_known(row: object) -> None:
+    async with lying_graph([row]) as graph:
+        with pytest.raises(BadResponse):
+            await graph.mentions_entity(SEEDED)
 
 
 @pytest.mark.parametrize("rows", [[{"build_id": 7}], [{}], [None], ["text"], None, 7], ids=repr)
 async def test_an_index_of_the_graph_that_is_none(rows: object) -> None:
     for call in ("check", "count"):
-        graph = MemgraphGraph(LyingBolt(rows, rows), "stub", "t")
-        with pytest.raises(BadResponse):
-            await getattr(graph, call)()
-        await graph.close()
+        async with lying_graph(rows) as graph:
+            with pytest.raises(BadResponse):
+                await getattr(graph, call)()
 
 
 async def test_a_build_of_the_graph_is_not_quoted() -> None:
-    graph = MemgraphGraph(LyingBolt([{"build_id": QUOTED}], []), "stub", "t")
-    with pytest.raises(VersionMismatch) as error:
-        await graph.check()
+    async with lying_graph([{"build_id": QUOTED}]) as graph:
+        with pytest.raises(VersionMismatch) as error:
+            await graph.check()
     assert QUOTED not in error.value.for_operators
-    await graph.close()
 
 
 @pytest.mark.parametrize(("alias", "named"), [("stub-0123abcd", "stub-0123abcd"), (QUOTED, "another")])
@@ -488,7 +471,10 @@ async def test_a_write_that_qdrant_has_only_received_is_not_applied(status: str)
 
 
 async def test_rows_of_the_graph_that_are_right_are_read() -> None:
-    assert (await walked([NAMES], [WALK])).ids == ("a",)
+    ranking = await walked([WALK])
+    assert (ranking.ids, ranking.entity_coverage) == (("a",), 0.5)
+    async with lying_graph([MENTIONS]) as graph:
+        assert await graph.mentions_entity(SEEDED)
 
 
 @pytest.mark.parametrize(
@@ -669,11 +655,11 @@ def graph_server(rows_of_statements: Sequence[Sequence[dict[str, Any]]]) -> Serv
 )
 async def test_rows_of_the_graph_that_are_not_of_the_searches(rows: object) -> None:
     with pytest.raises(BadResponse):
-        await walked([NAMES], rows)
+        await walked(rows)
 
 
 async def test_rows_over_bolt_that_are_right_are_read() -> None:
-    async with stub(graph_server([[NAMES], [WALK]])) as port:
+    async with stub(graph_server([[WALK]])) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
         assert (await server.search(SEEDED)).ids == ("a",)
         await server.close()
@@ -695,7 +681,7 @@ async def test_rows_over_bolt_that_are_right_are_read() -> None:
     ids=repr,
 )
 async def test_rows_over_bolt_that_are_none(rows: Sequence[dict[str, Any]]) -> None:
-    async with stub(graph_server([[NAMES], rows])) as port:
+    async with stub(graph_server([rows])) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
         with pytest.raises(BadResponse):
             await server.search(SEEDED)

@@ -1,9 +1,9 @@
-// For each request a random walk with restart from its seed names and seed documents; a row with the best documents as
-// columns.
+// For each request a random walk with restart from the names in its text and from its seed documents; a row with the
+// best documents as columns.
 // A ring is the mass on documents after 0, 1, 2, 3 or more steps, as pairs of a document and its mass. Mass goes from a
 // document over its links in one step, and over the names that it mentions in two. A document with too many edges is
 // reached but not passed through; a seed may have more.
-UNWIND $requests AS request
+{linked_names}
 CALL {
   WITH request
   UNWIND request.documents AS seed
@@ -15,19 +15,19 @@ CALL {
 CALL {
   WITH request
   UNWIND request.names AS seed
-  MATCH (n:Name {key: seed[0]})<-[:MENTIONS]-(d:Document)
-  WHERE n.degree <= $seed_fanout
-  RETURN collect([d, seed[1] / n.degree * {length_factor:d}]) AS mentioning
+  WITH seed[0] AS n, seed[1] AS mass
+  MATCH (n)<-[:MENTIONS]-(d:Document)
+  RETURN collect([d, mass / n.degree]) AS mentioning
 }
 CALL {
-  WITH ring0
+  WITH request, ring0
   UNWIND ring0 AS pair
   {over_links:seed_fanout}
 }
 CALL {
-  WITH mentioning, linked
+  WITH request, mentioning, linked
   UNWIND mentioning + linked AS pair
-  WITH pair[0] AS d, sum(pair[1]) AS mass
+  {arrived}
   {best}
   RETURN collect([d, mass]) AS ring1
 }
@@ -43,14 +43,14 @@ CALL {
 }
 WITH request, ring0, ring1, related + returned AS reached
 CALL {
-  WITH ring1
+  WITH request, ring1
   UNWIND ring1 AS pair
   {over_links:fanout}
 }
 CALL {
-  WITH reached, linked
+  WITH request, reached, linked
   UNWIND reached + linked AS pair
-  WITH pair[0] AS d, sum(pair[1]) AS mass
+  {arrived}
   {best}
   RETURN collect([d, mass]) AS ring2
 }
@@ -66,4 +66,4 @@ CALL {
   LIMIT $depth
   RETURN collect(d.id) AS ids, collect(score) AS scores, collect(d.facts) AS fields
 }
-RETURN request.number AS number, ids, scores, fields
+RETURN request.number AS number, request.coverage AS coverage, ids, scores, fields

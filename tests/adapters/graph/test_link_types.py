@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from adapters.graph.link_types import LinkCounts, LinkStrength, full_length, link_strength, strengths_by_type
+from adapters.graph.link_types import LinkCounts, LinkStrength, full_length, link_strength
 
 Pairs = set[tuple[int, int]]
 NODES = 400
@@ -83,14 +83,6 @@ def test_the_strength_is_as_set_or_by_name_or_by_form(
     name: str, links: LinkCounts, expected: tuple[float, float, str]
 ) -> None:
     assert link_strength(name, links, {"chosen": (0.5, 0.25)}) == LinkStrength(name, *expected)
-
-
-def test_what_is_set_counts_more_than_what_was_found_and_that_more_than_a_name() -> None:
-    known = [LinkStrength("part_of", 0.5, 1.0, ""), LinkStrength("cites", 1.0, 1.0, "")]
-    strengths = strengths_by_type(known, {"cites": (1.0, 0.0)})
-    assert (strengths["part_of"], strengths["cites"]) == ((0.5, 1.0), (1.0, 0.0))
-    assert (strengths["child_of"], strengths["contains"]) == ((0.0, 1.0), (1.0, 0.0))
-    assert "other" not in strengths
 
 
 @pytest.mark.parametrize(("words", "documents", "expected"), [(1_000, 10, 25.0), (300, 10, 15.0), (5, 10, 1.0)])

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
 
 from adapters import Link, VectorRecord
+from adapters.graph.cypher import statement
 from adapters.graph.memgraph import MemgraphGraph, ring_weights
 from fusion import Documents
 from fusion.walk import Walk
 from tests.adapters.source_fixtures import source_query, source_under_test
-from tests.conftest import vector_record
+from tests.conftest import SCOPE, vector_record
 
 SEEDED = msgspec.structs.replace(source_query("no known name"), seeds=Documents.of_ids(("a",)))
 
@@ -161,3 +163,91 @@ async def test_maintenance_updates_the_strengths(tmp_path: Path, server_url: Cal
         assert await strength() == 1.0
         await graph.update_strengths()
         assert await strength() == pytest.approx(2**-0.5)
+
+
+OVERLAPPING_NAMES = [
+    vector_record(
+        "a",
+        "alpha of beta delta, gamma of alpha",
+        entities=("Alpha Beta", "Beta Gamma", "Gamma", "Alpha of Beta Delta"),
+    ),
+    vector_record(
+        "b", "beta of gamma", entities=("Beta", "Alpha Beta Gamma", "Delta", "Gamma", "Gamma of Delta", "X Beta")
+    ),
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+async def test_names_in_a_query_are_linked_as_in_this_process(tmp_path: Path, server_url: Callable[[str], str]) -> None:
+    """The longest first, and without overlaps. The walk is an approximation for these documents."""
+    chance = Random(1)
+    words = ("alpha", "beta", "gamma", "delta", "of", "x")
+    texts = ["of", *(" ".join(chance.choices(words, k=chance.randint(1, 9))) for _ in range(60))]
+    seeds = (None, Documents.of_ids(("b",)), Documents.of_ids(("b", "a")))
+    queries = [
+        msgspec.structs.replace(source_query(text), seeds=seeds[number % len(seeds)])
+        for number, text in enumerate(texts)
+    ]
+    coverages, scores, mentions = [], [], []
+    for name in ("embedded graph", "memgraph"):
+        async with source_under_test(name, tmp_path, server_url) as subject:
+            await subject.write(OVERLAPPING_NAMES)
+            rankings = [await subject.source.search(query) for query in queries]
+            mentions.append([await subject.source.mentions_entity(query) for query in queries])  # type: ignore[attr-defined]
+        coverages.append([ranking.entity_coverage for ranking in rankings])
+        by_id = [dict(zip(ranking.ids, ranking.scores.tolist(), strict=True)) for ranking in rankings]
+        scores.append([each.get(id_, 0.0) for each in by_id for id_ in ("a", "b")])
+    assert len(set(coverages[0])) > 40
+    assert coverages[1] == pytest.approx(coverages[0], rel=1e-9)
+    assert scores[1] == pytest.approx(scores[0], abs=0.03)
+    assert mentions[0] == mentions[1] == [coverage > 0 for coverage in coverages[0]]
+    assert set(mentions[0]) == {False, True}
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+async def test_a_walk_passes_through_a_name_of_the_query_however_many_mention_it(
+    tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    """The limit is 200 mentions: those of one name, and one less than those of the other."""
+    mentions = {"Proxima": 200, "Vega": 201}
+    records = [
+        vector_record(f"{name} {number:03}", "text", entities=(name,))
+        for name, count in mentions.items()
+        for number in range(count)
+    ]
+    async with source_under_test("memgraph", tmp_path, server_url) as subject:
+        await subject.write(records)
+        best, reached = {}, {}
+        for name in mentions:
+            seeds = Documents.of_ids((f"{name} 000",))
+            named, unnamed = (source_query(text, depth=300) for text in (f"what is {name}?", "no known name"))
+            best[name] = (await subject.source.search(named)).scores[0]
+            reached[name] = len(await subject.source.search(msgspec.structs.replace(unnamed, seeds=seeds)))
+    assert best["Vega"] == pytest.approx(best["Proxima"], rel=0.02)
+    assert reached == {"Proxima": 51, "Vega": 1}
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+async def test_what_is_set_counts_more_than_what_was_found_and_that_more_than_a_name(
+    tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    """Mass reaches the leaves of a star in proportion to the strengths of the types of its links."""
+    strengths = {"cites": 0.25, "part_of": 0.5, "contains": 1.0, "child_of": 0.0, "other": 1.0}
+    star = [vector_record("a", "one", entities=(), links=tuple(Link(type_, type_) for type_ in strengths))]
+    leaves = [vector_record(type_, "leaf", entities=()) for type_ in strengths]
+    async with source_under_test("memgraph", tmp_path, server_url) as subject:
+        await subject.write([*star, *leaves])
+        written: MemgraphGraph = subject.source  # type: ignore[assignment]
+        row = {"scope": written._keys.scope(SCOPE), "types": ["cites", "part_of"], "forward": [1.0, 0.5]}
+        await written._bolt.write(
+            statement("write_link_types"), {"rows": [{**row, "backward": [1.0, 1.0], "reasons": ["", ""]}]}
+        )
+        graph = MemgraphGraph(written._bolt, written._name, "test-1", {"cites": (0.25, 1.0)})
+        ranking = await graph.search(SEEDED)
+    scores = dict(zip(ranking.ids, ranking.scores.tolist(), strict=True))
+    assert "child_of" not in scores
+    found = {type_: scores[type_] / scores["other"] for type_ in strengths if type_ != "child_of"}
+    assert found == pytest.approx({type_: strengths[type_] for type_ in found}, rel=1e-6)

@@ -11,14 +11,14 @@ CALL {
 }
 WITH request, <all before>, related + returned AS reached
 CALL {
-  WITH <one before>
+  WITH request, <one before>
   UNWIND <one before> AS pair
   {over_links:fanout}
 }
 CALL {
-  WITH reached, linked
+  WITH request, reached, linked
   UNWIND reached + linked AS pair
-  WITH pair[0] AS d, sum(pair[1]) AS mass
+  {arrived}
   {best}
   RETURN collect([d, mass]) AS <this>
 }

@@ -1,9 +1,11 @@
 // From pairs of a document and its mass. Of several links between two documents the heaviest counts, as far as a walk
-// follows its type in that direction.
-  WITH pair[0] AS s, pair[1] AS mass
+// follows its type in that direction: as was chosen, or as was found, or by the name of the type.
+  WITH request.strengths AS strengths, pair[0] AS s, pair[1] AS mass
   WHERE s.strength > 0 AND s.degree <= ${argument}
   MATCH (s)-[l:LINKS]-(d:Document)
-  WITH s, mass, d, CASE WHEN startNode(l) = s THEN $forward[l.type] ELSE $backward[l.type] END AS strength, l
-  WITH s, mass, d, max(l.weight * coalesce(strength, 1.0)) AS weight
+  WITH s, mass, d, l.weight AS weight, l.type AS type, CASE WHEN startNode(l) = s THEN 0 ELSE 1 END AS direction,
+    head([each IN strengths WHERE each[0] = l.type | each[1]]) AS found
+  WITH s, mass, d,
+    max(weight * coalesce($chosen[type][direction], found[direction], $known[type][direction], 1.0)) AS weight
   WHERE weight > 0
-  RETURN collect([d, mass * weight / s.strength * {length_factor:d}]) AS linked
+  RETURN collect([d, mass * weight / s.strength]) AS linked
