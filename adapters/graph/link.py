@@ -107,7 +107,7 @@ def walk_seeds(
 
 
 def fractions_by_rank(count: int) -> list[float]:
-    """The fractions of ``count`` documents, best first, of their mass: in proportion to ``1 / rank``. Their sum is 1."""
+    """The parts of a mass that ``count`` documents get, best first: in proportion to ``1 / rank``. Their sum is 1."""
     harmonic = sum(1 / rank for rank in range(1, count + 1))
     return [1 / rank / harmonic for rank in range(1, count + 1)]
 
