@@ -1,4 +1,7 @@
-"""Entity linking: from the words of a query to names in the graph, and from these to the seeds of a walk."""
+"""Entity linking: from the words of a query to names in the graph, and from these to the seeds of a walk.
+
+Graph servers do the same in ``cypher/fragments/linked_names.cypher``; :func:`candidate_names` prepares a query for it.
+"""
 
 from __future__ import annotations
 
@@ -113,24 +116,25 @@ def fractions_by_rank(count: int) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateSpans:
+class CandidateNames:
     """What a graph server looks up to do what :func:`link_entities` does.
 
     :param words: those of the query, in order.
-    :param spans: that may be names: the text, the position of its first word in ``words``, and that after its last.
+    :param names: what may be names: by text, the positions in ``words`` at which it starts.
     """
 
     words: Sequence[str]
-    spans: Sequence[tuple[str, int, int]]
+    names: Mapping[str, Sequence[int]]
 
 
-def candidate_spans(query: str) -> CandidateSpans:
-    """The words of a query, and its spans that may be names."""
+def candidate_names(query: str) -> CandidateNames:
+    """The words of a query, and what in it may be names."""
     tokens = words(query)[:_MAX_QUERY_WORDS]
-    spans = [
-        (name, start, start + length) for name, start, length in _spans(tokens) if length > 1 or _may_be_name(name)
-    ]
-    return CandidateSpans(tokens, spans)
+    names: dict[str, list[int]] = {}
+    for name, start, length in _spans(tokens):
+        if length > 1 or _may_be_name(name):
+            names.setdefault(name, []).append(start)
+    return CandidateNames(tokens, names)
 
 
 def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:

@@ -27,7 +27,7 @@ from adapters.graph.link import (
     MIN_MENTION_RATIO,
     NAMES_MASS_BASE,
     NAMES_MASS_SLOPE,
-    candidate_spans,
+    candidate_names,
     fractions_by_rank,
 )
 from adapters.graph.link_types import KNOWN_STRENGTHS, MAX_FULL_LENGTH, LinkStrength, TypeStrengths
@@ -125,23 +125,26 @@ class MemgraphGraph:
             hits = [
                 hit for hit in zip(scores, found.ids, fields, strict=True) if not hit[0] <= 0
             ]  # what is no number is refused
-            return server_ranking(GRAPH.name, hits, query.depth, found.coverage)
+            return server_ranking(GRAPH.name, hits, query.depth, min(found.coverage, 1.0))
         except (TypeError, ValueError) as error:
             raise unreadable("the graph server's response to a search", error) from error
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """See :class:`adapters.ports.EntityLookup`."""
-        row = await self._name_reads.read(statement("mentions_entity"), self._request(query), self._linking(query))
+        request = self._request(query)
+        if not request["spans"]:
+            return False
+        row = await self._name_reads.read(statement("mentions_entity"), request, self._linking(query))
         return converted(row, MentionsEntity, "a search for names").mentions
 
     def _request(self, query: SourceQuery) -> Row:
-        """The words of a query, its spans that may be names, and the documents to start from."""
-        candidates = candidate_spans(query.text)
+        """The words of a query, what in it may be names, and the documents to start from."""
+        candidates = candidate_names(query.text)
         key_of_name, key_of_word = self._keys.names(query.scope), self._keys.words(query.scope)
         documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
         return {
             "words": [key_of_word(word) for word in candidates.words],
-            "spans": [[key_of_name(name), start, stop] for name, start, stop in candidates.spans],
+            "spans": [[key_of_name(name), name.count(" ") + 1, starts] for name, starts in candidates.names.items()],
             "documents": list(zip(documents, fractions_by_rank(len(documents)), strict=True)),
         }
 

@@ -406,6 +406,7 @@ async def walked(rows: object) -> Ranking:
         WALK | {"coverage": -0.1},
         WALK | {"coverage": 1.1},
         WALK | {"coverage": "all"},
+        {name: value for name, value in WALK.items() if name != "coverage"},
         WALK | {"ids": [7]},
         WALK | {"ids": [None]},
         WALK | {"ids": None},

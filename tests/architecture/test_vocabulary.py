@@ -45,7 +45,7 @@ REPLACED_WORDS = {
     "lasting": "cacheable",
     "least": "min",
     "library": "embedded_index",
-    "lookups": "lookup_keys",
+    "lookups": "candidate_names",
     "made": "the name of the thing",
     "most": "max",
     "near": "seed_ids",

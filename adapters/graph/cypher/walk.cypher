@@ -15,7 +15,7 @@ CALL {
 CALL {
   WITH request
   UNWIND request.names AS seed
-  WITH seed[0] AS n, seed[1] AS mass
+  WITH seed[0] AS n, sum(seed[1]) AS mass
   MATCH (n)<-[:MENTIONS]-(d:Document)
   RETURN collect([d, mass / n.degree]) AS mentioning
 }

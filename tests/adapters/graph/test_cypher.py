@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -10,7 +11,7 @@ from adapters.document import fields
 from adapters.errors import Rejected
 from adapters.filter import And, Eq, Filter, In, Not, Or, matches, normal
 from adapters.filter_terms import filter_terms
-from adapters.graph.cypher import Clause, clauses, statement
+from adapters.graph.cypher import Clause, clauses, statement, walk_statement
 from tests.adapters.filters import documents, filters
 
 
@@ -49,3 +50,20 @@ def test_the_text_of_a_statement_contains_no_value() -> None:
     assert "$access" in text
     assert "$filter" in text
     assert "{access" not in text
+
+
+def test_list_comprehensions_are_not_part_of_larger_expressions() -> None:
+    """The planner of Memgraph 3.2 forgets what it knows of an expression when it comes to one (``PostVisit`` in its
+    ``rule_based_planner.cpp``), and an assertion then ends the process. The only argument of a function is allowed."""
+    found = 0
+    for text in (walk_statement(3), walk_statement(5), statement("mentions_entity")):
+        enclosing: list[str] = []
+        for token in re.finditer(r"CALL \{|\w*\(|[\[{(]|[])}]", text):
+            if token[0] in ")]}":
+                enclosing.pop()
+                continue
+            if re.match(r"\[\w+ IN ", text[token.start() :]):
+                assert not enclosing or enclosing[-1] in {"CALL {", "head("}, text[token.start() :][:80]
+                found += 1
+            enclosing.append(token[0])
+    assert found > 10

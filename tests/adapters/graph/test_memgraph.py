@@ -10,9 +10,14 @@ from random import Random
 import msgspec
 import pytest
 
-from adapters import Link, VectorRecord
+from adapters import Link, SourceQuery, VectorRecord
+from adapters.document import passage
 from adapters.graph.cypher import statement
+from adapters.graph.edges import entity_names
+from adapters.graph.link import link_entities, walk_seeds
+from adapters.graph.link_types import full_length
 from adapters.graph.memgraph import MemgraphGraph, ring_weights
+from adapters.graph.names import words
 from fusion import Documents
 from fusion.walk import Walk
 from tests.adapters.source_fixtures import source_query, source_under_test
@@ -169,40 +174,77 @@ OVERLAPPING_NAMES = [
     vector_record(
         "a",
         "alpha of beta delta, gamma of alpha",
-        entities=("Alpha Beta", "Beta Gamma", "Gamma", "Alpha of Beta Delta"),
+        entities=("Beta Gamma", "Alpha Beta", "Gamma", "Alpha of Beta Delta"),
     ),
-    vector_record(
-        "b", "beta of gamma", entities=("Beta", "Alpha Beta Gamma", "Delta", "Gamma", "Gamma of Delta", "X Beta")
-    ),
+    vector_record("b", "beta of gamma", entities=("Beta", "Alpha Beta Gamma", "Delta", "Gamma", "Gamma of Delta")),
+    vector_record("c", "beta, gamma of delta", entities=("Gamma", "X Beta", "Delta"), sensitivity="restricted"),
 ]
+"""A principal with the clearance ``normal`` may see the first two."""
+
+
+def linked_in_this_process(query: SourceQuery) -> tuple[float, dict[str, float], dict[str, float]]:
+    """The coverage of a query by names in :data:`OVERLAPPING_NAMES`; and the names and documents that its walk starts
+    from, with their mass."""
+    mentions = {each.record.document.id: entity_names(each.record) for each in OVERLAPPING_NAMES}
+    names = sorted(set().union(*mentions.values()))
+    visible = [mentions[id_] for id_ in ("a", "b")]
+    texts = [set(words(passage(each.record.document))) for each in OVERLAPPING_NAMES]
+    frequency = {word: sum(word in text for text in texts) for word in set().union(*texts)}
+    entities = link_entities(
+        query.text,
+        {name: number for number, name in enumerate(names)},
+        lambda node: sum(names[node] in each for each in visible),
+        frequency,
+        len(OVERLAPPING_NAMES),
+    )
+    documents = range(len(names), len(names) + len(query.seed_ids))
+    masses = dict(zip(*(each.tolist() for each in walk_seeds(entities, documents)), strict=True))
+    return (
+        entities.entity_coverage,
+        {name: masses[node] for node, name in enumerate(names) if node in masses},
+        {id_: masses[node] for id_, node in zip(query.seed_ids, documents, strict=True)},
+    )
 
 
 @pytest.mark.anyio
 @pytest.mark.server
 async def test_names_in_a_query_are_linked_as_in_this_process(tmp_path: Path, server_url: Callable[[str], str]) -> None:
-    """The longest first, and without overlaps. The walk is an approximation for these documents."""
+    """The longest first, and without overlaps; what is hidden from the caller counts as a word and not as a name."""
     chance = Random(1)
-    words = ("alpha", "beta", "gamma", "delta", "of", "x")
-    texts = ["of", *(" ".join(chance.choices(words, k=chance.randint(1, 9))) for _ in range(60))]
+    vocabulary = ("alpha", "beta", "gamma", "delta", "of", "x")
+    texts = ["of", "x beta", *(" ".join(chance.choices(vocabulary, k=chance.randint(1, 9))) for _ in range(60))]
     seeds = (None, Documents.of_ids(("b",)), Documents.of_ids(("b", "a")))
     queries = [
         msgspec.structs.replace(source_query(text), seeds=seeds[number % len(seeds)])
         for number, text in enumerate(texts)
     ]
-    coverages, scores, mentions = [], [], []
-    for name in ("embedded graph", "memgraph"):
-        async with source_under_test(name, tmp_path, server_url) as subject:
-            await subject.write(OVERLAPPING_NAMES)
-            rankings = [await subject.source.search(query) for query in queries]
-            mentions.append([await subject.source.mentions_entity(query) for query in queries])  # type: ignore[attr-defined]
-        coverages.append([ranking.entity_coverage for ranking in rankings])
-        by_id = [dict(zip(ranking.ids, ranking.scores.tolist(), strict=True)) for ranking in rankings]
-        scores.append([each.get(id_, 0.0) for each in by_id for id_ in ("a", "b")])
-    assert len(set(coverages[0])) > 40
-    assert coverages[1] == pytest.approx(coverages[0], rel=1e-9)
-    assert scores[1] == pytest.approx(scores[0], abs=0.03)
-    assert mentions[0] == mentions[1] == [coverage > 0 for coverage in coverages[0]]
-    assert set(mentions[0]) == {False, True}
+    returned = """
+        RETURN request.number AS number, request.coverage AS coverage, request.full_length AS full_length,
+          [name IN request.names | [name[0].name, name[1]]] AS names, request.documents AS documents
+    """
+    expected = [linked_in_this_process(query) for query in queries]
+    assert len({coverage for coverage, *_ in expected}) > 30
+    async with source_under_test("memgraph", tmp_path, server_url) as subject:
+        await subject.write(OVERLAPPING_NAMES)
+        graph: MemgraphGraph = subject.source  # type: ignore[assignment]
+        requests = [{"number": number, **graph._request(query)} for number, query in enumerate(queries)]
+        rows = await graph._bolt.read(
+            statement("fragments/linked_names") + returned, {"requests": requests, **graph._linking(queries[0])}
+        )
+        mentions = [await graph.mentions_entity(query) for query in queries]
+    total = sum(len(words(passage(each.record.document))) for each in OVERLAPPING_NAMES)
+    assert [row["number"] for row in rows] == list(range(len(queries)))
+    for row, query, (coverage, names, documents) in zip(rows, queries, expected, strict=True):
+        found: dict[str, float] = {}
+        for name, mass in row["names"]:
+            found[name] = found.get(name, 0.0) + mass
+        assert found == pytest.approx(names, rel=1e-6)
+        masses = [mass for _, mass in row["documents"]]
+        assert dict(zip(query.seed_ids, masses, strict=True)) == pytest.approx(documents, rel=1e-6)
+        assert row["coverage"] == pytest.approx(coverage, rel=1e-9)
+        assert row["full_length"] == full_length(total, len(OVERLAPPING_NAMES))
+    assert mentions == [coverage > 0 for coverage, *_ in expected]
+    assert set(mentions) == {False, True}
 
 
 @pytest.mark.anyio
@@ -235,9 +277,13 @@ async def test_what_is_set_counts_more_than_what_was_found_and_that_more_than_a_
     tmp_path: Path, server_url: Callable[[str], str]
 ) -> None:
     """Mass reaches the leaves of a star in proportion to the strengths of the types of its links."""
-    strengths = {"cites": 0.25, "part_of": 0.5, "contains": 1.0, "child_of": 0.0, "other": 1.0}
-    star = [vector_record("a", "one", entities=(), links=tuple(Link(type_, type_) for type_ in strengths))]
-    leaves = [vector_record(type_, "leaf", entities=()) for type_ in strengths]
+    strengths = {"cites": 0.25, "part_of": 0.5, "contains": 1.0, "child_of": 0.0, "other": 1.0, "citing": 0.75}
+    targets = [type_ for type_ in strengths if type_ != "citing"]
+    star = [
+        vector_record("a", "one", entities=(), links=tuple(Link(type_, type_) for type_ in targets)),
+        vector_record("citing", "leaf", entities=(), links=(Link("a", "cites"),)),
+    ]
+    leaves = [vector_record(type_, "leaf", entities=()) for type_ in targets]
     async with source_under_test("memgraph", tmp_path, server_url) as subject:
         await subject.write([*star, *leaves])
         written: MemgraphGraph = subject.source  # type: ignore[assignment]
@@ -245,7 +291,7 @@ async def test_what_is_set_counts_more_than_what_was_found_and_that_more_than_a_
         await written._bolt.write(
             statement("write_link_types"), {"rows": [{**row, "backward": [1.0, 1.0], "reasons": ["", ""]}]}
         )
-        graph = MemgraphGraph(written._bolt, written._name, "test-1", {"cites": (0.25, 1.0)})
+        graph = MemgraphGraph(written._bolt, written._name, "test-1", {"cites": (0.25, 0.75)})
         ranking = await graph.search(SEEDED)
     scores = dict(zip(ranking.ids, ranking.scores.tolist(), strict=True))
     assert "child_of" not in scores

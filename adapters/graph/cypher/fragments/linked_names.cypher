@@ -1,10 +1,12 @@
 // For each request the names that its words mention, as link_entities in link.py finds them: the longest first, without
 // overlaps. The request becomes what a walk starts from: names and documents with the mass of each, as walk_seeds in
-// link.py divides it; and what a walk needs to know of the scope. A single word that is too common, or too rarely a
-// name, is left out before its documents are counted, which is what takes time.
+// link.py divides it; and what a walk needs to know of the scope: full_length of link_types.py, and strengths of types.
+// A single word that is too common, or too rarely a name, is left out before its documents are counted, which is what
+// takes time.
+// Each list comprehension is an expression by itself, because Memgraph 3.2 ends its process at most others.
 UNWIND $requests AS request
-OPTIONAL MATCH (s:Scope {key: $scope})
-WITH request, s, coalesce(s.documents, 0) AS documents, coalesce(s.words, 0) AS length
+OPTIONAL MATCH (scope:Scope {key: $scope})
+WITH request, scope, coalesce(scope.documents, 0) AS documents, coalesce(scope.words, 0) AS length
 CALL {
   WITH request
   UNWIND range(0, size(request.words) - 1) AS position
@@ -17,43 +19,47 @@ CALL {
   WITH request, documents, frequencies
   UNWIND request.spans AS span
   MATCH (n:Name {key: span[0]})
-  WHERE n.degree <= $seed_fanout
-  WITH documents, n, span[1] AS start, span[2] AS stop,
-    reduce(least = frequencies[span[1]], frequency IN frequencies[span[1]..span[2]] |
-      CASE WHEN frequency < least THEN frequency ELSE least END) AS rarest
-  WHERE stop - start > 1 OR n.degree >= $min_mention_ratio * rarest
+  WHERE documents > 0 AND n.degree <= $seed_fanout
+  WITH documents, n, span[1] AS word_count, span[2] AS starts, frequencies[span[2][0]..span[2][0] + span[1]] AS counts
+  WITH documents, n, word_count, starts,
+    reduce(rarest = counts[0], each IN counts | CASE WHEN each < rarest THEN each ELSE rarest END) AS rarest
+  WHERE word_count > 1 OR n.degree >= $min_mention_ratio * rarest
     AND (rarest <= $min_common_frequency OR rarest <= $max_frequency_ratio * documents)
   MATCH (n)<-[:MENTIONS]-(d:Document)
-  WITH n, start, stop, rarest, d, d.labels AS labels
+  WITH n, word_count, starts, rarest, d, d.labels AS labels
   WHERE d.present AND {passes:access}
-  WITH n, start, stop, rarest, count(d) AS mentions
-  WHERE stop - start > 1 OR mentions >= $min_mention_ratio * rarest
-  WITH n, start, stop, CASE WHEN mentions < rarest THEN sqrt(toFloat(mentions) / rarest) ELSE 1.0 END AS root_of_share
-  ORDER BY start - stop, start
-  RETURN collect([n, start, stop, root_of_share]) AS found
+  WITH n, word_count, starts, rarest, count(d) AS mentions
+  WHERE word_count > 1 OR mentions >= $min_mention_ratio * rarest
+  WITH n, word_count, starts,
+    CASE WHEN mentions < rarest THEN sqrt(toFloat(mentions) / rarest) ELSE 1.0 END AS root_of_share
+  UNWIND starts AS start
+  WITH n, word_count, start, root_of_share
+  ORDER BY word_count DESC, start
+  RETURN collect([n, start, start + word_count, root_of_share]) AS matches
 }
-WITH request, s, documents, length,
+WITH request, scope, documents, length,
   [frequency IN frequencies | log(1 + toFloat(documents) / CASE WHEN frequency > 0 THEN frequency ELSE 1 END)] AS idf,
-  reduce(chosen = [], each IN found |
-    CASE WHEN any(other IN chosen WHERE other[1] < each[2] AND each[1] < other[2])
-      THEN chosen ELSE chosen + [each] END) AS chosen
-WITH request, s, documents, length, reduce(sum = 0.0, each IN idf | sum + each) AS total,
-  [each IN chosen | [each[0], reduce(sum = 0.0, part IN idf[each[1]..each[2]] | sum + part), each[3]]] AS chosen
-WITH request, s, documents, length, [each IN chosen | [each[0], each[1] ^ 3 * each[2]]] AS names,
-  CASE WHEN total > 0 THEN reduce(sum = 0.0, each IN chosen | sum + each[1] * sqrt(each[2])) / total ELSE 0.0
-    END AS coverage
-WITH request, s, documents, length, names, coverage, reduce(sum = 0.0, name IN names | sum + name[1]) AS weight,
-  CASE WHEN size(names) = 0 THEN 0.0 WHEN size(request.documents) = 0 THEN 1.0
+  reduce(linked = [], each IN matches |
+    CASE WHEN any(other IN linked WHERE other[1] < each[2] AND each[1] < other[2])
+      THEN linked ELSE linked + [each] END) AS linked
+WITH request, scope, documents, length, reduce(sum = 0.0, each IN idf | sum + each) AS total,
+  [each IN linked | [each[0], reduce(sum = 0.0, part IN idf[each[1]..each[2]] | sum + part), each[3]]] AS informative
+WITH request, scope, documents, length,
+  CASE WHEN total > 0 THEN reduce(sum = 0.0, each IN informative | sum + each[1] * sqrt(each[2])) / total ELSE 0.0
+    END AS coverage,
+  [each IN informative | [each[0], each[1] ^ 3 * each[2]]] AS weighted
+WITH request, scope, documents, length, coverage, weighted,
+  reduce(sum = 0.0, each IN weighted | sum + each[1]) AS weight,
+  CASE WHEN size(weighted) = 0 THEN 0.0 WHEN size(request.documents) = 0 THEN 1.0
     ELSE $names_mass_base + $names_mass_slope * coverage END AS names_mass
-WITH {
-  number: request.number,
-  coverage: coverage,
-  names: [name IN names | [name[0], names_mass * name[1] / weight]],
-  seed_names: [name IN names | name[0]],
-  documents: [seed IN request.documents | [seed[0], (1 - names_mass) * seed[1]]],
-  full_length: CASE WHEN length <= 2 * documents THEN 1.0
+WITH request.number AS number, coverage,
+  [each IN weighted | [each[0], names_mass * each[1] / weight]] AS names,
+  [each IN weighted | each[0]] AS seed_names,
+  [each IN request.documents | [each[0], (1 - names_mass) * each[1]]] AS seeds,
+  CASE WHEN length <= 2 * documents THEN 1.0
     WHEN length >= 2 * $max_full_length * documents THEN $max_full_length
-    ELSE toFloat(length) / documents / 2 END,
-  strengths: [index IN range(0, size(coalesce(s.link_types, [])) - 1) |
-    [s.link_types[index], [s.link_forward[index], s.link_backward[index]]]]
-} AS request
+    ELSE toFloat(length) / documents / 2 END AS full_length,
+  [index IN range(0, size(coalesce(scope.link_types, [])) - 1) |
+    [scope.link_types[index], [scope.link_forward[index], scope.link_backward[index]]]] AS strengths
+WITH {number: number, coverage: coverage, names: names, seed_names: seed_names, documents: seeds,
+  full_length: full_length, strengths: strengths} AS request
