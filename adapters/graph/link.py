@@ -104,8 +104,8 @@ def walk_seeds(
     for node, weight in entities.seeds.items():
         mass[node] = names_mass * weight / total
     documents_mass = 1.0 - names_mass if entities.seeds else 1.0
-    for node, share in zip(documents, fractions_by_rank(len(documents)), strict=True):
-        mass[node] = mass.get(node, 0.0) + documents_mass * share
+    for node, fraction in zip(documents, fractions_by_rank(len(documents)), strict=True):
+        mass[node] = mass.get(node, 0.0) + documents_mass * fraction
     return np.fromiter(mass, np.int64, len(mass)), np.fromiter(mass.values(), np.float32, len(mass))
 
 

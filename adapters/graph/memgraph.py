@@ -71,6 +71,7 @@ _LINKING = {
     "names_mass_slope": NAMES_MASS_SLOPE,
     "max_full_length": MAX_FULL_LENGTH,
 }
+"""Parameters of the fragment ``linked_names`` that are the same for every query."""
 _decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _Strength: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 _Fraction: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-9)]
-"""None of these is a number that is none (NaN). A server's sums of fractions are not exact."""
+"""None of these may be NaN. A fraction may be a little more than 1, because a server rounds its sums."""
 
 
 class FoundDocuments(msgspec.Struct, frozen=True, gc=False):

@@ -613,15 +613,13 @@ def bolt_message(tag: int, value: object) -> bytes:
     return b"".join(struct.pack(">H", len(chunk)) + chunk for chunk in chunks) + b"\0\0"
 
 
-def graph_server(rows_of_statements: Sequence[Sequence[dict[str, Any]]]) -> Serve:
-    """A Bolt 4.4 server whose statements return these rows, in the order in which they come."""
+def graph_server(rows: Sequence[dict[str, Any]]) -> Serve:
+    """A Bolt 4.4 server whose statements return these rows."""
     success, record, run, pull = 0x70, 0x71, 0x10, 0x3F
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(20)
         writer.write(b"\0\0\x04\x04")
-        statements = iter(rows_of_statements)
-        rows: Sequence[dict[str, Any]] = ()
         while True:
             body = b""
             while length := struct.unpack(">H", await reader.readexactly(2))[0]:
@@ -629,7 +627,6 @@ def graph_server(rows_of_statements: Sequence[Sequence[dict[str, Any]]]) -> Serv
             if not body:
                 continue
             if body[1] == run:
-                rows = next(statements, ())
                 writer.write(bolt_message(success, {"fields": list(rows[0]) if rows else []}))
             elif body[1] == pull:
                 for row in rows:
@@ -660,7 +657,7 @@ async def test_rows_of_the_graph_that_are_not_of_the_searches(rows: object) -> N
 
 
 async def test_rows_over_bolt_that_are_right_are_read() -> None:
-    async with stub(graph_server([[WALK]])) as port:
+    async with stub(graph_server([WALK])) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
         assert (await server.search(SEEDED)).ids == ("a",)
         await server.close()
@@ -682,7 +679,7 @@ async def test_rows_over_bolt_that_are_right_are_read() -> None:
     ids=repr,
 )
 async def test_rows_over_bolt_that_are_none(rows: Sequence[dict[str, Any]]) -> None:
-    async with stub(graph_server([rows])) as port:
+    async with stub(graph_server(rows)) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
         with pytest.raises(BadResponse):
             await server.search(SEEDED)

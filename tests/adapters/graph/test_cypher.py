@@ -53,8 +53,8 @@ def test_the_text_of_a_statement_contains_no_value() -> None:
 
 
 def test_list_comprehensions_are_not_part_of_larger_expressions() -> None:
-    """The planner of Memgraph 3.2 forgets what it knows of an expression when it comes to one (``PostVisit`` in its
-    ``rule_based_planner.cpp``), and an assertion then ends the process. The only argument of a function is allowed."""
+    """The planner of Memgraph 3.2 drops its state of the enclosing expression at one (``PostVisit`` in its
+    ``rule_based_planner.cpp``); an assertion then aborts the process. The only argument of a function is allowed."""
     found = 0
     for text in (walk_statement(3), walk_statement(5), statement("mentions_entity")):
         enclosing: list[str] = []

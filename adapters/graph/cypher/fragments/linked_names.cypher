@@ -3,7 +3,7 @@
 // link.py divides it; and what a walk needs to know of the scope: full_length of link_types.py, and strengths of types.
 // A single word that is too common, or too rarely a name, is left out before its documents are counted, which is what
 // takes time.
-// Each list comprehension is an expression by itself, because Memgraph 3.2 ends its process at most others.
+// No list comprehension is nested in a larger expression: Memgraph 3.2 would abort its process (test_cypher.py).
 UNWIND $requests AS request
 OPTIONAL MATCH (scope:Scope {key: $scope})
 WITH request, scope, coalesce(scope.documents, 0) AS documents, coalesce(scope.words, 0) AS length
