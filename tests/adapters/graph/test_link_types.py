@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from adapters.graph.link_types import LinkCounts, LinkStrength, full_length, link_strength
+from adapters.graph.link_types import KNOWN_STRENGTHS, LinkCounts, LinkStrength, full_length, link_strength
 
 Pairs = set[tuple[int, int]]
 NODES = 400
@@ -83,6 +83,11 @@ def test_the_strength_is_as_set_or_by_name_or_by_form(
     name: str, links: LinkCounts, expected: tuple[float, float, str]
 ) -> None:
     assert link_strength(name, links, {"chosen": (0.5, 0.25)}) == LinkStrength(name, *expected)
+
+
+def test_types_are_known_by_their_names() -> None:
+    assert (KNOWN_STRENGTHS["child_of"], KNOWN_STRENGTHS["contains"]) == ((0.0, 1.0), (1.0, 0.0))
+    assert "other" not in KNOWN_STRENGTHS
 
 
 @pytest.mark.parametrize(("words", "documents", "expected"), [(1_000, 10, 25.0), (300, 10, 15.0), (5, 10, 1.0)])
