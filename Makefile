@@ -22,7 +22,7 @@ SECONDS ?= 3600
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-.venv/installed: pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx) adapters/embed/build.py
+.venv/installed: pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx adapters/vector/*.pyx) adapters/embed/build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check uv
 	$(BIN)/uv pip install --python $(BIN)/python --require-hashes --requirement requirements.lock

@@ -1,6 +1,7 @@
-"""When the package is built: builds the embedding model, and compiles the walk, the sorting and a part of the boosts.
+"""When the package is built: builds the embedding model, and compiles the walk, the sorting, a part of the boosts and
+the search of HNSW graphs.
 
-Without a C++ compiler these three are done by numpy and Python.
+Without a C++ compiler these are done by numpy, Python and faiss.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
-_MODULES = ("boost_kernel", "sort_kernel", "walk_kernel")
-_COMPILED = [f"/fusion/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
+_MODULES = ("fusion/boost_kernel", "fusion/sort_kernel", "fusion/walk_kernel", "adapters/vector/hnsw_kernel")
+_COMPILED = [f"/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
 _MODEL = "adapters/embed/model"
 # No fused multiply-add: the results have to be those of numpy, to the last bit.
-_FLAGS = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=off"]
+_FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
 
 
 class BuildHook(BuildHookInterface[Any]):
@@ -35,7 +36,7 @@ class BuildHook(BuildHookInterface[Any]):
         build_data["artifacts"].append(f"/{_MODEL}/*")
         compiled = [path.exists() for path in _compile()]
         if not all(compiled):
-            self.app.display_warning("no C++ compiler works: walks over the graph, sorting and boosts take longer")
+            self.app.display_warning("no C++ compiler works: searches of vectors and of the graph take longer")
         if any(compiled):
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
@@ -53,13 +54,15 @@ def _build_model(root: Path) -> None:
 
 def _compile() -> list[Path]:
     """The paths of the extension modules, whether they could be compiled or not."""
-    sources = {f"fusion.{name}": f"fusion/{name}.pyx" for name in _MODULES}
+    sources = {name.replace("/", "."): f"{name}.pyx" for name in _MODULES}
     with tempfile.TemporaryDirectory() as folder:
         extensions = [Extension(name, [source], extra_compile_args=_FLAGS) for name, source in sources.items()]
         modules = cythonize(extensions, build_dir=folder, quiet=True)
         for module in modules:
             module.optional = True  # cythonize would drop it
-        command = build_ext(Distribution({"name": "trivium", "packages": ["fusion"], "ext_modules": modules}))
+        command = build_ext(
+            Distribution({"name": "trivium", "packages": ["adapters", "fusion"], "ext_modules": modules})
+        )
         command.inplace, command.build_temp = True, folder
         command.ensure_finalized()
         paths = [Path(command.get_ext_fullpath(name)) for name in sources]

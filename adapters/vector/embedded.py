@@ -7,12 +7,9 @@ vectors, so a score is the exact cosine. docs/decisions/0002-embedded-engines.md
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 
-import faiss
 import numpy as np
 import numpy.typing as npt
 
@@ -25,6 +22,7 @@ from adapters.errors import Rejected
 from adapters.ports.encoders import Vector
 from adapters.ports.retriever import SourceQuery
 from adapters.sources import VECTOR
+from adapters.vector import hnsw
 from adapters.vector.search_width import search_width
 from fusion.columns import Ranking
 from fusion.top import top
@@ -33,12 +31,10 @@ _EXACT_ROWS = 4_096
 """Up to here comparing with every vector costs no more than walking the graph, and misses nothing."""
 _EXACT_FRACTION = 0.05
 """If a filter leaves a smaller fraction, the recall of the graph falls, so all vectors are compared."""
-_NEIGHBOURS = 32
-_EF_CONSTRUCTION = 200
 _SCORED_AGAIN = 10
 """How many more documents than requested are scored with the full vectors: their order by 8 bits differs at the end."""
 
-_Graphs = Mapping[str, "faiss.IndexHNSWSQ"]
+_Graphs = Mapping[str, hnsw.HnswGraph]
 
 
 class VectorComponent:
@@ -55,18 +51,18 @@ class VectorComponent:
             if previous and (previous / file).exists():
                 files.link_or_copy(previous / file, target / file)
             elif len(segment) > _EXACT_ROWS:
-                faiss.write_index(_graph(segment.vectors), str(target / file))
+                hnsw.build(segment.vectors, target / file)
 
     def open(self, folder: Path, segments: SegmentSet) -> _Graphs:
         """Map the graphs; all processes use the same memory."""
         del segments
         if not folder.is_dir():
             raise FileNotFoundError(f"no vector index in {folder}")
-        return {path.stem: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC) for path in folder.glob("*.faiss")}
+        return {path.stem: hnsw.HnswGraph(path) for path in folder.glob("*.faiss")}
 
     def count(self, index: _Graphs, segments: SegmentSet) -> int:
         """Vectors of living documents: those in a graph by the graph's count, the others by their rows."""
-        vectors = sum(graph.ntotal for graph in index.values())
+        vectors = sum(map(len, index.values()))
         vectors += sum(len(segment.vectors) for segment in segments.segments if segment.name not in index)
         return int(vectors - (len(segments) - segments.count))
 
@@ -109,35 +105,15 @@ class EmbeddedVector:
 
 
 def _search(
-    segment: Segment, graph: faiss.IndexHNSWSQ | None, base: int, vector: Vector, depth: int, mask: Mask
+    segment: Segment, graph: hnsw.HnswGraph | None, base: int, vector: Vector, depth: int, mask: Mask
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Positions of a segment with their cosines, the best ``depth`` among them, in no order."""
     flags = None if mask.everything else mask.flags[base : base + len(segment)]
     allowed = len(segment) if flags is None else int(flags.sum())
     rows: npt.NDArray[np.int64] | None = None
     if graph is not None and allowed > max(_EXACT_FRACTION * len(segment), depth):
-        parameters = _parameters(search_width(depth))
-        if flags is not None:
-            bitmap = np.packbits(flags, bitorder="little")
-            parameters = faiss.SearchParametersHNSW(efSearch=search_width(depth), sel=faiss.IDSelectorBitmap(bitmap))
-        faiss.omp_set_num_threads(1)  # of this thread: a second one would only spin
-        _, found = graph.search(vector[np.newaxis], depth + _SCORED_AGAIN, params=parameters)
-        rows = found[0][found[0] >= 0]
+        rows = graph.nearest(vector, depth + _SCORED_AGAIN, search_width(depth), flags)
     elif flags is not None:
         rows = np.flatnonzero(flags)
     scores = (segment.vectors if rows is None else segment.vectors.take(rows, axis=0)) @ vector
     return base + (np.arange(len(scores)) if rows is None else rows), scores
-
-
-@lru_cache(maxsize=64)
-def _parameters(ef: int) -> faiss.SearchParametersHNSW:
-    return faiss.SearchParametersHNSW(efSearch=ef)
-
-
-def _graph(vectors: npt.NDArray[np.float32]) -> faiss.IndexHNSWSQ:
-    graph = faiss.IndexHNSWSQ(vectors.shape[1], faiss.ScalarQuantizer.QT_8bit, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    graph.hnsw.efConstruction = _EF_CONSTRUCTION
-    faiss.omp_set_num_threads(os.cpu_count() or 1)
-    graph.train(vectors)
-    graph.add(vectors)
-    return graph

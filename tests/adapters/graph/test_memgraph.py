@@ -268,7 +268,9 @@ async def test_a_walk_passes_through_a_name_of_the_query_however_many_mention_it
             best[name] = (await subject.source.search(named)).scores[0]
             reached[name] = len(await subject.source.search(msgspec.structs.replace(unnamed, seeds=seeds)))
     assert best["Vega"] == pytest.approx(best["Proxima"], rel=0.02)
-    assert reached == {"Proxima": 51, "Vega": 1}
+    assert reached["Vega"] == 1
+    # Of the 200 documents that are equally near, 50 are reached: those with the smallest keys, maybe the seed itself.
+    assert reached["Proxima"] in (50, 51)
 
 
 @pytest.mark.anyio

@@ -1,0 +1,87 @@
+"""The search of HNSW graphs, compiled and by faiss: both find the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adapters.vector import hnsw
+from adapters.vector.hnsw import HnswGraph
+from tests.conftest import unit
+
+ROWS, DIMENSION = 5_000, 64
+COUNT, WIDTH = 50, 150
+
+
+@pytest.fixture(scope="module")
+def vectors() -> np.ndarray:
+    return np.stack([unit(seed, DIMENSION) for seed in range(ROWS)])
+
+
+@pytest.fixture(scope="module")
+def graph(vectors: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> HnswGraph:
+    path = tmp_path_factory.mktemp("hnsw") / "graph.faiss"
+    hnsw.build(vectors, path)
+    return HnswGraph(path)
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.5, 0.1])
+def test_the_installed_search_finds_what_faiss_finds(graph: HnswGraph, fraction: float) -> None:
+    """Almost: where two rows differ by less than the rounding of either, they may change places at the end."""
+    allowed = None if fraction == 1.0 else np.random.default_rng(0).random(ROWS) < fraction
+    same = []
+    for seed in range(ROWS, ROWS + 50):
+        vector = unit(seed, DIMENSION)
+        rows = graph.nearest(vector, COUNT, WIDTH, allowed).tolist()
+        by_faiss = graph.nearest_by_faiss(vector, COUNT, WIDTH, allowed).tolist()
+        assert len(set(rows)) == len(rows) == len(by_faiss) == COUNT
+        same.append(len(set(rows) & set(by_faiss)) / COUNT)
+    assert np.mean(same) >= 0.995
+    assert min(same) >= 0.96
+
+
+def test_without_a_compiler_faiss_searches(graph: HnswGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hnsw, "_IS_COMPILED", False)
+    vector = unit(ROWS, DIMENSION)
+    assert graph.nearest(vector, COUNT, WIDTH).tolist() == graph.nearest_by_faiss(vector, COUNT, WIDTH).tolist()
+
+
+def test_most_of_the_nearest_rows_are_found(graph: HnswGraph, vectors: np.ndarray) -> None:
+    recalls = []
+    for seed in range(ROWS, ROWS + 50):
+        vector = unit(seed, DIMENSION)
+        exact = np.argsort(-(vectors @ vector))[:COUNT]
+        recalls.append(len(set(graph.nearest(vector, COUNT, WIDTH)) & set(exact)) / COUNT)
+    assert np.mean(recalls) >= 0.95
+
+
+def test_only_allowed_rows_are_results(graph: HnswGraph) -> None:
+    allowed = np.zeros(ROWS, np.bool_)
+    allowed[:3] = True
+    for seed in range(20):  # the row that the vector is nearest to, and a row that is not allowed
+        rows = graph.nearest(unit(seed, DIMENSION), COUNT, WIDTH, allowed)
+        assert set(rows.tolist()) <= {0, 1, 2}
+        assert seed not in rows.tolist() or seed < 3
+    assert graph.nearest(unit(1, DIMENSION), COUNT, WIDTH, np.zeros(ROWS, np.bool_)).tolist() == []
+
+
+def test_one_result_is_the_row_itself(graph: HnswGraph) -> None:
+    found = [graph.nearest(unit(seed, DIMENSION), 1, 64).tolist() == [seed] for seed in range(100)]
+    assert np.mean(found) >= 0.99
+
+
+def test_a_vector_of_zeros_has_results(graph: HnswGraph) -> None:
+    assert len(graph.nearest(np.zeros(DIMENSION, np.float32), COUNT, WIDTH)) == COUNT
+
+
+@pytest.mark.parametrize("dimension", [1, 64, 384, 4_096])
+def test_no_score_overflows(tmp_path: Path, dimension: int) -> None:
+    """The largest score there is: all codes are 255, and all numbers of the query the same."""
+    ones = np.ones(dimension, np.float32) / np.sqrt(np.float32(dimension))
+    rows = np.stack([ones if row == 7 else -ones for row in range(40)])
+    hnsw.build(rows, tmp_path / "graph.faiss")
+    graph = HnswGraph(tmp_path / "graph.faiss")
+    assert graph.nearest(ones, 1, 40).tolist() == [7]
+    assert 7 not in graph.nearest(-ones, 39, 40).tolist()
