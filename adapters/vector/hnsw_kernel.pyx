@@ -20,14 +20,18 @@ cdef extern from *:
     #include <cstdint>
 
     #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define BY_PROCESSOR __attribute__((target_clones("default", "avx2")))
+    #define BY_PROCESSOR __attribute__((target_clones("default", "avx2", "avx512bw")))
     #else
     #define BY_PROCESSOR
     #endif
 
+    static const int64_t ROWS = (int64_t)1 << 32;  // more than there can be
+
+    // Every cache line of some bytes, which may begin anywhere in the first one.
     static inline void prefetch(const void* address, ptrdiff_t bytes) {
     #if defined(__GNUC__)
-        for (ptrdiff_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char*)address + at);
+        const uintptr_t line = 64, start = (uintptr_t)address;
+        for (uintptr_t at = start & ~(line - 1); at < start + bytes; at += line) __builtin_prefetch((const void*)at);
     #endif
     }
 
@@ -46,6 +50,7 @@ cdef extern from *:
         }
     }
     """
+    const int64_t ROWS
     void prefetch(const void* address, Py_ssize_t bytes) nogil
     void compare(
         const int16_t* query,
@@ -59,11 +64,11 @@ cdef extern from *:
 
 cdef inline int64_t _scored(int32_t score, int32_t row) noexcept nogil:
     """Ordered by score, then by row."""
-    return <int64_t>score * <int64_t>4294967296 + row
+    return score * ROWS + row
 
 
 cdef inline int32_t _row(int64_t scored) noexcept nogil:
-    return <int32_t>(scored & <int64_t>4294967295)
+    return <int32_t>(scored & (ROWS - 1))
 
 
 def nearest(
