@@ -63,7 +63,8 @@ def _compile() -> list[Path]:
         command = build_ext(
             Distribution({"name": "trivium", "packages": ["adapters", "fusion"], "ext_modules": modules})
         )
-        command.inplace, command.build_temp = True, folder
+        command.inplace = True
+        command.build_lib = command.build_temp = folder
         command.ensure_finalized()
         paths = [Path(command.get_ext_fullpath(name)) for name in sources]
         for path in paths:

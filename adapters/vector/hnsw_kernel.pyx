@@ -19,10 +19,12 @@ cdef extern from *:
     #include <cstddef>
     #include <cstdint>
 
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define BY_PROCESSOR __attribute__((target_clones("default", "avx2", "avx512bw")))
-    #else
+    #if !defined(__x86_64__) || !defined(__GLIBC__) || !defined(__GNUC__) || defined(__clang__)
     #define BY_PROCESSOR
+    #elif __GNUC__ < 12
+    #define BY_PROCESSOR __attribute__((target_clones("default", "avx2")))
+    #else  // v4: with AVX-512
+    #define BY_PROCESSOR __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
     #endif
 
     static const int64_t ROWS = (int64_t)1 << 32;  // more than there can be
