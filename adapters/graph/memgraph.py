@@ -58,7 +58,7 @@ _BATCH_DOCUMENTS = 500
 _BATCH_UPDATES = 5_000
 _MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
 """After each step a walk goes on from the documents, or names, with the most mass: from as many as it has seeds, within
-these bounds."""
+these bounds. If a filter excludes some of these, as many again are kept that it does not exclude."""
 _MIN_RINGS = 3
 """Steps of a walk on the server, at least."""
 _SCORE_DIGITS = 9

@@ -42,16 +42,22 @@ def statement(name: str) -> str:
 
 @cache
 def walk_statement(rings: int) -> str:
-    """The walk with ``rings`` rings after the first, at least 2."""
-    names = [f"ring{number}" for number in range(rings + 1)]
+    """The walk with ``rings`` rings after the first, at least 3."""
+    names = ["ring0", "ring1", "passing1", "ring2", "passing2"]
     farther = ""
     for number in range(3, rings + 1):
-        ring = statement("fragments/farther_ring")
-        ring = ring.replace("<two before>", names[number - 2]).replace("<one before>", names[number - 1])
-        farther += ring.replace("<all before>", ", ".join(names[:number])).replace("<this>", names[number]) + "\n"
-    weighted = ", ".join(f"[{name}, $weights[{number}]]" for number, name in enumerate(names))
-    walk = statement("walk").replace("<farther rings>", farther).replace("<weighted rings>", weighted)
-    return walk.replace("<rings>", ", ".join(names))
+        steps = statement("fragments/farther_ring").replace("<all before>", ", ".join(names))
+        steps = steps.replace("<two before>", f"ring{number - 2}").replace("<one before>", f"ring{number - 1}")
+        ring = _text("fragments/last_ring" if number == rings else "fragments/ring", str(number))
+        farther += f"{steps}\n{ring}\n"
+        names += [f"ring{number}"] if number == rings else [f"ring{number}", f"passing{number}"]
+    # Between the first and the last ring: what was taken apart if anything was.
+    apart = [
+        f"CASE WHEN size(passing{number}) > 0 THEN passing{number} ELSE ring{number} END" for number in range(1, rings)
+    ]
+    results = enumerate(["ring0", *apart, f"ring{rings}"])
+    walk = statement("walk").replace("<farther rings>", farther).replace("<rings>", ", ".join(names))
+    return walk.replace("<weighted results>", ", ".join(f"[{each}, $weights[{number}]]" for number, each in results))
 
 
 def _text(name: str, argument: str = "") -> str:

@@ -2,14 +2,15 @@
 // best documents as columns.
 // A ring is the mass on documents after 0, 1, 2, 3 or more steps, as pairs of a document and its mass. Mass goes from a
 // document over its links in one step, and over the names that it mentions in two. A document with too many edges is
-// reached but not passed through; a seed may have more.
+// reached but not passed through; a seed may have more. What is in angle brackets is put in by walk_statement in
+// __init__.py.
 {linked_names}
 CALL {
   WITH request
   UNWIND request.documents AS seed
   MATCH (d:Document {key: seed[0]})
   WITH d, seed[1] AS mass
-  {best}
+  {best:access}
   RETURN collect([d, mass]) AS ring0
 }
 CALL {
@@ -17,20 +18,14 @@ CALL {
   UNWIND request.names AS seed
   WITH seed[0] AS n, sum(seed[1]) AS mass
   MATCH (n)<-[:MENTIONS]-(d:Document)
-  RETURN collect([d, mass / n.degree]) AS mentioning
+  RETURN collect([d, mass / n.degree]) AS reached
 }
 CALL {
   WITH request, ring0
   UNWIND ring0 AS pair
   {over_links:seed_fanout}
 }
-CALL {
-  WITH request, mentioning, linked
-  UNWIND mentioning + linked AS pair
-  {arrived}
-  {best}
-  RETURN collect([d, mass]) AS ring1
-}
+{ring:1}
 CALL {
   WITH request, ring0
   UNWIND ring0 AS pair
@@ -41,22 +36,16 @@ CALL {
   UNWIND ring0 AS pair
   {over_single_names:seed_fanout}
 }
-WITH request, ring0, ring1, related + returned AS reached
+WITH request, ring0, ring1, passing1, related + returned AS reached
 CALL {
   WITH request, ring1
   UNWIND ring1 AS pair
   {over_links:fanout}
 }
-CALL {
-  WITH request, reached, linked
-  UNWIND reached + linked AS pair
-  {arrived}
-  {best}
-  RETURN collect([d, mass]) AS ring2
-}
+{ring:2}
 <farther rings>CALL {
   WITH <rings>
-  UNWIND [<weighted rings>] AS ring
+  UNWIND [<weighted results>] AS ring
   UNWIND ring[0] AS pair
   WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
   WITH d, score, d.labels AS labels

@@ -12,6 +12,7 @@ import pytest
 
 from adapters import Link, SourceQuery, VectorRecord
 from adapters.document import passage
+from adapters.filter import Eq
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names
 from adapters.graph.link import link_entities, walk_seeds
@@ -277,6 +278,25 @@ async def test_a_walk_passes_through_a_name_of_the_query_however_many_mention_it
         is_among_50 = keys[0] in sorted(keys)[:50]
     assert best["Vega"] == pytest.approx(best["Proxima"], rel=0.02)
     assert reached == {"Proxima": 50 if is_among_50 else 51, "Vega": 1}
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+@pytest.mark.parametrize("name", ["embedded graph", "memgraph"])
+async def test_documents_that_pass_a_filter_are_found_among_any_number_that_do_not(
+    name: str, tmp_path: Path, server_url: Callable[[str], str]
+) -> None:
+    """Of 120 documents that mention a name, and 75 that share another name with these, a walk goes on from 50."""
+    entities = [("Proxima", "Vega")] * 120 + [("Vega", "Sirius")] * 75
+    records = [
+        vector_record(f"{number:03}", "text", entities=names, tags=("p",) if number % 30 == 0 else ())
+        for number, names in enumerate(entities)
+    ]
+    query = msgspec.structs.replace(source_query("what is Proxima?", condition=Eq("tags", "p")), hops=2)
+    async with source_under_test(name, tmp_path, server_url) as subject:
+        await subject.write(records)
+        ranking = await subject.source.search(query)
+    assert sorted(ranking.ids) == [f"{number:03}" for number in range(0, len(records), 30)]
 
 
 @pytest.mark.anyio

@@ -15,10 +15,3 @@ CALL {
   UNWIND <one before> AS pair
   {over_links:fanout}
 }
-CALL {
-  WITH request, reached, linked
-  UNWIND reached + linked AS pair
-  {arrived}
-  {best}
-  RETURN collect([d, mass]) AS <this>
-}
