@@ -41,6 +41,11 @@ class _Pending(Generic[Request, Response]):
     call: asyncio.Task[None] = field(init=False)
     of_call: Sequence[_Pending[Request, Response]] = ()
 
+    def stop_timer(self) -> None:
+        """That of uvloop keeps its arguments after it was cancelled: this request, and with it the response."""
+        self.timer.cancel()
+        del self.timer
+
 
 class Batcher(Generic[Request, Response]):
     """Sends requests. It belongs to one event loop.
@@ -90,7 +95,7 @@ class Batcher(Generic[Request, Response]):
         except asyncio.CancelledError:
             if pending in self._waiting:
                 self._waiting.remove(pending)
-                pending.timer.cancel()
+                pending.stop_timer()
             elif all(each.response.done() for each in pending.of_call):
                 pending.call.cancel()
             raise
@@ -110,7 +115,7 @@ class Batcher(Generic[Request, Response]):
         self._waiting = [each for each in self._waiting if each not in sent]
         call = asyncio.get_running_loop().create_task(self._respond(sent), context=first.context)
         for each in sent:
-            each.timer.cancel()
+            each.stop_timer()
             each.call, each.of_call = call, sent
         self._calls += 1
         self._running.add(call)
@@ -121,6 +126,7 @@ class Batcher(Generic[Request, Response]):
         for each in sent:
             if not each.response.done():  # the driver has cancelled the call
                 each.response.set_exception(Unavailable(f"a call of {self._server} was abandoned"))
+            each.of_call = ()  # a cycle, which would keep the responses until a full garbage collection
         self._end_call()
 
     async def _respond(self, sent: Sequence[_Pending[Request, Response]]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
+from weakref import WeakSet
 
+import anyio
 import pytest
 
 from adapters import BadResponse, ExecutionFailed, Rejected, TimedOut, Unavailable
@@ -323,3 +326,33 @@ async def test_a_call_runs_in_the_context_of_its_first_request(server: Server, c
     server.answer_call(0)
     await server.received(2)
     assert server.traces == ["no trace", "trace of a"]
+
+
+class Response:
+    """An object whose end can be seen."""
+
+
+@pytest.mark.parametrize("use_uvloop", [False, True])
+def test_no_response_has_to_wait_for_a_full_garbage_collection(use_uvloop: bool) -> None:
+    responses: WeakSet[Response] = WeakSet()
+
+    async def call(requests: Sequence[int]) -> list[Response | Exception]:
+        await asyncio.sleep(0)
+        answers: list[Response | Exception] = [Response() for _ in requests]
+        responses.update(each for each in answers if isinstance(each, Response))
+        return answers
+
+    async def send() -> None:
+        batcher = Batcher("the server", call)
+        sent = await asyncio.gather(*(batcher.send(number) for number in range(MAX_CALLS + 3 * MAX_REQUESTS)))
+        assert len(sent) == len(responses) == MAX_CALLS + 3 * MAX_REQUESTS
+        del sent
+        await run_other_tasks()
+        assert not responses
+
+    gc.collect()
+    gc.disable()
+    try:
+        anyio.run(send, backend_options={"use_uvloop": use_uvloop})
+    finally:
+        gc.enable()
