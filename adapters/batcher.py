@@ -42,7 +42,7 @@ class _Pending(Generic[Request, Response]):
     of_call: Sequence[_Pending[Request, Response]] = ()
 
     def stop_timer(self) -> None:
-        """That of uvloop keeps its arguments after it was cancelled: this request, and with it the response."""
+        """Drop it, too: a cancelled timer of uvloop keeps its arguments, which are this request with its response."""
         self.timer.cancel()
         del self.timer
 
@@ -126,7 +126,7 @@ class Batcher(Generic[Request, Response]):
         for each in sent:
             if not each.response.done():  # the driver has cancelled the call
                 each.response.set_exception(Unavailable(f"a call of {self._server} was abandoned"))
-            each.of_call = ()  # a cycle, which would keep the responses until a full garbage collection
+            each.of_call = ()  # otherwise a cycle keeps the responses until a full garbage collection
         self._end_call()
 
     async def _respond(self, sent: Sequence[_Pending[Request, Response]]) -> None:

@@ -51,7 +51,7 @@ def walk_statement(rings: int) -> str:
         ring = _text("fragments/last_ring" if number == rings else "fragments/ring", str(number))
         farther += f"{steps}\n{ring}\n"
         names += [f"ring{number}"] if number == rings else [f"ring{number}", f"passing{number}"]
-    # Between the first and the last ring: what was taken apart if anything was.
+    # Of each ring between the first and the last: the documents that pass the filter, if these were taken apart.
     apart = [
         f"CASE WHEN size(passing{number}) > 0 THEN passing{number} ELSE ring{number} END" for number in range(1, rings)
     ]

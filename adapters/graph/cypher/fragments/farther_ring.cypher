@@ -1,4 +1,4 @@
-// One more ring of a walk, see walk.cypher: from the ring before over links, from the one before that over names.
+// The steps to one more ring, see walk.cypher: from the ring before over links, from the one before that over names.
 CALL {
   WITH request, <two before>
   UNWIND <two before> AS pair
