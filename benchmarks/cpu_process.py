@@ -14,6 +14,7 @@ from time import process_time
 import anyio
 
 from orchestrator.bootstrap import open_service
+from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service.service import Service
 from orchestrator.settings import load
@@ -32,9 +33,10 @@ def main() -> None:
 async def _run(folder: Path) -> None:
     async with open_service(load(data_dir=folder, source_timeout_ms=_TIMEOUT_MS)) as service:
         _write_line({"documents": await service.count()})
-        while line := sys.stdin.readline():
-            command = json.loads(line)
-            _write_line(await _measure(service, command["queries"], command["hits"]))
+        with tuned_for_serving():  # as where searches come over HTTP
+            while line := sys.stdin.readline():
+                command = json.loads(line)
+                _write_line(await _measure(service, command["queries"], command["hits"]))
 
 
 async def _measure(service: Service, queries: Sequence[str], hits: int) -> dict[str, object]:

@@ -36,6 +36,7 @@ from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.claims import report
 from orchestrator.bootstrap import open_service
 from orchestrator.cli.progress import progress_steps
+from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service.service import Service
 from orchestrator.settings import load
@@ -165,31 +166,32 @@ async def _measure(
 
     :param rate: mean number of searches per second (Poisson process); ``None``: as fast as possible.
     """
-    remaining = iter(requests)
-    times_ms: list[float] = []
-    complete = 0
+    with tuned_for_serving():  # as where searches come over HTTP
+        remaining = iter(requests)
+        times_ms: list[float] = []
+        complete = 0
 
-    rng, began = random.Random(0), perf_counter()
-    arrivals = accumulate(rng.expovariate(rate or 1.0) for _ in requests)
+        rng, began = random.Random(0), perf_counter()
+        arrivals = accumulate(rng.expovariate(rate or 1.0) for _ in requests)
 
-    async def due(arrival_s: float) -> None:
-        await anyio.sleep(max(began + arrival_s - perf_counter(), 0.0))
+        async def due(arrival_s: float) -> None:
+            await anyio.sleep(max(began + arrival_s - perf_counter(), 0.0))
 
-    async def searches() -> None:
-        nonlocal complete
-        for request in remaining:
-            if rate:
-                await due(next(arrivals))
-            start = perf_counter()
-            response = await service.search.search(request, service.anonymous, "servers")
-            times_ms.append((perf_counter() - start) * 1_000)
-            complete += not response.degraded
+        async def searches() -> None:
+            nonlocal complete
+            for request in remaining:
+                if rate:
+                    await due(next(arrivals))
+                start = perf_counter()
+                response = await service.search.search(request, service.anonymous, "servers")
+                times_ms.append((perf_counter() - start) * 1_000)
+                complete += not response.degraded
 
-    own_s, servers_s = process_time(), {name: _cpu_s(process) for name, process in servers.items()}
-    async with anyio.create_task_group() as group:
-        for _ in range(at_a_time):
-            group.start_soon(searches)
-    own_s = process_time() - own_s
+        own_s, servers_s = process_time(), {name: _cpu_s(process) for name, process in servers.items()}
+        async with anyio.create_task_group() as group:
+            for _ in range(at_a_time):
+                group.start_soon(searches)
+        own_s = process_time() - own_s
     count = len(requests)
     return Measured(
         own_s / count * 1_000,
