@@ -92,8 +92,8 @@ class _Engines:
         seeds = Documents(keywords.docs[:_SEEDS], keywords.table)
         walked = await self._retrievers[GRAPH.name].search(replace(query, seeds=seeds))
         ranking = walked if len(walked) else vectors
-        ids = ranking.table.ids(ranking.docs[:_LIMIT])
-        return msgspec.json.encode(await self._snapshot.documents.fetch(self._scope, ids))
+        documents = Documents(ranking.docs[:_LIMIT], ranking.table)
+        return msgspec.json.encode(await self._snapshot.documents.fetch(self._scope, documents))
 
 
 if __name__ == "__main__":

@@ -215,6 +215,10 @@ class Candidates:
         """The ids of some rows, in order."""
         return self.table.ids(self.docs[rows])
 
+    def documents(self, rows: Ints) -> Documents:
+        """The documents of some rows, in order."""
+        return Documents(self.docs[rows], self.table)
+
     def positions(self, source: str) -> Ints:
         """By row, the position in a source's ranking, from 0; the number of candidates where it lacks the document."""
         positions = self._positions.get(source)

@@ -35,6 +35,7 @@ from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.snapshot import Snapshot
 from adapters.ports.writer import Acknowledgement
+from fusion.columns import Documents
 from fusion.rank_fields import DocId
 
 _MAX_FRAGMENTS = 2
@@ -120,9 +121,9 @@ class EmbeddedIndex:
             self._view = self._open(newest, self._view)
             return True
 
-    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`; of the newest commit, as are the four below."""
-        return await self._view.fetch(scope, ids)
+        return await self._view.fetch(scope, documents)
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
         """See :class:`adapters.ports.SensitivityReader`."""

@@ -22,6 +22,7 @@ from adapters.filter import Filter
 from adapters.filter_key import filter_key
 from adapters.ports.replica import VectorRecord
 from adapters.server import batches
+from fusion.columns import Documents
 from fusion.rank_fields import DocId
 
 T = TypeVar("T")
@@ -56,16 +57,22 @@ class IndexView:
         """The index of a component, as :meth:`IndexComponent.open` returned it."""
         return cast(T, self.opened[component.name])
 
-    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`."""
-        rows = {id_: row for id_ in ids if (row := self.segments.find((scope.tenant, scope.environment, id_)))}
-        return dict(zip(rows, await _decoded(rows.values()), strict=True))
+        ids, group = documents.ids, (scope.tenant, scope.environment)
+        if documents.table is self.segments:  # then they need not be looked up
+            rows = dict(zip(ids, map(self.segments.locate, documents.docs.tolist()), strict=True))
+        else:
+            rows = {id_: row for id_ in ids if (row := self.segments.find((*group, id_)))}
+        records = zip(rows, await _decoded(rows.values()), strict=True)
+        return {id_: record for id_, record in records if (record.tenant, record.environment) == group}
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
         """See :class:`adapters.ports.SensitivityReader`."""
         found: dict[DocId, Sensitivity] = {}
         for batch in batches(ids, _BATCH_DOCUMENTS):
-            found |= {id_: each.document.sensitivity for id_, each in (await self.fetch(scope, batch)).items()}
+            records = await self.fetch(scope, Documents.of_ids(batch))
+            found |= {id_: record.document.sensitivity for id_, record in records.items()}
         return found
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:

@@ -46,7 +46,7 @@ from adapters.server import (
     unreadable,
 )
 from adapters.sources import KEYWORD
-from fusion.columns import Ranking
+from fusion.columns import Documents, Ranking
 from fusion.rank_fields import DocId
 
 _BATCH_DOCUMENTS = 500
@@ -128,10 +128,10 @@ class OpenSearchKeyword:
             response = await self._client.msearch(index=self._name, body=lines, params=_SEARCH_PARAMETERS)
         return search_responses(response)
 
-    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`."""
         records: dict[DocId, Record] = {}
-        for batch in batches(ids, _BATCH_FETCHED):
+        for batch in batches(documents.ids, _BATCH_FETCHED):
             records |= {each.document.id: each for each in await self._stored(scope, batch, "record", Record)}
         return records
 

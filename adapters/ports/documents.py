@@ -7,14 +7,15 @@ from typing import Protocol
 
 from adapters.document import Record, Scope, Sensitivity
 from adapters.filter import Filter
+from fusion.columns import Documents
 from fusion.rank_fields import DocId
 
 
 class DocumentFetcher(Protocol):
-    """Documents by id."""
+    """Documents by id, or by number."""
 
-    async def fetch(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Record]:
-        """The records that exist, by id; ids without one are left out."""
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
+        """The records that exist in a scope, by id; documents without one are left out."""
         ...
 
 

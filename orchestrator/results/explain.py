@@ -8,7 +8,7 @@ import numpy as np
 
 from adapters import Snapshot
 from adapters.server import batches
-from fusion import Ranking
+from fusion import Documents, Ranking
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.stage_results import Page, Ranked, Retrieved
@@ -28,7 +28,7 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
     check = visibility_check(ranking.filter)
     shown: set[str] = set()
     for batch in batches(ids, _BATCH_DOCUMENTS):
-        records = await documents.fetch(ranking.scope, batch)
+        records = await documents.fetch(ranking.scope, Documents.of_ids(batch))
         shown |= {id_ for id_, record in records.items() if check(record)}
     visible = await documents.counts("collection", ranking.access)
     passing = await documents.counts("collection", ranking.filter)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from adapters import AdapterError, Record, Sensitivity, Snapshot
 from adapters.document import Metadatum, rank_fields, values_of
-from fusion import DocId, FusedHit, fused_hits, window
+from fusion import DocId, Documents, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
@@ -33,7 +33,7 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
     :param embedding_model: that encoded the documents.
     :raises AllSourcesFailed: if the documents cannot be read: without them there is neither text nor access check.
     """
-    check = visibility_check(plan.ranking.filter)
+    check, candidates = visibility_check(plan.ranking.filter), ranked.fused.candidates
     rerank = plan.page.rerank
     size = max(plan.page.limit, rerank.max_hits) if rerank else plan.page.limit
     hits: list[SearchHit] = []
@@ -44,8 +44,8 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
         if not len(rows):
             break
         end += len(rows)
-        fused = fused_hits(ranked.fused.candidates, ranked.fused.fused, rows)
-        records = await _fetch(snapshot, [hit.id for hit in fused], context)
+        fused = fused_hits(candidates, ranked.fused.fused, rows)
+        records = await _fetch(snapshot, candidates.documents(rows), context)
         for hit, row in zip(fused, rows.tolist(), strict=True):
             record = records.get(hit.id)
             if record is None:
@@ -60,10 +60,10 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
     return Page(tuple(hits), tuple(sensitivities), end, len(ranked.rows), deleted, withheld)
 
 
-async def _fetch(snapshot: Snapshot, ids: list[DocId], context: SearchContext) -> Mapping[DocId, Record]:
+async def _fetch(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
     try:
         async with asyncio.timeout(context.deadline.remaining_s()):
-            return await snapshot.documents.fetch(snapshot.scope, ids)
+            return await snapshot.documents.fetch(snapshot.scope, documents)
     except (TimeoutError, AdapterError) as error:
         failed = Failed("documents", logged_reason("reading documents", error), context.timings.total_ms())
         raise AllSourcesFailed((failed,)) from error

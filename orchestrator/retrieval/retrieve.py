@@ -148,7 +148,7 @@ class _PlanSearch:
             _log.exception("%s failed to choose seeds", strategy)
             self.degraded.append(self._context.degraded("fusion", f"{strategy} failed to choose seeds"))
             return Documents.of_ids(())
-        return Documents(candidates.docs[rows], candidates.table)
+        return candidates.documents(rows)
 
 
 def same_top_document(rankings: Sequence[Ranking]) -> bool:

@@ -30,6 +30,7 @@ from adapters import (
 )
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
+from fusion import Documents
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
 from orchestrator.indexing.metadata_keys import MetadataKeys
@@ -267,7 +268,7 @@ class DocumentService:
     async def _existing(self, ids: Collection[str], scope: Scope) -> Mapping[str, Record]:
         if not await anyio.to_thread.run_sync(self.is_current):
             raise Unavailable("the replica that documents are read from does not have all writes yet: try again soon")
-        return await self.documents.fetch(scope, list(ids))
+        return await self.documents.fetch(scope, Documents.of_ids(tuple(ids)))
 
     @asynccontextmanager
     async def _read_slot(self, principal: Principal) -> AsyncIterator[None]:

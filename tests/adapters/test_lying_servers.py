@@ -162,7 +162,7 @@ async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert isinstance(server, OpenSearchKeyword)
         expected = Record(SCOPE.tenant, SCOPE.environment, Document(id="a", text="of another"))
-        assert await server.fetch(SCOPE, ["a"]) == {"a": expected}
+        assert await server.fetch(SCOPE, Documents.of_ids(["a"])) == {"a": expected}
         assert await server.sensitivities(SCOPE, ["a"]) == {"a": "normal"}
         await server.close()
     async with stub(http("200 OK", searched(hits(hit())))) as port:

@@ -84,7 +84,7 @@ async def test_a_replaced_document_is_no_longer_found_by_its_old_content(subject
     old = await subject.source.search(source_query())
     assert old.ids[0] == "b"
     if subject.reader:
-        records = await subject.reader.fetch(SCOPE, ["a"])
+        records = await subject.reader.fetch(SCOPE, Documents.of_ids(["a"]))
         assert records["a"].document.text == "now about Proxima and nothing else"
 
 
@@ -180,12 +180,12 @@ async def test_a_reader_returns_documents_as_they_were_written_and_only_of_their
     await subject.write(
         [first, second, dataclasses.replace(first, record=msgspec.structs.replace(first.record, tenant="other"))]
     )
-    assert await reader.fetch(SCOPE, ["a", "b", "none"]) == {"a": first.record, "b": second.record}
-    assert await reader.fetch(Scope("third"), ["a"]) == {}
+    assert await reader.fetch(SCOPE, Documents.of_ids(["a", "b", "none"])) == {"a": first.record, "b": second.record}
+    assert await reader.fetch(Scope("third"), Documents.of_ids(["a"])) == {}
     assert await reader.sensitivities(SCOPE, ["a", "b", "none"]) == {"a": "normal", "b": "restricted"}
     assert await reader.sensitivities(Scope("third"), ["a"]) == {}
     await subject.write([], [(SCOPE.tenant, SCOPE.environment, "a")])
-    assert await reader.fetch(SCOPE, ["a", "b"]) == {"b": second.record}
+    assert await reader.fetch(SCOPE, Documents.of_ids(["a", "b"])) == {"b": second.record}
 
 
 async def test_a_filter_is_applied_within_the_search_not_after_it(subject: SourceUnderTest) -> None:
@@ -216,7 +216,7 @@ async def test_every_id_is_returned_as_it_was_written(subject: SourceUnderTest) 
     await subject.write([star(id_) for id_ in ids])
     assert await sorted_ids(subject.source) == sorted(ids)
     if subject.reader:
-        assert sorted(await subject.reader.fetch(SCOPE, ids)) == sorted(ids)
+        assert sorted(await subject.reader.fetch(SCOPE, Documents.of_ids(ids))) == sorted(ids)
     await subject.write([], [(SCOPE.tenant, SCOPE.environment, id_) for id_ in ids[1:]])
     assert await sorted_ids(subject.source) == ids[:1]
 

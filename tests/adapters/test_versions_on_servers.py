@@ -10,6 +10,7 @@ import pytest
 
 from adapters import VersionConflict
 from adapters.document import Record
+from fusion import Documents
 from orchestrator.indexing.log import files as log_files
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.replication import Replication
@@ -82,5 +83,5 @@ async def test_documents_that_opensearch_refuses_hold_up_no_other_write(
         assert await replication.retry_refused() == 0
         await replication.write([vector_record("0", "small enough")], [])
         assert len(replication.refused()) == count - 1
-        stored: Record = (await keyword.fetch(SCOPE, ["0"]))["0"]
+        stored: Record = (await keyword.fetch(SCOPE, Documents.of_ids(["0"])))["0"]
         assert stored.document.text == "small enough"

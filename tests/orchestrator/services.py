@@ -19,7 +19,7 @@ from adapters.ports import CentralityReader, EntityLookup, Snapshot, Vector
 from adapters.sources import SOURCES
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from cache import CachePolicy, MemoryLevel, TieredCache
-from fusion import Ranking
+from fusion import Documents, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots
@@ -112,7 +112,7 @@ class RecordingSource:
 class FailingDocuments:
     """A reader whose documents cannot be read."""
 
-    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
         raise Unavailable("disk on fire")
 
     async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:

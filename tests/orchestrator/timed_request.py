@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from adapters import Record, RerankResult, Scope, Snapshot, SourceQuery
 from adapters.embedded import EmbeddedIndex
 from adapters.filter import Filter
-from fusion import Ranking
+from fusion import Documents, Ranking
 from orchestrator.schema.search import SearchResponse
 from tests import virtual_clock
 from tests.orchestrator.services import SETTINGS, FixedSource, search, search_service
@@ -90,9 +90,9 @@ class TimedStages:
         self._index, self._call = index, call
         self._has_counted = False
 
-    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
         await self._call("documents")
-        return await self._index.fetch(scope, ids)
+        return await self._index.fetch(scope, documents)
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         await self._call("neighbors")

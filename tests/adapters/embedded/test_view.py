@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from adapters import Link, Retriever, Snapshot, SourceQuery, VectorRecord
+from adapters import Link, Retriever, Scope, Snapshot, SourceQuery, VectorRecord
 from adapters.embedded import EmbeddedIndex, IndexView, pinned_view
 from adapters.embedded.columns import Columns, Flags
 from adapters.filter import access, normal
-from fusion import Ranking
+from fusion import Documents, Ranking
 from tests.adapters.source_fixtures import EMBEDDED, source_query
 from tests.conftest import SCOPE, vector_record
 
@@ -36,11 +37,27 @@ async def test_a_view_reads_the_documents_of_its_commit(open_index: OpenIndex) -
     index.write_blocking([star("a", "after"), star("c", "after")], [("default", "default", "b")])
     allowed = normal(access(SCOPE, "normal"))
     for reader, texts in ((view, {"a": "before", "b": "before"}), (index, {"a": "after", "c": "after"})):
-        fetched = await reader.fetch(SCOPE, ["a", "b", "c"])
+        fetched = await reader.fetch(SCOPE, Documents.of_ids(["a", "b", "c"]))
         assert {id_: record.document.text for id_, record in fetched.items()} == texts
         assert {record.document.id for record in await reader.find(allowed, 10)} == set(texts)
         assert {record.document.id for record in await reader.sample(10)} == set(texts)
         assert await reader.counts("collection", allowed) == {"stars": 2}
+
+
+async def test_documents_of_a_commit_are_read_by_number(open_index: OpenIndex) -> None:
+    """By those of its own table only: in another one a number is another document."""
+    index, other = open_index(), Scope("other", "default")
+    index.write_blocking([star("a"), star("b")])
+    before = index.current()
+    index.write_blocking([star("c"), vector_record("a", "of another", scope=other)], [("default", "default", "b")])
+    view = index.current()
+    keys = (("default", "default", "c"), ("other", "default", "a"))
+    documents = Documents(np.array([view.segments.position(key) for key in keys]), view.segments)
+    assert documents.ids == ("c", "a")
+    assert [record.document.text for record in (await view.fetch(other, documents)).values()] == ["of another"]
+    assert set(await view.fetch(SCOPE, documents)) == {"c"}
+    assert set(await view.fetch(SCOPE, Documents(np.arange(2), before.segments))) == {"a"}
+    assert set(await before.fetch(SCOPE, Documents(np.arange(2), before.segments))) == {"a", "b"}
 
 
 async def test_values_are_counted_once_for_each_commit_and_filter(
@@ -74,7 +91,7 @@ async def test_values_are_counted_once_for_each_commit_and_filter(
 async def test_other_tasks_have_a_turn_after_each_large_record(open_index: OpenIndex, chars: int, turns: int) -> None:
     index = open_index()
     index.write_blocking([star(id_, "x" * chars) for id_ in "abc"])
-    reads = [index.fetch(SCOPE, ["a", "b", "c"]), index.find(normal(access(SCOPE, "normal")), 10)]
+    reads = [index.fetch(SCOPE, Documents.of_ids(["a", "b", "c"])), index.find(normal(access(SCOPE, "normal")), 10)]
     for read in reads:
         running = read.__await__()
         suspended = 0

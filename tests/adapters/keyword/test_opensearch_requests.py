@@ -13,6 +13,7 @@ from adapters.fingerprint import fingerprint
 from adapters.keyword import opensearch_client
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.server import KEYWORD_SCHEMES, Address
+from fusion import Documents
 from tests.adapters.source_fixtures import LIMITS, source_query
 from tests.conftest import SCOPE
 
@@ -42,7 +43,7 @@ async def test_a_document_on_a_shard_that_is_away_is_not_taken_for_absent(
 
     monkeypatch.setattr(client, "mget", mget)
     with pytest.raises(Unavailable, match="could not read 1 documents"):
-        await source.fetch(SCOPE, ["absent", "unknown"])
+        await source.fetch(SCOPE, Documents.of_ids(["absent", "unknown"]))
 
 
 async def test_sensitivities_are_read_without_the_documents(

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adapters import SENSITIVITIES, Scope
+from fusion import Documents
 from orchestrator.bootstrap import open_service
 from orchestrator.cli.main import main
 from orchestrator.http.app import create_app
@@ -219,7 +220,7 @@ def test_documents_of_other_tenants_are_out_of_reach(
 
     async def text_of(folder: Path, tenant: str) -> str:
         async with open_service(load(data_dir=folder)) as service:
-            records = await service.documents.documents.fetch(Scope(tenant), ["restricted"])
+            records = await service.documents.documents.fetch(Scope(tenant), Documents.of_ids(["restricted"]))
             return records["restricted"].document.text
 
     read: Callable[[Path, str], Awaitable[str]] = text_of

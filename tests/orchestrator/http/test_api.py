@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from fastapi import FastAPI
 
+from fusion import Documents
 from orchestrator.http.app import create_app
 from orchestrator.schema.search import SearchResponse
 from orchestrator.settings import Settings
@@ -129,7 +130,7 @@ async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted(
     assert "above your clearance" in outcome["lines"][0]["error"]
     assert (await client.delete("/v1/documents/secret")).json()["deleted"] is False
     service = app.state.service
-    stored = await service.documents.documents.fetch(service.anonymous.scope, ["secret"])
+    stored = await service.documents.documents.fetch(service.anonymous.scope, Documents.of_ids(["secret"]))
     assert stored["secret"].document.text == "Christopher Nolan's secret"
 
 

@@ -22,7 +22,7 @@ import pytest
 from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity, SourceQuery
 from adapters.document import rank_fields
 from adapters.filter import In
-from fusion import Ranking
+from fusion import Documents, Ranking
 from orchestrator.auth.principal import Principal, anonymous_operator
 from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app
@@ -253,7 +253,7 @@ class _Unfiltered:
         self._world = world
 
     async def search(self, query: SourceQuery) -> Ranking:
-        stored = await self._world.service.documents.documents.fetch(query.scope, self._world.ids)
+        stored = await self._world.service.documents.documents.fetch(query.scope, Documents.of_ids(self._world.ids))
         dice = random.Random(query.text)
         ids = tuple(dice.sample(self._world.ids, len(self._world.ids)))  # those of other scopes, too
         fields = {id_: each for id_ in ids if id_ in stored and (each := rank_fields(stored[id_].document))}

@@ -9,6 +9,7 @@ import anyio
 
 from adapters import Record, Rejected, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
 from adapters.ports.replica import Key
+from fusion import Documents
 from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replication import Replication
@@ -64,13 +65,15 @@ class MemoryReplica:
         for _, _, id_ in deletes:
             self.records.pop(id_, None)
 
-    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
         if self.error:
             raise self.error
-        return {id_: self.records[id_] for id_ in ids if id_ in self.records}
+        return {id_: self.records[id_] for id_ in documents.ids if id_ in self.records}
 
     async def sensitivities(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Sensitivity]:
-        return {id_: each.document.sensitivity for id_, each in (await self.fetch(scope, ids)).items()}
+        return {
+            id_: each.document.sensitivity for id_, each in (await self.fetch(scope, Documents.of_ids(ids))).items()
+        }
 
     @property
     def texts(self) -> dict[str, str]:

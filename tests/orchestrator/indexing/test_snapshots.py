@@ -8,6 +8,7 @@ import pytest
 
 from adapters import Scope
 from adapters.embedded import EmbeddedIndex
+from fusion import Documents
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots
 from tests.conftest import SCOPE, vector_record
@@ -30,11 +31,11 @@ async def test_a_pinned_state_stays_readable_and_the_same_while_others_write(ind
     snapshot = embedded(index).pin(SCOPE)
     await index.write([vector_record("a", "new"), vector_record("c")], [vector_record("b").record.key])
     await index.write([vector_record("d")], ())
-    documents = await snapshot.documents.fetch(SCOPE, ["a", "b", "c", "d"])
+    documents = await snapshot.documents.fetch(SCOPE, Documents.of_ids(["a", "b", "c", "d"]))
     assert {id_: record.document.text for id_, record in documents.items()} == {"a": "old", "b": "text of b"}
     assert (snapshot.generation, snapshot.scope) == (1, SCOPE)
     newest = embedded(index).pin(SCOPE)
-    assert set(await newest.documents.fetch(SCOPE, ["a", "b", "c", "d"])) == {"a", "c", "d"}
+    assert set(await newest.documents.fetch(SCOPE, Documents.of_ids(["a", "b", "c", "d"]))) == {"a", "c", "d"}
     assert newest.generation == 3
 
 
@@ -56,7 +57,7 @@ async def test_a_commit_of_another_thread_while_pinning_does_not_mix_two_states(
 
     versions = DataVersions([index], "", None)
     snapshot = IndexSnapshots(versions, commit_once, index.current, None, False).pin(SCOPE)
-    assert set(await snapshot.documents.fetch(SCOPE, ["a", "b"])) == {"a", "b"}
+    assert set(await snapshot.documents.fetch(SCOPE, Documents.of_ids(["a", "b"]))) == {"a", "b"}
     assert (snapshot.generation, snapshot.data_version) == (2, versions.current(SCOPE))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
 from adapters import Document, Record, Scope, Snapshot, Unavailable
-from fusion import Candidates, Contribution, Fused, Ranking
+from fusion import Candidates, Contribution, Documents, Fused, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.budget import Deadline
 from orchestrator.planning.context import SearchContext
@@ -32,10 +32,10 @@ class GivenDocuments:
         self._records = {record.document.id: record for record in records}
         self.fetched: list[list[str]] = []
 
-    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
         assert scope == SCOPE
-        self.fetched.append(list(ids))
-        return {id_: self._records[id_] for id_ in ids if id_ in self._records}
+        self.fetched.append(list(documents.ids))
+        return {id_: self._records[id_] for id_ in documents.ids if id_ in self._records}
 
 
 def record_of(id_: str, tenant: str = "t", **fields: object) -> Record:
@@ -129,7 +129,7 @@ async def test_a_page_is_filled_up_a_limited_number_of_times() -> None:
 
 async def test_documents_that_cannot_be_read_fail_the_request() -> None:
     class FailingDocuments:
-        async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
             raise Unavailable("disk on fire")
 
     with pytest.raises(AllSourcesFailed) as raised:
@@ -139,7 +139,7 @@ async def test_documents_that_cannot_be_read_fail_the_request() -> None:
 
 def test_documents_that_take_longer_than_the_request_may_fail_it() -> None:
     class StalledDocuments:
-        async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
             await asyncio.Event().wait()
             raise AssertionError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -12,7 +12,7 @@ import pytest
 from adapters import Record, Scope, SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
 from adapters.filter import Eq, Filter
-from fusion import Ranking
+from fusion import Documents, Ranking
 from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
 from orchestrator.schema.search import EncoderName
 from tests.conftest import vector_record
@@ -149,8 +149,8 @@ class FailingCounts:
             raise Unavailable("no aggregation")
         return await self._index.counts(field, condition)
 
-    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
-        return await self._index.fetch(scope, ids)
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
+        return await self._index.fetch(scope, documents)
 
 
 async def test_names_that_are_not_the_newest_miss_no_document(index: EmbeddedIndex) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from adapters import Document, Scope, Sensitivity, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
+from fusion import Documents
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.schema.documents import BulkResponse
@@ -58,7 +59,10 @@ async def put(service: DocumentService, *documents: Document, by: Principal = WR
 
 async def stored(service: DocumentService, *ids: str, scope: Scope = SCOPE) -> dict[str, str]:
     """The texts, whatever their sensitivity."""
-    return {id_: record.document.text for id_, record in (await service.documents.fetch(scope, ids)).items()}
+    return {
+        id_: record.document.text
+        for id_, record in (await service.documents.fetch(scope, Documents.of_ids(ids))).items()
+    }
 
 
 def ignore(line: InvalidLine) -> None:

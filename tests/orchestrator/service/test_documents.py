@@ -13,6 +13,7 @@ import pytest
 from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
 from adapters.embedded import EmbeddedIndex
 from adapters.ports.writer import Acknowledgement
+from fusion import Documents
 from orchestrator.auth.principal import Forbidden, Principal
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import IndexingPipeline
@@ -276,7 +277,7 @@ async def test_too_many_waiting_writes_are_refused(service: DocumentService) -> 
 
 async def test_reading_has_a_slot_and_a_time_limit(service: DocumentService, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stalled:
-        async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+        async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
             await asyncio.Event().wait()
             return {}
 

@@ -13,7 +13,7 @@ from adapters import Record, Scope, SourceQuery, Unavailable
 from adapters.embedded import EmbeddedIndex
 from adapters.filter import Filter
 from adapters.ports import Snapshot
-from fusion import STRATEGIES, JointWalk
+from fusion import STRATEGIES, Documents, JointWalk
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.schema.search import SearchResponse
@@ -253,9 +253,9 @@ class SlowDocuments:
     def __init__(self, index: EmbeddedIndex, seconds: float) -> None:
         self._index, self._seconds = index, seconds
 
-    async def fetch(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
         await anyio.sleep(self._seconds)
-        return await self._index.fetch(scope, ids)
+        return await self._index.fetch(scope, documents)
 
     async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
         return await self._index.counts(field, condition)
