@@ -140,9 +140,9 @@ async def test_documents_of_opensearch_that_are_others(docs: object) -> None:
     async with stub(http("200 OK", json.dumps({"docs": docs}).encode())) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert isinstance(server, OpenSearchKeyword)
-        for read in (server.fetch, server.sensitivities):
+        for reading in (server.fetch(SCOPE, Documents.of_ids(["a"])), server.sensitivities(SCOPE, ["a"])):
             with pytest.raises(BadResponse):
-                await read(SCOPE, ["a"])
+                await reading
         await server.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from adapters import Record, Scope, Unavailable, VectorRecord
 from adapters.ports.replica import Key
+from fusion import Documents
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica import UNDECIDED, ReplicaApplier
 from tests.conftest import vector_record
@@ -113,7 +114,7 @@ async def test_nothing_is_decided_by_documents_that_could_not_be_read(tmp_path: 
     replication = open_replication(tmp_path, replicas)
     await replication.write([SECRET], [])
 
-    async def fail(scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
+    async def fail(scope: Scope, documents: Documents) -> Mapping[str, Record]:
         raise Unavailable("a shard is away")
 
     fetch, replicas["documents"].fetch = replicas["documents"].fetch, fail  # type: ignore[method-assign]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from adapters import Record, Scope
 from adapters.embedded import EmbeddedIndex
 from adapters.embedded.view import IndexView
 from adapters.filter import Eq
-from fusion import DocumentFields, Ranking
+from fusion import DocumentFields, Documents, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.results import explain
 from orchestrator.schema.explain import ExplainedHit, Explanation
@@ -80,9 +80,9 @@ async def test_documents_are_read_a_few_at_a_time(index: EmbeddedIndex, monkeypa
     counts: list[int] = []
     fetch = IndexView.fetch
 
-    async def counted(view: IndexView, scope: Scope, ids: Sequence[str]) -> Mapping[str, Record]:
-        counts.append(len(ids))
-        return await fetch(view, scope, ids)
+    async def counted(view: IndexView, scope: Scope, documents: Documents) -> Mapping[str, Record]:
+        counts.append(len(documents))
+        return await fetch(view, scope, documents)
 
     monkeypatch.setattr(IndexView, "fetch", counted)
     monkeypatch.setattr(explain, "_BATCH_DOCUMENTS", 2)
