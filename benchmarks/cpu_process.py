@@ -33,7 +33,7 @@ def main() -> None:
 async def _run(folder: Path) -> None:
     async with open_service(load(data_dir=folder, source_timeout_ms=_TIMEOUT_MS)) as service:
         _write_line({"documents": await service.count()})
-        with tuned_for_serving():  # as where searches come over HTTP
+        with tuned_for_serving():  # as the service does
             while line := sys.stdin.readline():
                 command = json.loads(line)
                 _write_line(await _measure(service, command["queries"], command["hits"]))

@@ -47,7 +47,7 @@ async def _run(folder: Path, documents: int, queries: int) -> None:
         for request in requests[:_WARM_UP]:
             await service.search.search(request, service.anonymous, "scale")
         times_ms = []
-        with tuned_for_serving():  # as where searches come over HTTP
+        with tuned_for_serving():  # as the service does
             cpu_s = time.process_time()
             for request in requests[_WARM_UP:]:
                 start = time.perf_counter()

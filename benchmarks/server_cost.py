@@ -166,31 +166,29 @@ async def _measure(
 
     :param rate: mean number of searches per second (Poisson process); ``None``: as fast as possible.
     """
-    with tuned_for_serving():  # as where searches come over HTTP
-        remaining = iter(requests)
-        times_ms: list[float] = []
-        complete = 0
+    remaining = iter(requests)
+    times_ms: list[float] = []
+    complete = 0
+    rng = random.Random(0)
+    arrivals_s = accumulate(rng.expovariate(rate or 1.0) for _ in requests)
 
-        rng, began = random.Random(0), perf_counter()
-        arrivals = accumulate(rng.expovariate(rate or 1.0) for _ in requests)
+    async def searches(began_s: float) -> None:
+        nonlocal complete
+        for request in remaining:
+            if rate:
+                due_s = began_s + next(arrivals_s)
+                await anyio.sleep(max(due_s - perf_counter(), 0.0))
+            start = perf_counter()
+            response = await service.search.search(request, service.anonymous, "servers")
+            times_ms.append((perf_counter() - start) * 1_000)
+            complete += not response.degraded
 
-        async def due(arrival_s: float) -> None:
-            await anyio.sleep(max(began + arrival_s - perf_counter(), 0.0))
-
-        async def searches() -> None:
-            nonlocal complete
-            for request in remaining:
-                if rate:
-                    await due(next(arrivals))
-                start = perf_counter()
-                response = await service.search.search(request, service.anonymous, "servers")
-                times_ms.append((perf_counter() - start) * 1_000)
-                complete += not response.degraded
-
+    with tuned_for_serving():  # as the service does
         own_s, servers_s = process_time(), {name: _cpu_s(process) for name, process in servers.items()}
+        began_s = perf_counter()
         async with anyio.create_task_group() as group:
             for _ in range(at_a_time):
-                group.start_soon(searches)
+                group.start_soon(searches, began_s)
         own_s = process_time() - own_s
     count = len(requests)
     return Measured(

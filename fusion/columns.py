@@ -7,7 +7,7 @@ their rankings are joined number by number; rankings of different tables are joi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import Protocol
@@ -58,9 +58,10 @@ class Documents:
     table: DocumentTable
 
     @classmethod
-    def of_ids(cls, ids: Sequence[DocId]) -> Documents:
+    def of_ids(cls, ids: Iterable[DocId]) -> Documents:
         """Documents by id."""
-        return cls(np.arange(len(ids)), IdTable(tuple(ids)))
+        names = tuple(ids)
+        return cls(np.arange(len(names)), IdTable(names))
 
     def __len__(self) -> int:
         return len(self.docs)

@@ -72,10 +72,6 @@ class Segment:
         """The id of a row's document."""
         return self._ids.text(row)
 
-    def ids(self, rows: npt.NDArray[np.int64]) -> list[str]:
-        """The ids of the documents of some rows, in order."""
-        return self._ids.texts(rows)
-
     def record(self, row: int) -> Record:
         """Decode one row's record.
 

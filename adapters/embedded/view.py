@@ -59,13 +59,15 @@ class IndexView:
 
     async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
         """See :class:`adapters.ports.DocumentFetcher`."""
-        ids, group = documents.ids, (scope.tenant, scope.environment)
+        group = (scope.tenant, scope.environment)
+        rows: Iterable[tuple[Segment, int]]
         if documents.table is self.segments:  # then they need not be looked up
-            rows = dict(zip(ids, map(self.segments.locate, documents.docs.tolist()), strict=True))
+            rows = map(self.segments.locate, documents.docs.tolist())
         else:
-            rows = {id_: row for id_ in ids if (row := self.segments.find((*group, id_)))}
-        records = zip(rows, await _decoded(rows.values()), strict=True)
-        return {id_: record for id_, record in records if (record.tenant, record.environment) == group}
+            found = (self.segments.find((*group, id_)) for id_ in dict.fromkeys(documents.ids))
+            rows = (row for row in found if row)
+        records = await _decoded(rows)
+        return {each.document.id: each for each in records if (each.tenant, each.environment) == group}
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
         """See :class:`adapters.ports.SensitivityReader`."""

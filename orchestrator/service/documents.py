@@ -268,7 +268,7 @@ class DocumentService:
     async def _existing(self, ids: Collection[str], scope: Scope) -> Mapping[str, Record]:
         if not await anyio.to_thread.run_sync(self.is_current):
             raise Unavailable("the replica that documents are read from does not have all writes yet: try again soon")
-        return await self.documents.fetch(scope, Documents.of_ids(tuple(ids)))
+        return await self.documents.fetch(scope, Documents.of_ids(ids))
 
     @asynccontextmanager
     async def _read_slot(self, principal: Principal) -> AsyncIterator[None]:

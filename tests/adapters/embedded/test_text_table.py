@@ -29,8 +29,6 @@ def test_each_text_is_found_by_its_group_and_no_other(
 ) -> None:
     table = TextTable(TextColumns.of(texts))
     assert [table.text(number) for number in range(len(table))] == [text for _, text in texts]
-    backwards = np.arange(len(table))[::-1]
-    assert table.texts(backwards) == [text for _, text in texts[::-1]]
     last = {pair: number for number, pair in enumerate(texts)}
     assert [table.find(group, text) for group, text in texts + others] == [last.get(pair) for pair in texts + others]
 
@@ -41,7 +39,6 @@ def test_the_files_have_the_texts(count: int, tmp_path: Path) -> None:
     table = opened(tmp_path / "table", texts)
     assert len(table) == count
     assert [table.text(number) for number in range(count)] == [text for _, text in texts]
-    assert table.texts(np.arange(count)) == [text for _, text in texts]
     assert [table.find(group, text) for group, text in texts] == list(range(count))
     assert table.find(("tenant0", "default"), "text 1") is None
     assert table.find(("unknown", "default"), "text 0") is None
