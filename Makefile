@@ -17,12 +17,12 @@ BUILD_REQUIREMENTS = import tomllib; print(*tomllib.load(open("pyproject.toml", 
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom demo test test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry soak clean
+.PHONY: help setup lock sbom demo test test-all test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-.venv/installed: pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx adapters/vector/*.pyx) adapters/embed/build.py
+.venv/installed: pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx adapters/vector/*.pyx) adapters/encoders/model_build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check uv
 	$(BIN)/uv pip install --python $(BIN)/python --require-hashes --requirement requirements.lock
@@ -49,8 +49,14 @@ sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: the Pytho
 demo: setup  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:8080
 	TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo
 
-test: setup  ## Run every test, with line coverage
-	$(BIN)/python -m pytest --cov --cov-report=term
+# Two processes; the tests of a file stay together, and so do all that share the real servers.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test: setup  ## Run the tests that need nothing but Python, in some two minutes
+	$(PYTEST) -m "not process and not server and not slow"
+
+test-all: setup  ## Run every test; those of a server that cannot be started are skipped, and counted
+	$(PYTEST) $(PYTEST_OPTIONS)
 
 test-servers: setup  ## Run the tests that need a real server; fails if one cannot be started
 	TRIVIUM_TEST_SERVERS=required $(BIN)/python -m pytest -m server

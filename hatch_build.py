@@ -19,7 +19,7 @@ from setuptools.command.build_ext import build_ext
 
 _MODULES = ("fusion/boost_kernel", "fusion/sort_kernel", "fusion/walk_kernel", "adapters/vector/hnsw_kernel")
 _COMPILED = [f"/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
-_MODEL = "adapters/embed/model"
+_MODEL = "adapters/encoders/model"
 # No fused multiply-add: the results have to be those of numpy, to the last bit.
 _FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
 
@@ -44,7 +44,7 @@ class BuildHook(BuildHookInterface[Any]):
 
 
 def _build_model(root: Path) -> None:
-    spec = spec_from_file_location("build_model", root / "adapters/embed/build.py")
+    spec = spec_from_file_location("build_model", root / "adapters/encoders/model_build.py")
     assert spec  # noqa: S101  # the file is there
     assert spec.loader  # noqa: S101
     module = module_from_spec(spec)

@@ -4,8 +4,8 @@ Here: ports, their implementations, documents and filters. Not here: when a sour
 its ranking.
 """
 
-from adapters.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
-from adapters.errors import (
+from adapters.model.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
+from adapters.model.errors import (
     AdapterError,
     BadResponse,
     Damaged,

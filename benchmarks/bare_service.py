@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from adapters import SourceQuery
-from adapters.sources import GRAPH, KEYWORD, VECTOR
+from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from fusion import Documents
 from orchestrator.auth.visibility import access_filter
 from orchestrator.bootstrap import open_service

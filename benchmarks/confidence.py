@@ -13,11 +13,11 @@ import numpy as np
 
 from orchestrator.bootstrap import open_service
 from orchestrator.evaluation.dataset import Dataset
-from orchestrator.evaluation.evaluate import descending_scores
+from orchestrator.evaluation.judged_runs import descending_scores
 from orchestrator.evaluation.measures import MAIN_MEASURE, mean, measure_run
 from orchestrator.evaluation.runs import make_request
 from orchestrator.evaluation.workspace import Workspace
-from orchestrator.retrieval.unanswerable import random_words
+from orchestrator.measurement.unanswerable import random_words
 from orchestrator.service.service import Service
 
 _COUNT, _RANDOM_WORDS = 200, 40

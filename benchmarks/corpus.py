@@ -12,10 +12,10 @@ import msgspec
 from rich.console import Console
 
 from adapters import Document, VectorRecord
-from adapters.embed.fit import pseudo_queries
+from adapters.embedded import EmbeddedSources
+from adapters.encoders.static_fit import pseudo_queries
 from benchmarks.passages import passages
 from orchestrator.bootstrap import open_service
-from orchestrator.bootstrap.embedded import EmbeddedEngine
 from orchestrator.cli.progress import progress_bar, progress_steps
 from orchestrator.evaluation.workspace import Workspace
 from orchestrator.indexing.ndjson import InvalidLine, ValidLine
@@ -90,10 +90,10 @@ async def indexed_records(workspace: Workspace) -> Sequence[VectorRecord]:
         return view.sample_with_vectors(view.segments.count)
 
 
-def embedded_engine(service: Service) -> EmbeddedEngine:
+def embedded_engine(service: Service) -> EmbeddedSources:
     """The embedded engine of a service that has one."""
     engine = service.maintenance.embedded
-    if not isinstance(engine, EmbeddedEngine):
+    if not isinstance(engine, EmbeddedSources):
         raise SystemExit(
             "this is measured with the embedded index: unset TRIVIUM_VECTOR, TRIVIUM_KEYWORD, TRIVIUM_GRAPH"
         )

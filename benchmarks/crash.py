@@ -23,7 +23,7 @@ from rich.console import Console
 
 from adapters.graph.bolt import Bolt
 from adapters.keyword import opensearch_client
-from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
+from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
 from benchmarks.service import start_service
 from orchestrator.bootstrap import open_service
 from orchestrator.settings import load
@@ -146,7 +146,7 @@ def _run(
         if name != "service":
             processes[name].start()
         service.start()
-        _wait_until_applied(Path(settings["data_dir"], "journal"))
+        _wait_until_applied(Path(settings["data_dir"], "write-log"))
         states = anyio.run(_stored, settings)
         batch_number = writer.batch_number
         outcomes += writer.outcomes

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from benchmarks.claims import out, report
 from fusion import (
     RRF,

@@ -19,11 +19,11 @@ from rich.console import Console
 from rich.table import Table
 
 from adapters import Link, Scope, VectorRecord
-from adapters.graph.link_types import LinkStrength
+from adapters.ports.graph import LinkStrength
 from benchmarks.corpus import embedded_engine, indexed_records
 from orchestrator.bootstrap import open_service
 from orchestrator.evaluation import measures
-from orchestrator.evaluation.compare import Difference, compare
+from orchestrator.evaluation.comparison import Difference, compare
 from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByQuery
 from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, TEXT_SOURCES, make_request

@@ -21,8 +21,8 @@ import neo4j
 from msgspec.structs import replace
 from rich.console import Console
 
+from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports import SourceQuery
-from adapters.sources import GRAPH, KEYWORD, VECTOR
 from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.servers import server_settings
 from fusion import Documents

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 from rich.console import Console
 
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.servers import server_settings
 from orchestrator.bootstrap import open_service

@@ -21,12 +21,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from benchmarks.confidence import MIN_CONFIDENCE, measure_confidence
 from orchestrator.bootstrap import open_service
-from orchestrator.evaluation import evaluate as figures
+from orchestrator.evaluation import judged_runs as figures
 from orchestrator.evaluation import measures, runner
-from orchestrator.evaluation.compare import Difference, compare
+from orchestrator.evaluation.comparison import Difference, compare
 from orchestrator.evaluation.dataset import Dataset, read_dataset
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByRun
 from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, TEXT_SOURCES, make_request

@@ -1,7 +1,7 @@
 """``make bench-recall``: how many of the nearest documents the embedded vector search finds, and what that costs.
 
 The passages of all judged data sets in one index, too many to be compared one by one. Searched with the vectors of
-their queries, as widely as searches are (``adapters/vector/search_width.py``) and as narrowly as they can be, in turn.
+their queries, as widely as searches are (``adapters/vector/width.py``) and as narrowly as they can be, in turn.
 A document counts as found if its cosine is among the highest, so that equal texts may replace each other.
 Exit code 1 if it finds less than 99 % at the depth of a page of ten.
 """
@@ -22,12 +22,12 @@ from msgspec.structs import replace
 from rich.table import Table
 
 from adapters import Scope, SourceQuery, VectorRecord
-from adapters.document import HIGHEST_CLEARANCE
-from adapters.embed.minilm import MiniLM
-from adapters.embedded.index import EmbeddedIndex
+from adapters.encoders.minilm import MiniLM
+from adapters.engine.index import EmbeddedIndex
+from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.ports.encoders import Matrix, Vector
 from adapters.vector import embedded
-from adapters.vector.search_width import search_width
+from adapters.vector.width import search_width
 from benchmarks.claims import out, report
 from benchmarks.corpus import indexed_records
 from orchestrator.auth.visibility import access_filter

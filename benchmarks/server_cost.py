@@ -31,7 +31,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from adapters import batcher
+from adapters.servers import batcher
 from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.claims import report
 from orchestrator.bootstrap import open_service

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from orchestrator.schema.search import AUTO, HYBRID, SCHEMA_VERSION, SearchResponse
 
 PATH = Path(__file__).parent / "schemas" / f"search-response.v{SCHEMA_VERSION}.json"

@@ -4,8 +4,9 @@ Here: rankings and candidates, fusion strategies, boosts, collapsing of chunks, 
 anything that reads a store, a clock or a setting.
 """
 
-from fusion.boost import Boosted, Factors, boost, centrality, importance, recency, relationship
-from fusion.collapse import Collapsed, CollapseMode, collapse, window
+from fusion.boosts import Boosted, Factors, boost, centrality, importance, recency, relationship
+from fusion.chunks import Collapsed, CollapseMode, collapse, window
+from fusion.collections import merge_collections
 from fusion.columns import Candidates, Documents, DocumentTable, IdTable, RankedDocument, Ranking
 from fusion.concatenate import Concatenate
 from fusion.confidence import (
@@ -18,15 +19,14 @@ from fusion.confidence import (
     evidence_sources,
 )
 from fusion.joint_walk import JointWalk
-from fusion.merge_collections import merge_collections
 from fusion.provenance import Contribution, FusedHit, fused_hits
+from fusion.random_walk import Adjacency, Walk, WalkScratch
 from fusion.rank_fields import DocId, DocumentFields, Floats, Ints, RankFields
 from fusion.rrf import RRF
 from fusion.scores import ScoreSum, dbsf, relative_score, weighted_sum
 from fusion.source import Source, Sources
 from fusion.strategy import STRATEGIES, SeededStrategy, Strategy, parse
 from fusion.sums import Fused, rank_by_sum, sum_contributions
-from fusion.walk import Adjacency, Walk, WalkScratch
 
 __all__ = [
     "RRF",

@@ -1,3 +1,3 @@
-from fusion.boost import exponentials_by_math as exponentials
+from fusion.boosts import exponentials_by_math as exponentials
 
 __all__ = ["exponentials"]

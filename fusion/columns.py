@@ -87,7 +87,7 @@ class Ranking:
 
     :param docs: numbers of documents in ``table``, each once.
     :param scores: on the source's own scale, never rising.
-    :param ranks: from 1. Not always 1, 2, 3: see :func:`fusion.merge_collections.merge_collections`.
+    :param ranks: from 1. Not always 1, 2, 3: see :func:`fusion.collections.merge_collections`.
     :param entity_coverage: in [0, 1], the fraction of the query's information that the source knows as entities; 0 for
         sources that know none.
     :raises ValueError: if the columns differ in length.

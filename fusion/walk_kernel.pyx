@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The walk as loops over arrays: :class:`fusion.walk.Walk` without the cost of numpy's operations.
+"""The walk as loops over arrays: :class:`fusion.random_walk.Walk` without the cost of numpy's operations.
 
 :mod:`fusion.walk_numpy` does the same operations on the same numbers in the same order, so the results are equal to the
 last bit, compiled or not; a test compares them. docs/decisions/0020-compiled-walk.md has the
@@ -8,7 +8,7 @@ measurements.
 
 import numpy as np
 
-from fusion.top import top
+from fusion.largest import top
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -36,7 +36,7 @@ def walk(
     :param index: by node of the graph, -1 everywhere, before and after.
     :param allowed: by node, whether the walk may reach it; everywhere if empty.
 
-    The other parameters are those of :class:`fusion.walk.Walk`.
+    The other parameters are those of :class:`fusion.random_walk.Walk`.
     """
     cdef Py_ssize_t row, edge, first, count = len(seeds), seed_count = len(seeds)
     cdef int step

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fusion.largest import top
 from fusion.rank_fields import Floats, Ints
-from fusion.top import top
 
 _Index = npt.NDArray[np.int32]
 _Targets = npt.NDArray[np.int32]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,33 +17,49 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from adapters import Document, Record, Scope, VectorRecord
-from adapters.embed.minilm import MiniLM
-from adapters.embedded import EmbeddedIndex
+from adapters.encoders.minilm import MiniLM
+from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.names import mentioned
 from adapters.keyword.embedded import KeywordComponent
 from adapters.vector.embedded import VectorComponent
 from orchestrator.settings import Settings, load
-from tests.secrets import record_all_logs
+from tests.orchestrator.served import Serve, serving
+from tests.random_cases import IS_NIGHTLY
+from tests.secrets import logged_secrets, record_all_logs
 from tests.servers import start
 from tests.servers.start import NotAvailable
 
 settings.register_profile("trivium", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-settings.load_profile("trivium")
+settings.register_profile("nightly", settings.get_profile("trivium"), max_examples=1_000)
+settings.load_profile("nightly" if IS_NIGHTLY else "trivium")
 
 record_all_logs()
 # The servers of the tests live for minutes: with the first compiler alone they start in half the time.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The test that searches all logs runs last. Line coverage counts examples only: measuring it takes two thirds more
-    time, most of it in tests with thousands of random cases, which reach no line that no example reaches."""
-    items.sort(key=lambda item: item.path.name == "test_logs.py")
+MARKERS = {"server_url": "server", "redis_on": "server", "program": "server", "serve": "process", "python": "process"}
+"""The marker of a test, by the fixture with which it starts something. ``make test`` leaves out all that are marked."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark what starts a server or a process, before ``-m`` chooses; group tests by file, all of a server together.
+
+    Line coverage counts examples only: measuring it takes two thirds more time, most of it in tests with thousands of
+    random cases, which reach no line that no example reaches.
+    """
     for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKERS:
+                item.add_marker(MARKERS[fixture])
         if item.get_closest_marker("hypothesis") or item.get_closest_marker("slow"):
             item.add_marker("no_cover")
+    with_server = {item.path for item in items if item.get_closest_marker("server")}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("servers" if item.path in with_server else str(item.path)))
+    return (yield)
 
 
 def pytest_collection_finish() -> None:
@@ -62,6 +81,47 @@ def without_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("TRIVIUM_") and not name.startswith("TRIVIUM_TEST_")]:
         if name != "TRIVIUM_MODEL_DIR":
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_secret_is_logged() -> Iterator[None]:
+    """At the end, everything that the service logged in all tests is searched for the secrets of the tests."""
+    yield
+    assert logged_secrets() == set()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_encoder_for_all_tests() -> Iterator[None]:
+    """Loading the model takes a tenth of a second, for each service that a test opens."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("orchestrator.bootstrap.assembly.MiniLM", cache(MiniLM))
+        yield
+
+
+@pytest.fixture(scope="session")
+def serve() -> Serve:
+    """Starts the service as a process."""
+    return serving
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """The interpreter, for a process that a test starts."""
+    return sys.executable
+
+
+@pytest.fixture
+def redis_on() -> Iterator[Callable[[int], tuple[str, subprocess.Popen[bytes]]]]:
+    """Starts a Redis server at a port, for one test, which may suspend it: its address and its process."""
+    with ExitStack() as running:
+
+        def started(port: int) -> tuple[str, subprocess.Popen[bytes]]:
+            try:
+                return running.enter_context(start.redis_on(port))
+            except NotAvailable as error:
+                without(error)
+
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from adapters.batcher import Batcher
-from adapters.errors import BadResponse
 from adapters.graph.bolt import Bolt, Row
-from adapters.server import unreadable
+from adapters.model.errors import BadResponse
+from adapters.servers.batcher import Batcher
+from adapters.servers.server import unreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,19 @@ from typing import Any, TypeAlias, TypeVar
 import neo4j
 from neo4j import exceptions as driver
 
-from adapters.errors import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable
 from adapters.graph.bounded_bolt import limited_response
 from adapters.graph.cypher import Dialect
-from adapters.server import Address, Limits, describe_error, named_kind, translated_errors, unreachable, unreadable
-from adapters.trace_context import trace_headers
+from adapters.model.errors import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable
+from adapters.servers.server import (
+    Address,
+    Limits,
+    describe_error,
+    named_kind,
+    translated_errors,
+    unreachable,
+    unreadable,
+)
+from adapters.servers.trace_context import trace_headers
 
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]

@@ -3,7 +3,7 @@
 An answer without end would fill the memory of the process before its time is up, and the driver has no setting for a
 limit. On uvloop, a write to a closed connection raises an error that the driver does not expect. So the driver's class
 of connections is replaced. It is private to the driver: if a new release no longer uses it,
-``tests/adapters/test_lying_servers.py`` fails.
+``tests/adapters/servers/test_lying_servers.py`` fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from neo4j._async.io._bolt import _base
 from neo4j._async.io._bolt._bolt_socket import AsyncBoltSocket
 
-from adapters.server import is_closed_connection
+from adapters.servers.server import is_closed_connection
 
 
 @dataclass(slots=True)

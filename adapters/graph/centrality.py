@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from adapters import checked_file
-from adapters.embedded.segment_set import SegmentSet
-from adapters.errors import Damaged
-from adapters.followed_file import FollowedFile
+from adapters.engine.segment_set import SegmentSet
 from adapters.graph.component import Graph
+from adapters.model.errors import Damaged
 from adapters.ports.graph import Centrality
+from adapters.storage import checked_file
+from adapters.storage.followed_file import FollowedFile
 
 _PIVOTS = 64
 """Nodes that betweenness is estimated from (Brandes, Pich 2007): the exact value takes hours on a large graph."""

@@ -11,13 +11,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adapters import files
-from adapters.embedded.component import Delta
-from adapters.embedded.segment_set import SegmentSet
+from adapters.engine.component import Delta
+from adapters.engine.segment_set import SegmentSet
 from adapters.graph.join import count_documents, join_graphs
-from adapters.graph.link_types import LinkStrength, TypeStrengths
-from adapters.graph.segment_graph import Name, SegmentGraph, segment_graph
-from fusion.walk import Adjacency
+from adapters.graph.link_types import TypeStrengths
+from adapters.graph.segment_edges import Name, SegmentGraph, segment_graph
+from adapters.ports.graph import LinkStrength
+from adapters.storage import files
+from fusion.random_walk import Adjacency
 
 
 class _StoredStrengths(msgspec.Struct, frozen=True):

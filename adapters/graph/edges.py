@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adapters.document import Link, Record
 from adapters.graph.names import MAX_CHARS, MAX_WORDS, normalize, surname
+from adapters.model.document import Link, Record
 
 _EXPLICIT_WEIGHT = 3.0
 _DERIVED_WEIGHT = 0.9

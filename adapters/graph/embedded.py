@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from adapters.document import Scope
-from adapters.embedded.index import EmbeddedIndex, pinned_view, snapshot_view
-from adapters.embedded.segment_set import SegmentSet
+from adapters.engine.index import EmbeddedIndex, pinned_view, snapshot_view
+from adapters.engine.segment_set import SegmentSet
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
 from adapters.graph.link import LinkedEntities, link_entities, walk_seeds
-from adapters.graph.link_types import LinkStrength
+from adapters.model.document import Scope
+from adapters.model.sources import GRAPH
+from adapters.ports.graph import LinkStrength
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.snapshot import Snapshot
-from adapters.sources import GRAPH
 from fusion.columns import Ranking
+from fusion.largest import top
+from fusion.random_walk import Walk, WalkScratch
 from fusion.rank_fields import DocId
-from fusion.top import top
-from fusion.walk import Walk, WalkScratch
 
 
 class EmbeddedGraph:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from adapters import plugin
-from adapters.document import trimmed
-from adapters.errors import Rejected
 from adapters.graph.names import mentioned
+from adapters.model.document import trimmed
+from adapters.model.errors import Rejected
+from adapters.ports import plugin
 
 Extractor: TypeAlias = Callable[[str], tuple[str, ...]]
 """From a text to the names that it mentions, each once."""

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adapters.embedded.segment_set import SegmentSet
-from adapters.graph.link_types import LinkCounts, LinkStrength, TypeStrengths, full_length, link_strength
-from adapters.graph.segment_graph import LinkTarget, LinkType, Name, SegmentGraph
+from adapters.engine.segment_set import SegmentSet
+from adapters.graph.link_types import LinkCounts, TypeStrengths, full_length, link_strength
+from adapters.graph.segment_edges import LinkTarget, LinkType, Name, SegmentGraph
+from adapters.ports.graph import LinkStrength
+from fusion.random_walk import Adjacency
 from fusion.rank_fields import Ints
-from fusion.walk import Adjacency
 
 
 @dataclass(frozen=True, slots=True)

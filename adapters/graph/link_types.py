@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from msgspec import Struct
+from adapters.ports.graph import LinkStrength
 
 TypeStrengths = Mapping[str, tuple[float, float]]
 """By link type, the strengths that an operator has chosen: from source to target, and from target to source."""
@@ -27,20 +27,6 @@ _TREE_DISPERSION, _OTHER_DISPERSION = 0.2, 0.4
 _TREE_PARENTS, _MAX_PARENTS = 1.4, 1.7
 _MIN_CHILDREN, _TREE_CHILDREN = 1.5, 2.0
 MAX_FULL_LENGTH = 25.0
-
-
-class LinkStrength(Struct, frozen=True):
-    """How far a walk follows the links of a type, from 0 (not at all) to 1.
-
-    :param forward: from the document that has the link to its target.
-    :param backward: from the target.
-    :param reason: in words.
-    """
-
-    type: str
-    forward: float
-    backward: float
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

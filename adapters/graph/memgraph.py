@@ -3,8 +3,8 @@
 In one statement the server finds the names in a query and walks from the seeds: what it returns are the best documents
 and not their neighbourhood, whose transfer would cost more than all else in a search. Memgraph has no personalised
 PageRank with seeds from a query, so the statement spells out the linking of :mod:`adapters.graph.link`, and the walk of
-:mod:`fusion.walk`: in three steps (see :func:`ring_weights`), and without returning to the seeds what flows over edges
-that lead nowhere.
+:mod:`fusion.random_walk`: in three steps (see :func:`ring_weights`), and without returning to the seeds what flows over
+edges that lead nowhere.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from math import sqrt
 import anyio.to_thread
 import msgspec
 
-from adapters.document import Scope
-from adapters.errors import VersionConflict, VersionMismatch
 from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
@@ -30,7 +28,7 @@ from adapters.graph.link import (
     candidate_names,
     fractions_by_rank,
 )
-from adapters.graph.link_types import KNOWN_STRENGTHS, MAX_FULL_LENGTH, LinkStrength, TypeStrengths
+from adapters.graph.link_types import KNOWN_STRENGTHS, MAX_FULL_LENGTH, TypeStrengths
 from adapters.graph.memgraph_rows import (
     Build,
     DocumentCount,
@@ -42,16 +40,19 @@ from adapters.graph.memgraph_rows import (
 )
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
-from adapters.ports.graph import Centrality
+from adapters.model.batching import batches
+from adapters.model.document import Scope
+from adapters.model.errors import VersionConflict, VersionMismatch
+from adapters.model.sources import GRAPH
+from adapters.ports.graph import Centrality, LinkStrength
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
 from adapters.ports.snapshot import Snapshot
-from adapters.server import batches, server_ranking, unreadable
-from adapters.sources import GRAPH
+from adapters.servers.server import server_ranking, unreadable
 from fusion.columns import Ranking
+from fusion.random_walk import Walk
 from fusion.rank_fields import DocId, DocumentFields
-from fusion.walk import Walk
 
 _BATCH_DOCUMENTS = 500
 """Documents written in one transaction."""

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 
 from adapters.graph.bolt import Row
-from adapters.server import unreadable
+from adapters.servers.server import unreadable
 
 T = TypeVar("T")
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]

@@ -13,14 +13,15 @@ from typing import Any
 
 import msgspec
 
-from adapters.document import Record, Scope, fields, passage, rank_fields
-from adapters.filter_terms import filter_terms
 from adapters.graph.bolt import Row, Run, TransactionBody
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names, link_weight
-from adapters.graph.link_types import LinkCounts, LinkStrength, TypeStrengths, link_strength
+from adapters.graph.link_types import LinkCounts, TypeStrengths, link_strength
 from adapters.graph.names import words
 from adapters.graph.node_keys import NodeKeys
+from adapters.model.document import Record, Scope, fields, passage, rank_fields
+from adapters.model.index_terms import filter_terms
+from adapters.ports.graph import LinkStrength
 from adapters.ports.replica import Key, VectorRecord
 
 _ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": [], "size": 0}
@@ -138,10 +139,10 @@ class GraphWrites:
                 "key": key,
                 "id": document.id,
                 "scope": self._keys.scope(scope),
-                "labels": filter_terms(fields(record)),
+                "filter_terms": filter_terms(fields(record)),
                 "words": sorted(distinct_words),
                 "size": max(len(in_text), 1),
-                "facts": msgspec.json.encode(rank_fields(document)).decode(),
+                "rank_fields": msgspec.json.encode(rank_fields(document)).decode(),
             },
             mentions=[{"document": key, "key": key_of_name(name), "name": name} for name in sorted(names)],
             links=[

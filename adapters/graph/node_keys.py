@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from adapters.document import Scope
-from adapters.fingerprint import fingerprint, prefixed_fingerprint
+from adapters.model.document import Scope
 from adapters.ports.replica import Key
+from adapters.servers.fingerprints import fingerprint, prefixed_fingerprint
 
 
 class NodeKeys:

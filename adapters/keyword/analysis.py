@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import tantivy
 
-from adapters.document import Document, passage
+from adapters.model.document import Document, passage
 
-FORMAT = "en-stem-2"
+FORMAT = "en-stem-3"
 """Part of the build id: it changes whenever the same document would have other terms."""
 _TITLE_REPEATS = 2
 """Number of times that a title is indexed beside the passage, which begins with it: words of a title weigh more."""

@@ -16,19 +16,19 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from adapters import files
-from adapters.document import Scope, fields
-from adapters.embedded.component import Delta
-from adapters.embedded.index import EmbeddedIndex, pinned_view
-from adapters.embedded.segment import Segment
-from adapters.embedded.segment_set import Mask, SegmentSet
-from adapters.filter import Filter
-from adapters.filter_terms import filter_compiler, filter_terms, max_terms
+from adapters.engine.component import Delta
+from adapters.engine.index import EmbeddedIndex, pinned_view
+from adapters.engine.segment import Segment
+from adapters.engine.segment_set import Mask, SegmentSet
 from adapters.keyword import analysis
+from adapters.model.document import Scope, fields
+from adapters.model.filter import Filter
+from adapters.model.index_terms import filter_compiler, filter_terms, max_terms
+from adapters.model.sources import KEYWORD
 from adapters.ports.retriever import SourceQuery
-from adapters.sources import KEYWORD
+from adapters.storage import files
 from fusion.columns import Ranking
-from fusion.top import top
+from fusion.largest import top
 
 _HEAP_BYTES = 128 * 1024 * 1024
 _LOCKS = {".tantivy-writer.lock", ".tantivy-meta.lock"}
@@ -38,7 +38,7 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("docno", indexed=True, fast=True)
     builder.add_text_field("body", tokenizer_name="trivium", index_option="position")
-    builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("filter_terms", tokenizer_name="raw", index_option="basic")
     return builder.build()
 
 
@@ -201,8 +201,8 @@ class _TermQueries:
 
     def any_term(self, terms: Sequence[str]) -> tantivy.Query:
         if len(terms) > _MAX_SINGLE_TERMS:
-            return tantivy.Query.term_set_query(_SCHEMA, "labels", terms)
-        return self.any_of([tantivy.Query.term_query(_SCHEMA, "labels", term, "basic") for term in terms])
+            return tantivy.Query.term_set_query(_SCHEMA, "filter_terms", terms)
+        return self.any_of([tantivy.Query.term_query(_SCHEMA, "filter_terms", term, "basic") for term in terms])
 
     def all_of(self, queries: Sequence[tantivy.Query]) -> tantivy.Query:
         if not queries:
@@ -224,7 +224,7 @@ def _document(segment: Segment, row: int) -> tantivy.Document:
     values = {
         "docno": int(segment.docnos[row]),
         "body": analysis.indexed_texts(record.document),
-        "labels": filter_terms(fields(record)),
+        "filter_terms": filter_terms(fields(record)),
     }
     return tantivy.Document.from_dict(values, _SCHEMA)
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from adapters import plugin
-from adapters.document import trimmed
-from adapters.errors import AdapterError, Rejected, Unavailable
 from adapters.keyword.analysis import stemmed_words, unquoted
+from adapters.model.document import trimmed
+from adapters.model.errors import AdapterError, Rejected, Unavailable
+from adapters.ports import plugin
 from adapters.ports.expander import Expander
 
 NONE = "none://"

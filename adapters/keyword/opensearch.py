@@ -15,12 +15,6 @@ import msgspec
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
 
-from adapters.batcher import Batcher
-from adapters.document import Record, Scope, Sensitivity
-from adapters.errors import BadResponse, TimedOut, Unavailable, VersionConflict, VersionMismatch
-from adapters.filter import Filter
-from adapters.filter_terms import filter_compiler
-from adapters.fingerprint import build_name, fingerprint, shown_build
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
 from adapters.keyword.opensearch_client import translate
@@ -33,19 +27,25 @@ from adapters.keyword.opensearch_replies import (
     check_shards,
     search_responses,
 )
+from adapters.model.batching import batches
+from adapters.model.document import Record, Scope, Sensitivity
+from adapters.model.errors import BadResponse, TimedOut, Unavailable, VersionConflict, VersionMismatch
+from adapters.model.filter import Filter
+from adapters.model.index_terms import filter_compiler
+from adapters.model.sources import KEYWORD
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
-from adapters.server import (
+from adapters.servers.batcher import Batcher
+from adapters.servers.fingerprints import build_name, fingerprint, shown_build
+from adapters.servers.server import (
     UNDIVIDED,
     Limits,
     Partitioning,
-    batches,
     server_ranking,
     translated_errors,
     unreadable,
 )
-from adapters.sources import KEYWORD
 from fusion.columns import Documents, Ranking
 from fusion.rank_fields import DocId
 
@@ -308,7 +308,7 @@ class _Clauses:
     """Compiles filters to clauses over the field of filter terms."""
 
     def any_term(self, terms: Sequence[str]) -> Body:
-        return {"terms": {"labels": list(terms)}}
+        return {"terms": {"filter_terms": list(terms)}}
 
     def all_of(self, queries: Sequence[Body]) -> Body:
         return {"bool": {"filter": list(queries)}}

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from adapters.document import Record, fields, rank_fields
-from adapters.errors import AdapterError, BadResponse, ExecutionFailed, Rejected, Unavailable
-from adapters.filter_terms import filter_terms
-from adapters.fingerprint import fingerprint
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_index import Candidate
+from adapters.model.document import Record, fields, rank_fields
+from adapters.model.errors import AdapterError, BadResponse, ExecutionFailed, Rejected, Unavailable
+from adapters.model.index_terms import filter_terms
 from adapters.ports.replica import Key, VectorRecord
-from adapters.server import INTERNAL_SERVER_ERROR, named_kind, unreadable
+from adapters.servers.fingerprints import fingerprint
+from adapters.servers.server import INTERNAL_SERVER_ERROR, named_kind, unreadable
 
 Body: TypeAlias = dict[str, Any]
 
@@ -97,7 +97,7 @@ def _address(key: Key, sequence: int) -> Body:
 def _source(record: Record) -> Body:
     return {
         "collection": record.document.collection,
-        "labels": filter_terms(fields(record)),
+        "filter_terms": filter_terms(fields(record)),
         "passage": analysis.indexed_texts(record.document),
         "candidate": msgspec.json.encode(Candidate(record.document.id, rank_fields(record.document))).decode(),
         "record": msgspec.to_builtins(record),

@@ -10,10 +10,10 @@ from opensearchpy import AIOHttpConnection, AsyncOpenSearch
 from opensearchpy import exceptions as driver
 from opensearchpy.serializer import JSONSerializer
 
-from adapters.errors import AdapterError, TimedOut, Unavailable
 from adapters.keyword.opensearch_replies import status_error
-from adapters.server import Address, Limits, unreachable, unreadable
-from adapters.trace_context import trace_headers
+from adapters.model.errors import AdapterError, TimedOut, Unavailable
+from adapters.servers.server import Address, Limits, unreachable, unreadable
+from adapters.servers.trace_context import trace_headers
 
 _MAX_RESPONSE_BYTES = 268_435_456
 _CHUNK_BYTES = 65_536

@@ -9,7 +9,7 @@ import msgspec
 
 from adapters.keyword import analysis
 from adapters.ports.server import Difference
-from adapters.server import SHARDS_ARE_FIXED, Partitioning
+from adapters.servers.server import SHARDS_ARE_FIXED, Partitioning
 from fusion.rank_fields import DocId, DocumentFields
 
 _SETTINGS: dict[str, Any] = {
@@ -58,7 +58,7 @@ MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",
     "properties": {
         "collection": {"type": "keyword"},
-        "labels": {"type": "keyword", "doc_values": False, "norms": False},
+        "filter_terms": {"type": "keyword", "doc_values": False, "norms": False},
         "passage": {"type": "text", "analyzer": "trivium"},
         "candidate": {"type": "keyword", "index": False},
         "record": {"type": "object", "enabled": False},

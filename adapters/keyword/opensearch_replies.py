@@ -6,9 +6,9 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from adapters.document import Record, Sensitivity
-from adapters.errors import AdapterError, Unavailable
-from adapters.server import error_of_status, named_kind, unreadable
+from adapters.model.document import Record, Sensitivity
+from adapters.model.errors import AdapterError, Unavailable
+from adapters.servers.server import error_of_status, named_kind, unreadable
 from fusion.rank_fields import DocId
 
 _OK = 200

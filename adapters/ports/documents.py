@@ -1,12 +1,12 @@
-"""Reading documents. Every method raises :class:`adapters.errors.AdapterError` and nothing else."""
+"""Reading documents. Every method raises :class:`adapters.model.errors.AdapterError` and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from adapters.document import Record, Scope, Sensitivity
-from adapters.filter import Filter
+from adapters.model.document import Record, Scope, Sensitivity
+from adapters.model.filter import Filter
 from fusion.columns import Documents
 from fusion.rank_fields import DocId
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from adapters.document import Scope
+from msgspec import Struct
+
+from adapters.model.document import Scope
 from fusion.rank_fields import DocId
 
 if TYPE_CHECKING:
-    from adapters.graph.link_types import LinkStrength
     from adapters.ports.retriever import SourceQuery
     from adapters.ports.snapshot import Snapshot
 
@@ -40,6 +41,20 @@ class CentralityReader(Protocol):
         :raises AdapterError: and nothing else.
         """
         ...
+
+
+class LinkStrength(Struct, frozen=True):
+    """How far a walk follows the links of a type, from 0 (not at all) to 1.
+
+    :param forward: from the document that has the link to its target.
+    :param backward: from the target.
+    :param reason: in words.
+    """
+
+    type: str
+    forward: float
+    backward: float
+    reason: str
 
 
 class LinkStrengthReader(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from adapters.document import Record
+from adapters.model.document import Record
 from adapters.ports.encoders import Vector
 
 Key: TypeAlias = tuple[str, str, str]

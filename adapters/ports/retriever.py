@@ -6,8 +6,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from adapters.document import Scope
-from adapters.filter import Filter
+from adapters.model.document import Scope
+from adapters.model.filter import Filter
 from adapters.ports.encoders import Vector
 from adapters.ports.snapshot import Snapshot
 from fusion.columns import Documents, Ranking

@@ -11,7 +11,7 @@ from adapters.ports.retriever import Retriever
 
 
 class ServerProbe(Protocol):
-    """Requests that show whether a server answers. They raise only :class:`adapters.errors.AdapterError`."""
+    """Requests that show whether a server answers. They raise only :class:`adapters.model.errors.AdapterError`."""
 
     async def release(self) -> str:
         """The software release that the server reports: its cheapest request."""

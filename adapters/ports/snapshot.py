@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from adapters.document import Scope
+from adapters.model.document import Scope
 from adapters.ports.documents import DocumentReader
 
 

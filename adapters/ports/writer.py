@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from adapters.document import HIGHEST_CLEARANCE, Sensitivity
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports.replica import Key, VectorRecord
 
 

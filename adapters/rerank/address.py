@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-from adapters import plugin
-from adapters.errors import Unavailable
+from adapters.model.errors import Unavailable
+from adapters.ports import plugin
 from adapters.ports.reranker import Reranker
 
 NONE = "none://"

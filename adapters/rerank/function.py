@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from adapters.errors import Rejected, Unavailable
+from adapters.model.errors import Rejected, Unavailable
 from adapters.ports.reranker import RerankResult
 from adapters.rerank.reply import validated
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import httpx
 
-from adapters.errors import AdapterError, BadResponse, TimedOut
+from adapters.model.errors import AdapterError, BadResponse, TimedOut
 from adapters.ports.reranker import RerankResult
 from adapters.rerank.reply import from_json, from_text
-from adapters.server import error_of_status, translated_errors, unreachable, unreadable
-from adapters.trace_context import trace_headers
+from adapters.servers.server import error_of_status, translated_errors, unreachable, unreadable
+from adapters.servers.trace_context import trace_headers
 
 _MAX_BYTES = 1_048_576
 _TOKENS_PER_PASSAGE, _EXTRA_TOKENS = 24, 64

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from math import isfinite
 
-from adapters.errors import BadResponse
+from adapters.model.errors import BadResponse
 from adapters.ports.reranker import RerankResult
 
 _LIST_KEYS = ("ranking", "results", "data", "order", "ids", "passages")

@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from adapters import files
-from adapters.embedded.component import Delta
-from adapters.embedded.index import EmbeddedIndex, pinned_view
-from adapters.embedded.segment import Segment
-from adapters.embedded.segment_set import Mask, SegmentSet
-from adapters.errors import Rejected
+from adapters.engine.component import Delta
+from adapters.engine.index import EmbeddedIndex, pinned_view
+from adapters.engine.segment import Segment
+from adapters.engine.segment_set import Mask, SegmentSet
+from adapters.model.errors import Rejected
+from adapters.model.sources import VECTOR
 from adapters.ports.encoders import Vector
 from adapters.ports.retriever import SourceQuery
-from adapters.sources import VECTOR
+from adapters.storage import files
 from adapters.vector import hnsw
-from adapters.vector.search_width import search_width
+from adapters.vector.width import search_width
 from fusion.columns import Ranking
-from fusion.top import top
+from fusion.largest import top
 
 _EXACT_ROWS = 4_096
 """Up to here comparing with every vector costs no more than walking the graph, and misses nothing."""

@@ -14,7 +14,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from adapters.embedded.columns import Flags
+from adapters.engine.columns import Flags
 from adapters.ports.encoders import Vector
 
 try:

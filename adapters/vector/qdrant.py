@@ -17,9 +17,9 @@ from qdrant_client import models as qdrant
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from adapters.batcher import Batcher
-from adapters.document import fields, rank_fields
-from adapters.errors import (
+from adapters.model.batching import batches
+from adapters.model.document import fields, rank_fields
+from adapters.model.errors import (
     AdapterError,
     BadResponse,
     ExecutionFailed,
@@ -28,26 +28,26 @@ from adapters.errors import (
     Unavailable,
     VersionMismatch,
 )
-from adapters.filter_terms import filter_compiler, filter_terms
-from adapters.fingerprint import build_name, fingerprint, shown_build
+from adapters.model.index_terms import filter_compiler, filter_terms
+from adapters.model.sources import VECTOR
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
-from adapters.server import (
+from adapters.servers.batcher import Batcher
+from adapters.servers.bounded_http import BoundedTransport
+from adapters.servers.fingerprints import build_name, fingerprint, shown_build
+from adapters.servers.server import (
     VECTOR_SCHEMES,
     Address,
     Limits,
-    batches,
     error_of_status,
     server_ranking,
     translated_errors,
     unreachable,
     unreadable,
 )
-from adapters.sources import VECTOR
-from adapters.vector.bounded_http import BoundedTransport
 from adapters.vector.qdrant_collection import IN_MEMORY, SEARCH_QUANTIZATION, CollectionLayout, creation, differences
-from adapters.vector.search_width import search_width
+from adapters.vector.width import search_width
 from fusion.columns import Ranking
 from fusion.rank_fields import DocumentFields
 
@@ -130,7 +130,7 @@ class QdrantVector:
                 filter=_tenant_filter(query),
                 params=qdrant.SearchParams(hnsw_ef=search_width(query.depth), quantization=SEARCH_QUANTIZATION),
                 limit=query.depth,
-                with_payload=["id", "facts"],
+                with_payload=["id", "rank_fields"],
                 with_vector=False,
             )
         )
@@ -139,7 +139,7 @@ class QdrantVector:
             return server_ranking(
                 VECTOR.name,
                 [
-                    (score, payload["id"], msgspec.convert(payload.get("facts"), DocumentFields | None))
+                    (score, payload["id"], msgspec.convert(payload.get("rank_fields"), DocumentFields | None))
                     for score, payload in hits
                 ],
             )
@@ -184,7 +184,7 @@ class QdrantVector:
                 wait=True,
             )
             await self._client.create_payload_index(
-                self._collection, "labels", qdrant.PayloadSchemaType.KEYWORD, wait=True
+                self._collection, "filter_terms", qdrant.PayloadSchemaType.KEYWORD, wait=True
             )
             alias = qdrant.CreateAlias(collection_name=self._collection, alias_name=self._name)
             await self._client.update_collection_aliases([qdrant.CreateAliasOperation(create_alias=alias)])
@@ -258,8 +258,8 @@ def _points(batch: Sequence[VectorRecord]) -> list[qdrant.PointStruct]:
             payload={
                 "id": each.record.document.id,
                 "scope": fingerprint(each.record.tenant, each.record.environment),
-                "labels": filter_terms(fields(each.record)),
-                "facts": msgspec.to_builtins(rank_fields(each.record.document)),
+                "filter_terms": filter_terms(fields(each.record)),
+                "rank_fields": msgspec.to_builtins(rank_fields(each.record.document)),
                 # As text: no filter tests what is in it, and Qdrant stores text unchanged.
                 "record": msgspec.json.encode(each.record).decode(),
             },
@@ -279,7 +279,7 @@ class _Conditions:
     """Compiles filters to conditions on the payload field of filter terms."""
 
     def any_term(self, terms: Sequence[str]) -> qdrant.Condition:
-        return qdrant.FieldCondition(key="labels", match=qdrant.MatchAny(any=list(terms)))
+        return qdrant.FieldCondition(key="filter_terms", match=qdrant.MatchAny(any=list(terms)))
 
     def all_of(self, queries: Sequence[qdrant.Condition]) -> qdrant.Condition:
         return qdrant.Filter(must=list(queries))

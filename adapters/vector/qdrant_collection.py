@@ -10,7 +10,7 @@ from typing import Any
 from qdrant_client import models as qdrant
 
 from adapters.ports.server import Difference
-from adapters.server import SHARDS_ARE_FIXED, Partitioning, Quantization
+from adapters.servers.server import SHARDS_ARE_FIXED, Partitioning, Quantization
 
 
 @dataclass(frozen=True, slots=True)

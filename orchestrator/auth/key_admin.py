@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import Scope, files
+from adapters import Scope
+from adapters.storage import files
 from orchestrator.auth.keyring import KeyFileError, KeyRecord, read_key_file
 
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from adapters import Record, Scope, Sensitivity
-from adapters.document import fields
-from adapters.filter import Filter, access, metadata_keys, normal, predicate
+from adapters.model.document import fields
+from adapters.model.filter import Filter, access, metadata_keys, normal, predicate
 
 VisibilityCheck: TypeAlias = Callable[[Record], bool]
 """Whether a document passes a filter."""

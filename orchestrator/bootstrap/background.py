@@ -20,7 +20,7 @@ from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.backends import WriteSettings
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.load import environment_of
+from orchestrator.settings.loading import environment_of
 
 _log = logging.getLogger(__name__)
 

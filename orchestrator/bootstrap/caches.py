@@ -16,7 +16,8 @@ from uuid import uuid4
 
 import msgspec
 
-from adapters import Unavailable, checked_file, files
+from adapters import Unavailable
+from adapters.storage import checked_file, files
 from cache import CachePolicy, CircuitBreaker, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
 from cache.circuit_breaker import State
 from orchestrator.indexing.data_version import DataVersions, VersionSource
@@ -119,7 +120,7 @@ def _open_redis(
         stack.push_async_callback(client.aclose)
     prefix = f"trivium:{settings.storage.index_name}"
     reads = redis.GuardedRedis(clients[0], timeout_s)
-    level = redis.RedisLevel(reads, f"{prefix}:answer:".encode())
+    level = redis.RedisLevel(reads, f"{prefix}:response:".encode())
     writes = redis.GuardedRedis(clients[1], _WRITE_TIMEOUT_FACTOR * timeout_s)
     invalidation = counters.RedisInvalidationCounters(reads, writes, f"{prefix}:written", _POLL_S)
     stack.push_async_callback(invalidation.flush)  # before the clients are closed
@@ -133,9 +134,9 @@ def _installation_id(data_dir: Path) -> str:
 
     :raises Damaged: if it is not what was written.
     """
-    file = data_dir / "place"
+    file = data_dir / "installation-id"
     try:
-        with files.exclusive(data_dir / "place.lock"):
+        with files.exclusive(data_dir / "installation-id.lock"):
             if not file.exists():
                 checked_file.write(file, uuid4().hex.encode())
     except OSError as error:

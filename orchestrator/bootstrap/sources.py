@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, SourceQuery, Unavailable
-from adapters.fingerprint import build_name
+from adapters.embedded import EmbeddedSources
+from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.server import ServerSource
-from adapters.server import Limits, Partitioning
-from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
+from adapters.servers.fingerprints import build_name
+from adapters.servers.server import Limits, Partitioning
 from fusion import Ranking, Source
 from orchestrator.auth.visibility import access_filter
-from orchestrator.bootstrap.embedded import EmbeddedEngine
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.replica import AdministeredReplica
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
@@ -32,7 +32,7 @@ WRITE_TIMEOUT_S = 30.0
 """Time limit of a server for one batch of a write; also of the wait for a slot to write."""
 _MAX_CONNECTIONS = 32
 """Connections to each server."""
-_SERVER_FORMAT = 7
+_SERVER_FORMAT = 8
 """Counted up whenever the adapters of servers would store something else for the same document."""
 
 
@@ -63,7 +63,7 @@ class Backends:
 
     bindings: dict[str, SourceBinding] = field(default_factory=dict)
     replicas: dict[str, AdministeredReplica] = field(default_factory=dict)
-    embedded: EmbeddedEngine | None = None
+    embedded: EmbeddedSources | None = None
     documents: DocumentReader | None = None
     documents_replica: str = ""
     centralities: CentralityReader | None = None
@@ -123,10 +123,10 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
     return backends
 
 
-def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedEngine) -> None:
+def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedSources) -> None:
     """The sources without a server. The embedded engine has the documents, too: it is the nearest replica."""
-    for binding in engine.bindings():
-        backends.bindings[binding[0].name] = SourceBinding(*binding, waits=False)
+    for source, retriever, entities in engine.retrievers():
+        backends.bindings[source.name] = SourceBinding(source, retriever, None, entities, waits=False)
     backends.embedded = engine
     backends.replicas["embedded"] = engine.replica
     backends.documents, backends.documents_replica = None, "embedded"

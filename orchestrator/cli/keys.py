@@ -16,7 +16,7 @@ from adapters import Scope
 from orchestrator.auth.key_admin import add_key, remove_key
 from orchestrator.auth.keyring import read_key_file
 from orchestrator.cli.terminal import err, out, reported_errors
-from orchestrator.settings.load import SettingsError, load
+from orchestrator.settings.loading import SettingsError, load
 
 main = typer.Typer(help="Keys of the API, in the file that TRIVIUM_KEYS_FILE names.", no_args_is_help=True)
 

@@ -6,7 +6,7 @@ import os
 
 import typer
 
-from orchestrator.cli import demo, evaluate, index, keys, maintain, search, serve
+from orchestrator.cli import demo, evaluate_command, index_command, keys, maintain, search_command, serve_command
 
 main = typer.Typer(
     help="Search over vectors, a knowledge graph and keywords at once.",
@@ -23,14 +23,14 @@ def private_files() -> None:
 
 
 main.command()(demo.demo)
-main.command()(serve.serve)
-main.command()(index.index)
-main.command()(search.search)
+main.command()(serve_command.serve)
+main.command()(index_command.index)
+main.command()(search_command.search)
 main.command()(maintain.tidy)
 main.command()(maintain.doctor)
 main.command()(maintain.rebuild)
 main.command()(maintain.quarantine)
-main.command()(evaluate.evaluate)
-main.command()(evaluate.tune)
-main.command()(evaluate.compare)
+main.command()(evaluate_command.evaluate)
+main.command()(evaluate_command.tune)
+main.command()(evaluate_command.compare)
 main.add_typer(keys.main, name="keys")

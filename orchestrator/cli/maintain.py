@@ -17,7 +17,7 @@ from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeou
 from orchestrator.service.health import Finding, examine_folder
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.load import load
+from orchestrator.settings.loading import load
 
 
 async def optimize(service: Service) -> None:

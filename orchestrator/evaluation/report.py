@@ -13,9 +13,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from msgspec import Struct
 
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from orchestrator.evaluation.dataset import Dataset
-from orchestrator.evaluation.evaluate import Evaluation, best_text_source
+from orchestrator.evaluation.judged_runs import Evaluation, best_text_source
 from orchestrator.evaluation.measures import MAIN_MEASURE, MEASURES, ByRun
 from orchestrator.evaluation.runs import REFERENCE_RUN
 from orchestrator.evaluation.workspace import QueryResult

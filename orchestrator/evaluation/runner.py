@@ -15,7 +15,7 @@ from queue import Queue
 import anyio
 import msgspec
 
-from adapters import files
+from adapters.storage import files
 from orchestrator.evaluation.runs import RUN_SETTINGS, RUNS, make_request, run_fields
 from orchestrator.evaluation.workspace import OpenService, QueryResult, RankedHit, ResultStore, Workspace
 from orchestrator.planning.errors import BadRequest

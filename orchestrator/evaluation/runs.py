@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from orchestrator.schema.search import SearchRequest
 
 DEPTH = 100

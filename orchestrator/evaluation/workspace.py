@@ -12,14 +12,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from adapters import Scope, files
-from adapters.fingerprint import fingerprint
-from adapters.sources import SOURCES
+from adapters import Scope
+from adapters.model.sources import SOURCES
+from adapters.servers.fingerprints import fingerprint
+from adapters.storage import files
 from orchestrator.evaluation.dataset import BadDataset, Dataset
 from orchestrator.evaluation.runs import DEPTH
 from orchestrator.indexing.beir import parse_beir
 from orchestrator.indexing.ndjson import InvalidLine
-from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
+from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings, setting_fields
 
@@ -32,7 +33,7 @@ _WITHOUT_EFFECT = {"data_dir", "model_dir", "log_level"}
 _ACCESS = {
     "tenant": "evaluation",
     "environment": "evaluation",
-    "anonymous_clearance": "restricted",
+    "open_clearance": "restricted",
     "default_collections": (),
 }
 """The scope of the documents of an evaluation: all of them are visible, whatever the settings say."""
@@ -41,7 +42,7 @@ WITHOUT_EFFECT = frozenset(_ACCESS) | {"source_timeout_ms", "request_timeout_ms"
 _SHORT = 12
 
 
-class IndexedCorpus(msgspec.Struct, frozen=True, rename={"build_id": "index_version"}):
+class IndexedCorpus(msgspec.Struct, frozen=True):
     """The outcome of indexing, written when it is complete: documents, invalid lines, and the build of the index."""
 
     documents: int
@@ -128,7 +129,7 @@ class Workspace:
         values = {name: self.settings.value(name) for name in setting_fields() if name not in _WITHOUT_EFFECT}
         settings = msgspec.json.encode(values, enc_hook=str).decode()
         return ResultStore(
-            self.folder / "answers" / fingerprint(queries, settings, _code_hash()).replace("-", "")[:_SHORT]
+            self.folder / "responses" / fingerprint(queries, settings, _code_hash()).replace("-", "")[:_SHORT]
         )
 
 

@@ -18,9 +18,8 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.bootstrap import open_service
-from orchestrator.bootstrap.warm_up import warm_up
+from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.http import documents, operations
-from orchestrator.http.context import STATE_KEY, HttpContext
 from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
 from orchestrator.http.errors import STATUSES, problem
 from orchestrator.http.interpreter import tuned_for_serving
@@ -28,11 +27,12 @@ from orchestrator.http.lifecycle import drain_on_sigterm
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
 from orchestrator.http.protocol import ConnectionLimits
+from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import SEARCH, methods_of
-from orchestrator.http.search import search
+from orchestrator.http.search_route import search
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.load import load
+from orchestrator.settings.loading import load
 from orchestrator.telemetry.logging import configure_logging
 from orchestrator.telemetry.tracing import Tracing, is_enabled
 

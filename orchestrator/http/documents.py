@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 
-from orchestrator.http.context import HttpContext, json_response
 from orchestrator.http.endpoint import authorized
+from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import COLLECTIONS, DELETE_DOCUMENT, GET_DOCUMENT, PUT_DOCUMENTS
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
 from orchestrator.planning.errors import BadRequest

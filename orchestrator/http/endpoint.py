@@ -12,10 +12,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapters import Unavailable
-from orchestrator.http.authorize import authorize
-from orchestrator.http.context import STATE_KEY, HttpContext
+from orchestrator.http.authorization import authorize
 from orchestrator.http.errors import error_response
 from orchestrator.http.metrics import ServiceMetrics
+from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import Operation
 from orchestrator.telemetry.access_log import log_request
 from orchestrator.telemetry.tracing import Tracing

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from orchestrator.http.context import HttpContext, json_response
 from orchestrator.http.endpoint import authorized
+from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import CACHE, LIVENESS, METRICS, READINESS
 from orchestrator.schema.operations import Liveness, Readiness
 from orchestrator.service.health import OK

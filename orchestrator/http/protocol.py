@@ -17,8 +17,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from orchestrator.http.context import STATE_KEY, HttpContext
 from orchestrator.http.errors import problem
+from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.telemetry.access_log import log_request
 
 _DISCARD_S = 1.0

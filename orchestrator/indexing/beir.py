@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from adapters import Document, Link
-from adapters.document import Metadatum, Name, Weight
+from adapters.model.document import Metadatum, Name, Weight
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, size_error
 from orchestrator.schema.decode import describe_decode_error
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from adapters import Scope
-from adapters.fingerprint import fingerprint
+from adapters.servers.fingerprints import fingerprint
 from cache import InvalidationCounters
 
 _ALL_SCOPES = "*"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import anyio.to_thread
 
 from adapters import DocumentWriter, Scope, Sensitivity, VectorRecord
-from adapters.document import HIGHEST_CLEARANCE
+from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.data_version import DataVersions

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import Damaged, Scope, Unavailable, checked_file, files
-from adapters.fingerprint import fingerprint
+from adapters import Damaged, Scope, Unavailable
+from adapters.servers.fingerprints import fingerprint
+from adapters.storage import checked_file, files
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 
 MAX_METADATA_KEYS = 10_000

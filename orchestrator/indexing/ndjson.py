@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from adapters import Document
-from adapters.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
+from adapters.model.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
 from orchestrator.schema.decode import describe_decode_error
 
 _decoder = msgspec.json.Decoder(Document)

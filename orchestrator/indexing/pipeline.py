@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import anyio.to_thread
 
 from adapters import Document, DocumentEncoder, Record, Scope, VectorRecord
-from adapters.document import passage, values_of
-from adapters.filter_terms import NUMBER_TERMS
+from adapters.model.document import passage, values_of
+from adapters.model.index_terms import NUMBER_TERMS
 
 MAX_BATCH_DOCUMENTS = 256
 """Documents that are checked and encoded together."""

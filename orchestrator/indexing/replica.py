@@ -24,14 +24,14 @@ from adapters import (
     VectorRecord,
     VersionConflict,
 )
-from adapters.document import is_visible
+from adapters.model.document import is_visible
 from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from fusion.rank_fields import DocId
 from orchestrator.indexing.failed_alone import FailedAlone
-from orchestrator.indexing.log.port import WriteLog
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import DamagedWrite, Write
+from orchestrator.indexing.log.write_log import WriteLog
 
 _log = logging.getLogger(__name__)
 

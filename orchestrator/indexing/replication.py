@@ -14,13 +14,13 @@ from threading import Lock
 import anyio.to_thread
 
 from adapters import AdapterError, Sensitivity, Unavailable, VectorRecord
-from adapters.document import HIGHEST_CLEARANCE
+from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
-from orchestrator.indexing.log.port import WriteLog, store_name
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import Write
+from orchestrator.indexing.log.write_log import WriteLog, store_name
 from orchestrator.indexing.replica import UNDECIDED, AdministeredReplica, ReplicaApplier
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adapters.sources import KEYWORD
+from adapters.model.sources import KEYWORD
 from fusion import RRF, JointWalk
 from orchestrator.schema.search import BoostName, ProfileName, SearchRequest
 from orchestrator.settings.groups import Settings

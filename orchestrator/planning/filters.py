@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapters import Scope, Sensitivity
-from adapters.filter import And, Eq, Filter, In, Not, conjunction, normal
-from adapters.filter_limits import check
+from adapters.model.filter import And, Eq, Filter, In, Not, conjunction, normal
+from adapters.model.filter_limits import check
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter
 from orchestrator.planning.errors import BadRequest

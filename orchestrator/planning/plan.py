@@ -12,7 +12,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from adapters import Scope, Sensitivity
-from adapters.filter import Filter
+from adapters.model.filter import Filter
 from fusion import Calibrations, CollapseMode, SeededStrategy, Strategy, parse
 from orchestrator.planning.page_token import PageToken
 from orchestrator.schema.search import BoostName, EncoderName, ProfileName

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from adapters import Sensitivity
-from adapters.filter import Filter
+from adapters.model.filter import Filter
 from cache import hash_key
 from fusion import Calibrations, CollapseMode, Source
 from orchestrator.auth.principal import Principal

@@ -18,7 +18,7 @@ from fusion import (
     collapse,
 )
 from orchestrator.planning.plan import RankingPlan, parse_strategy
-from orchestrator.planning.stage_results import FusedCandidates, Ranked
+from orchestrator.stages.stage_results import FusedCandidates, Ranked
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from adapters.document import values_of
+from adapters.model.document import values_of
 from orchestrator.schema.search import SearchHit
 
 MAX_TEXT_CHARS = 8_388_608

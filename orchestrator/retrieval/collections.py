@@ -6,15 +6,15 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from adapters import Snapshot
-from adapters.filter import Filter
+from adapters.model.filter import Filter
 from cache import CacheMode, SingleFlight
 from fusion import Sources
-from orchestrator.planning.budget import COLLECTIONS
-from orchestrator.planning.context import SearchContext
 from orchestrator.planning.filters import NAMED_ONLY, in_collection, in_other_collections
 from orchestrator.planning.plan import RankingPlan
 from orchestrator.retrieval.memo import MAX_ENTRIES, Memo
 from orchestrator.schema.search import Degraded
+from orchestrator.stages.budget import COLLECTIONS
+from orchestrator.stages.search_context import SearchContext
 
 _MAX_LISTS = 5
 """Each collection is one more search of each source, so more of them are one list, unless a request names them."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from adapters import AdapterError, Rejected
 from fusion import Ranking
-from orchestrator.planning.stage_results import TIMED_OUT, Answered, Failed, Outcome, logged_reason
+from orchestrator.stages.stage_results import TIMED_OUT, Answered, Failed, Outcome, logged_reason
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from adapters import Retriever, Scope, Snapshot, SourceQuery
-from adapters.filter_key import filter_key
+from adapters.model.filter_hash import filter_key
 from adapters.ports.graph import CentralityReader
 from cache import CacheMode, hash_key
 from fusion import DocId, Ranking

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from adapters import AdapterError, Snapshot, SourceQuery
 from cache import CacheMode
 from fusion import Candidates, Documents, Ranking, SeededStrategy, Source, Sources
-from orchestrator.planning.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
-from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import CallPlan, RankingPlan, parse_strategy
-from orchestrator.planning.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.fan_out import FanOut
 from orchestrator.retrieval.source_call import CallReport, QueryPreparation, SourceCall, prepare_search
 from orchestrator.schema.search import Degraded
+from orchestrator.stages.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
+from orchestrator.stages.search_context import SearchContext
+from orchestrator.stages.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved
 
 _log = logging.getLogger(__name__)
 

@@ -9,17 +9,17 @@ import numpy as np
 from msgspec.structs import replace
 
 from adapters import Expander, SourceQuery
-from adapters.filter import Filter
+from adapters.model.filter import Filter
 from adapters.ports.graph import EntityLookup
 from cache import CacheMode
 from fusion import Ranking, Source, merge_collections
-from orchestrator.planning.budget import EXPANSION
-from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import CallPlan, RankingPlan
 from orchestrator.retrieval.fan_out import Search
 from orchestrator.retrieval.memo import MemoizedRetriever
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.schema.search import Degraded, EncoderName
+from orchestrator.stages.budget import EXPANSION
+from orchestrator.stages.search_context import SearchContext
 
 
 @dataclass(frozen=True, slots=True)

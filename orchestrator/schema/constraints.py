@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from adapters.document import MAX_VALUE_CHARS
-from adapters.filter import Filter
-from adapters.filter_limits import FIELDS, MAX_VALUES
+from adapters.model.document import MAX_VALUE_CHARS
+from adapters.model.filter import Filter
+from adapters.model.filter_limits import FIELDS, MAX_VALUES
 from fusion import STRATEGIES
 from orchestrator.schema.search import AUTO, HYBRID, BoostName
 

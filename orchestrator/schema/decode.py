@@ -7,8 +7,8 @@ from typing import get_args
 
 from msgspec import DecodeError
 
-from adapters.document import SENSITIVITIES
-from adapters.filter import Filter
+from adapters.model.document import SENSITIVITIES
+from adapters.model.filter import Filter
 from cache import CacheMode
 from fusion import CollapseMode
 from orchestrator.schema.search import BoostName

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from adapters.document import Metadatum
-from adapters.filter import Filter
+from adapters.model.document import Metadatum
+from adapters.model.filter import Filter
 from cache import CacheMode, Level
 from fusion import CollapseMode, Contribution
 from orchestrator.schema.explain import Explanation

@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import anyio.to_thread
 
 from adapters import AdapterError, Scope, TimedOut
+from adapters.embedded import EmbeddedSources
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
 from cache import InvalidationCounters
@@ -51,42 +52,6 @@ class Finding:
     advice: str = ""
 
 
-class EmbeddedHealth(Protocol):
-    """What the embedded engine reports about itself."""
-
-    def documents_by_source(self) -> Mapping[str, int]:
-        """Number of documents in the index of each embedded source, by its own count."""
-        ...
-
-    def documents(self) -> int:
-        """Number of documents."""
-        ...
-
-    def damaged(self) -> list[str]:
-        """The files that are not what was written. Reads all of them: blocks."""
-        ...
-
-    def segments(self) -> int:
-        """Number of segments."""
-        ...
-
-    def generation(self) -> int:
-        """The newest commit."""
-        ...
-
-    def mismatch(self) -> str | None:
-        """How the index was built, if not as the settings require."""
-        ...
-
-
-class StaticEncoderHealth(Protocol):
-    """What the static encoder reports about itself."""
-
-    def agreement(self) -> float | None:
-        """The fraction of the model's ten nearest documents that it also finds; ``None`` if there is no encoder."""
-        ...
-
-
 @dataclass(frozen=True)
 class HealthService:
     """The health of everything that the settings name.
@@ -95,6 +60,8 @@ class HealthService:
     :param servers: by source, those on a server.
     :param searches: by source, a search of each source that is neither embedded nor on a server: it raises
         :class:`adapters.AdapterError` if the source does not answer.
+    :param static_encoder_agreement: the fraction of the model's ten nearest documents that the static encoder also
+        finds; ``None`` if there is no such encoder.
     :param link_strengths: ``None`` if there is no graph.
     :param encoder: name and dimension of the encoder.
     """
@@ -102,8 +69,8 @@ class HealthService:
     sources: tuple[str, ...]
     servers: Mapping[str, ServerSource]
     searches: Mapping[str, Probe]
-    embedded: EmbeddedHealth | None
-    static_encoder: StaticEncoderHealth
+    embedded: EmbeddedSources | None
+    static_encoder_agreement: Callable[[], float | None]
     replication: Replication | None
     counters: InvalidationCounters | None
     maintenance: MaintenanceService
@@ -219,7 +186,7 @@ class HealthService:
 
     def examine_static_encoder(self) -> Finding:
         """Whether there is a static encoder, and what it costs on this corpus."""
-        agreement = self.static_encoder.agreement()
+        agreement = self.static_encoder_agreement()
         if self.maintenance.static_encoder_outdated():
             advice = "run `trivium tidy`: until then a burst of queries waits for the model"
             observation = "none" if agreement is None else "fitted to less than half of the documents"

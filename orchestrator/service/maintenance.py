@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import anyio.to_thread
 
+from adapters.embedded import EmbeddedSources
 from adapters.ports.graph import Centrality, GraphMaintenance
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.replication import Replication
-from orchestrator.retrieval.calibration import CalibrationMeasurement, ConfidenceCalibrations
-from orchestrator.retrieval.graph_trust import GraphTrust
-from orchestrator.retrieval.measure_trust import TrustMeasurement
+from orchestrator.measurement.calibration import CalibrationMeasurement, ConfidenceCalibrations
+from orchestrator.measurement.graph_trust import GraphTrust
+from orchestrator.measurement.trust_measurement import TrustMeasurement
 
 Progress = Callable[[str], None]
 """Called with the name of each step as it begins."""
-
-
-class EmbeddedMaintenance(Protocol):
-    """The maintenance of the embedded engine. All methods block."""
-
-    def merge(self, progress: Progress) -> None:
-        """Merge segments if that makes searches faster."""
-        ...
-
-    def measure(self, progress: Progress) -> None:
-        """Compute centralities, fit the static encoder: each only if it is outdated."""
-        ...
-
-    def static_encoder_outdated(self) -> bool:
-        """Whether there is no static encoder, or the number of documents has doubled since it was fitted."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +38,7 @@ class MaintenanceService:
     calibrations: ConfidenceCalibrations
     calibration_measurement: CalibrationMeasurement
     centrality: Centrality
-    embedded: EmbeddedMaintenance | None
+    embedded: EmbeddedSources | None
     replication: Replication | None
     graph_maintenance: GraphMaintenance | None
 

@@ -17,21 +17,18 @@ from cache import CacheMode, Level
 from fusion import Calibrations, Candidates, Source
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.data_version import DataVersions
-from orchestrator.planning.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
-from orchestrator.planning.cache_key import cache_key, plan_hash
-from orchestrator.planning.context import SearchContext
 from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.plan import DAY_S, Plan
+from orchestrator.planning.plan_key import cache_key, plan_hash
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
-from orchestrator.planning.stage_results import Ranked, Retrieved
-from orchestrator.ranking.boost_columns import boost_columns
+from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
-from orchestrator.results.context import add_context
-from orchestrator.results.explain import explain
-from orchestrator.results.hydrate import hydrate
+from orchestrator.results.explanation import explain
+from orchestrator.results.hydration import hydrate
 from orchestrator.results.rerank import RerankStage
-from orchestrator.results.respond import page_warning, respond
+from orchestrator.results.response_body import page_warning, respond
+from orchestrator.results.surrounding import add_context
 from orchestrator.results.text_limit import limit_text
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.explain import Explanation
@@ -39,6 +36,9 @@ from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, Resp
 from orchestrator.service.admission import Admission
 from orchestrator.service.response_cache import ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
+from orchestrator.stages.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
+from orchestrator.stages.search_context import SearchContext
+from orchestrator.stages.stage_results import Ranked, Retrieved
 from orchestrator.telemetry.spans import StageTimings
 
 _MAX_PLAN_BYTES = 4_194_304
@@ -84,7 +84,7 @@ class SearchService:
     :param trust: of a scope, in [0, 1]: the factor on the default weight of the graph.
     :param calibrations: of a scope's confidence, by encoder of the query; empty if it was not measured.
     :param mismatches: by source or store, how it was built, if not as the settings require.
-    :param content_ids: see :func:`orchestrator.planning.cache_key.cache_key`.
+    :param content_ids: see :func:`orchestrator.planning.plan_key.cache_key`.
     :param build_id: identity of the encoder and analysers that built the index.
     :param embedding_model: that encodes the documents.
     :param now: seconds since the epoch.

@@ -7,27 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from adapters import AdapterError
-from orchestrator.indexing.log.port import store_name
+from adapters.embedded import EmbeddedSources
+from orchestrator.indexing.log.write_log import store_name
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.admission import Admission
-
-
-class EmbeddedState(Protocol):
-    """What is read from the embedded engine."""
-
-    def generation(self) -> int:
-        """The newest commit that this process has opened."""
-        ...
-
-    def newest_generation(self) -> int:
-        """The newest commit on disk. Reads a file.
-
-        :raises AdapterError: if that cannot be found out.
-        """
-        ...
 
 
 class ReplicaLag(NamedTuple):
@@ -78,7 +64,7 @@ class StateReader:
     admission: Admission
     circuits: Callable[[], Mapping[str, str]]
     data_dir: Path
-    embedded: EmbeddedState | None
+    embedded: EmbeddedSources | None
     replication: Replication | None
     generation: Callable[[], int]
     build_id: Callable[[], str]
@@ -119,7 +105,7 @@ class StateReader:
             self._lagging_since = self.now()
         return self.now() - self._lagging_since
 
-    def _is_lagging(self, embedded: EmbeddedState) -> bool:
+    def _is_lagging(self, embedded: EmbeddedSources) -> bool:
         try:
             return embedded.newest_generation() > embedded.generation()
         except AdapterError:

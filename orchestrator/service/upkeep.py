@@ -13,7 +13,7 @@ from time import time
 
 import anyio.to_thread
 
-from adapters import files
+from adapters.storage import files
 from orchestrator.service.maintenance import MaintenanceService
 
 _log = logging.getLogger(__name__)

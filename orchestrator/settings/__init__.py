@@ -6,6 +6,6 @@ docs.settings_table`` prints the tables of ``docs/reference/settings.md`` from t
 
 from orchestrator.settings.backends import EMBEDDED, MEMORY
 from orchestrator.settings.groups import Settings, setting_fields
-from orchestrator.settings.load import FILE_VARIABLE, SettingsError, load
+from orchestrator.settings.loading import FILE_VARIABLE, SettingsError, load
 
 __all__ = ["EMBEDDED", "FILE_VARIABLE", "MEMORY", "Settings", "SettingsError", "load", "setting_fields"]

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
-from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Quantization
-from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
+from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
+from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Quantization
 from orchestrator.settings.group import SettingsGroup, header_value, not_empty
 
 EMBEDDED = "embedded://"

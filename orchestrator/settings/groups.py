@@ -48,11 +48,6 @@ class EncodingSettings(SettingsGroup):
         "(lines `a, b` and `a => b`), or `python://package.module:function`, from a text to a list of texts",
     )
 
-    @field_validator("query_encoder", mode="before")
-    @classmethod
-    def _old_name(cls, value: object) -> object:
-        return "static" if value == "table" else value
-
 
 class RequestSettings(SettingsGroup):
     """Defaults and limits of search requests."""
@@ -216,7 +211,7 @@ class AccessSettings(SettingsGroup):
     default_collections: tuple[str, ...] = Field(
         (), description="collections to search if a request names none; empty: all but `memory` and `history`"
     )
-    anonymous_clearance: Sensitivity = Field(
+    open_clearance: Sensitivity = Field(
         "normal", description="clearance of callers without a key: `public`, `normal`, `sensitive`, `restricted`"
     )
     tenant: str = Field("default", min_length=1, max_length=512, description="tenant of callers without a key")

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING
 
-from adapters.trace_context import HEADER, traceparent
+from adapters.servers.trace_context import HEADER, traceparent
 from orchestrator.telemetry.spans import StageTimings
 
 if TYPE_CHECKING:

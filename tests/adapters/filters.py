@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from adapters import Document
-from adapters.filter import And, Eq, Exists, Filter, In, Not, Or, Range
+from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range
 
 NUMBERS = (-2.5, -1.0, 0.0, 1.0, 1.5, 7.0, 1e300)
 TEXTS = ("", "a", "b", "A", "1", "true", "é", "naïve\0nul", "日本", "x" * 600)

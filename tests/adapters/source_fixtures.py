@@ -17,9 +17,7 @@ from typing import Any, Protocol
 from qdrant_client import AsyncQdrantClient
 
 from adapters import DocumentReader, Retriever, Scope, SourceQuery, VectorRecord
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import And, Filter, access, normal
-from adapters.fingerprint import build_name
+from adapters.engine import EmbeddedIndex
 from adapters.graph.bolt import Bolt
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
@@ -27,8 +25,10 @@ from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword import opensearch_client
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
 from adapters.keyword.opensearch import OpenSearchKeyword
+from adapters.model.filter import And, Filter, access, normal
 from adapters.ports import Key, ServerSource
-from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
+from adapters.servers.fingerprints import build_name
+from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
 from adapters.vector import qdrant
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from adapters.vector.qdrant import QdrantVector

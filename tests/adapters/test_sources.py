@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 
 from adapters import Document, Link, Record, Retriever, Scope, SourceQuery, VectorRecord
-from adapters.document import fields
-from adapters.filter import Eq, Filter, Not, access, matches, normal
-from adapters.sources import KEYWORD
+from adapters.model.document import fields
+from adapters.model.filter import Eq, Filter, Not, access, matches, normal
+from adapters.model.sources import KEYWORD
 from fusion import DocumentFields, Documents, RankedDocument, Ranking
 from tests.adapters.filters import documents, filters
 from tests.adapters.source_fixtures import (

@@ -53,7 +53,6 @@ def test_the_architecture_names_every_room_and_package() -> None:
 def test_the_settings_page_has_every_setting_as_it_is() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
     assert tables() in page
-    assert len(setting_fields()) <= 60
 
 
 def test_the_metrics_page_has_every_metric_as_it_is() -> None:
@@ -72,6 +71,7 @@ def test_every_decision_has_its_parts() -> None:
         text = page.read_text("utf-8")
         assert "**Context.**" in text, page
         assert re.search(r"\*\*Decisions?\.\*\*", text), page
+        assert len(text.split()) <= 300, page
 
 
 def test_the_readme_is_short() -> None:

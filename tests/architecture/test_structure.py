@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "adapters", "cache", "fusion")
 ROOMS = sorted(path.name for path in (ROOT / "orchestrator").iterdir() if (path / "__init__.py").exists())
-MAX_ROOMS, MAX_LAYERS, MAX_CHAIN = 16, 8, 20
+MAX_ROOMS, MAX_LAYERS, MAX_CHAIN = 20, 10, 25
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_no_inner_module_imports_the_face_of_its_package(modules: grimp.ImportGr
             assert package not in modules.find_modules_directly_imported_by(module), module
 
 
-@pytest.mark.parametrize("package", ["adapters", "adapters.embedded", "adapters.ports", "cache", "fusion"])
+@pytest.mark.parametrize("package", ["adapters", "adapters.engine", "adapters.ports", "cache", "fusion"])
 def test_a_face_lists_its_names_in_order(package: str) -> None:
     module = importlib.import_module(package)
     assert list(module.__all__) == sorted(module.__all__, key=lambda name: (not name.isupper(), name))
@@ -92,7 +92,7 @@ def test_the_packages_belong_to_this_distribution_alone(package: str) -> None:
 
 
 def test_only_bootstrap_imports_implementations(modules: grimp.ImportGraph) -> None:
-    pattern = re.compile(r"adapters\.(vector|keyword|graph|embed|embedded)(\..*)?")
+    pattern = re.compile(r"adapters\.(vector|keyword|graph|encoders|engine)(\..*)?")
     implementations = {module for module in modules.modules if pattern.fullmatch(module)}
     assert implementations
     for module in modules.find_descendants("orchestrator") - modules.find_descendants("orchestrator.bootstrap"):
@@ -111,7 +111,7 @@ ROLE = "fusion/source.py"
 
 @pytest.mark.parametrize("package", ["fusion", *(f"orchestrator/{room}" for room in ROOMS if room != "bootstrap")])
 def test_no_stage_names_a_source(package: str) -> None:
-    """A source is described once, in ``adapters/sources.py``."""
+    """A source is described once, in ``adapters/model/sources.py``."""
     names = {
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in sorted((ROOT / package).rglob("*.py"))
@@ -120,6 +120,17 @@ def test_no_stage_names_a_source(package: str) -> None:
         if isinstance(node, ast.Constant) and node.value in {"vector", "graph", "keyword"}
     }
     assert names == set()
+
+
+def test_no_module_is_named_like_a_function_in_it() -> None:
+    """``from fusion import boost`` must not depend on what was imported before."""
+    named = [
+        str(path.relative_to(ROOT))
+        for path in source_files()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == path.stem
+    ]
+    assert named == []
 
 
 def test_nothing_is_validated_with_assert() -> None:

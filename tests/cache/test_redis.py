@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from time import perf_counter, time
 
 import pytest
@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from cache import CacheEntry
 from cache.counters import RedisInvalidationCounters
 from cache.redis import GuardedRedis, RedisLevel, connect
-from tests.servers.start import free_port, redis_on
+from tests.servers.start import free_port
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 DEADLINE_S = 0.1
@@ -27,6 +27,14 @@ async def client(server_url: Callable[[str], str]) -> AsyncIterator[Redis]:
     connected = connect(server_url("redis"), DEADLINE_S)
     yield connected
     await connected.aclose()
+
+
+@pytest.fixture
+def redis_server(
+    redis_on: Callable[[int], tuple[str, subprocess.Popen[bytes]]],
+) -> tuple[str, subprocess.Popen[bytes]]:
+    """A server of the test's own."""
+    return redis_on(free_port())
 
 
 @pytest.fixture
@@ -87,21 +95,16 @@ async def test_an_entry_that_is_too_large_is_not_stored(client: Redis, prefix: s
     assert await client.exists(prefix.encode() + b"k") == 0
 
 
-@pytest.fixture
-def own() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A Redis server for one test, which may suspend it."""
-    with redis_on(free_port()) as running:
-        yield running
-
-
 @pytest.mark.parametrize("url", ["wrong password", "no server"])
 async def test_a_redis_that_cannot_be_used_is_a_miss_and_opens_the_circuit(
-    own: tuple[str, subprocess.Popen[bytes]], url: str
+    redis_server: tuple[str, subprocess.Popen[bytes]], url: str
 ) -> None:
-    address = own[0].replace("redis://", "redis://:wrong@") if url == "wrong password" else "redis://127.0.0.1:1"
+    address = (
+        redis_server[0].replace("redis://", "redis://:wrong@") if url == "wrong password" else "redis://127.0.0.1:1"
+    )
     client = connect(address, DEADLINE_S)
     if url == "wrong password":
-        admin = connect(own[0], DEADLINE_S)
+        admin = connect(redis_server[0], DEADLINE_S)
         await admin.config_set("requirepass", "right")
         await admin.aclose()
     level = RedisLevel(GuardedRedis(client, DEADLINE_S), b"p")
@@ -112,8 +115,8 @@ async def test_a_redis_that_cannot_be_used_is_a_miss_and_opens_the_circuit(
     await client.aclose()
 
 
-async def test_a_redis_that_is_full_is_a_miss(own: tuple[str, subprocess.Popen[bytes]]) -> None:
-    client = connect(own[0], DEADLINE_S)
+async def test_a_redis_that_is_full_is_a_miss(redis_server: tuple[str, subprocess.Popen[bytes]]) -> None:
+    client = connect(redis_server[0], DEADLINE_S)
     await client.config_set("maxmemory", "1")
     level = RedisLevel(GuardedRedis(client, DEADLINE_S), b"p")
     await put(level, b"k", entry())
@@ -123,12 +126,12 @@ async def test_a_redis_that_is_full_is_a_miss(own: tuple[str, subprocess.Popen[b
 
 
 async def test_a_suspended_redis_costs_at_most_its_deadline_and_nothing_once_the_circuit_is_open(
-    own: tuple[str, subprocess.Popen[bytes]],
+    redis_server: tuple[str, subprocess.Popen[bytes]],
 ) -> None:
-    client = connect(own[0], DEADLINE_S)
+    client = connect(redis_server[0], DEADLINE_S)
     level = RedisLevel(GuardedRedis(client, DEADLINE_S), b"p")
     await put(level, b"k", stored := entry())
-    os.kill(own[1].pid, signal.SIGSTOP)
+    os.kill(redis_server[1].pid, signal.SIGSTOP)
     for _ in range(3):
         started_at = perf_counter()
         assert await level.get(b"k", time()) is None
@@ -137,7 +140,7 @@ async def test_a_suspended_redis_costs_at_most_its_deadline_and_nothing_once_the
     with pytest.raises(StopIteration) as at_once:  # it waits for nothing
         level.get(b"k", time()).send(None)
     assert at_once.value.value is None
-    os.kill(own[1].pid, signal.SIGCONT)
+    os.kill(redis_server[1].pid, signal.SIGCONT)
 
     async def is_back() -> bool:
         return await level.get(b"k", time()) == stored
@@ -212,9 +215,9 @@ async def test_a_lost_message_is_made_up_for_by_polling(client: Redis, prefix: s
 
 
 async def test_counters_are_read_where_a_process_may_not_subscribe(
-    own: tuple[str, subprocess.Popen[bytes]], prefix: str
+    redis_server: tuple[str, subprocess.Popen[bytes]], prefix: str
 ) -> None:
-    client = connect(own[0], DEADLINE_S)
+    client = connect(redis_server[0], DEADLINE_S)
     await client.execute_command("ACL", "SETUSER", "default", "-subscribe")
     here, there = counters(client, prefix), counters(client, prefix)
     await there.ensure_loaded(["a"])
@@ -226,7 +229,9 @@ async def test_counters_are_read_where_a_process_may_not_subscribe(
     await client.aclose()
 
 
-async def test_an_increment_that_could_not_be_sent_is_sent_when_redis_is_available_again(prefix: str) -> None:
+async def test_an_increment_that_could_not_be_sent_is_sent_when_redis_is_available_again(
+    redis_on: Callable[[int], tuple[str, subprocess.Popen[bytes]]], prefix: str
+) -> None:
     port = free_port()
     client = connect(f"redis://127.0.0.1:{port}", DEADLINE_S)
     other = connect(f"redis://127.0.0.1:{port}", DEADLINE_S)
@@ -236,14 +241,14 @@ async def test_an_increment_that_could_not_be_sent_is_sent_when_redis_is_availab
     local = here.known("a")
     assert local > 0
     tasks = [asyncio.create_task(each.run()) for each in (here, there)]
-    with redis_on(port):
-        await until(lambda: there.ensure_loaded(["a"]), 10)
-        await until(lambda: here.known("a") > local and there.known("a") == here.known("a"), 10)
-        before = here.known("a")
-        await client.flushall()  # Redis loses its data; the counter continues above the value that processes know
-        await here.increment(["a"])
-        assert here.known("a") > before
-        await until(lambda: there.known("a") == here.known("a"), 10)
+    redis_on(port)
+    await until(lambda: there.ensure_loaded(["a"]), 10)
+    await until(lambda: here.known("a") > local and there.known("a") == here.known("a"), 10)
+    before = here.known("a")
+    await client.flushall()  # Redis loses its data; the counter continues above the value that processes know
+    await here.increment(["a"])
+    assert here.known("a") > before
+    await until(lambda: there.known("a") == here.known("a"), 10)
     await cancel(*tasks)
     await client.aclose()
     await other.aclose()
@@ -262,14 +267,14 @@ async def test_other_messages_on_the_channel_are_ignored(client: Redis, prefix: 
 
 
 async def test_a_counter_with_an_increment_that_was_not_sent_means_nothing_to_other_processes(
-    own: tuple[str, subprocess.Popen[bytes]], prefix: str, caplog: pytest.LogCaptureFixture
+    redis_server: tuple[str, subprocess.Popen[bytes]], prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = connect(own[0], DEADLINE_S)
+    client = connect(redis_server[0], DEADLINE_S)
     here = RedisInvalidationCounters(
         GuardedRedis(client, DEADLINE_S), GuardedRedis(client, DEADLINE_S), prefix, poll_s=60.0
     )
     assert await here.ensure_loaded(["a", "b"])
-    os.kill(own[1].pid, signal.SIGSTOP)
+    os.kill(redis_server[1].pid, signal.SIGSTOP)
     assert await here.ensure_loaded(["a", "b"])
     await here.increment(["a"])
     assert here.known("a") == 1
@@ -277,7 +282,7 @@ async def test_a_counter_with_an_increment_that_was_not_sent_means_nothing_to_ot
     assert await here.ensure_loaded(["b"])
     await here.flush(0.2)
     assert "invalidation of 1 names was not sent" in caplog.text
-    os.kill(own[1].pid, signal.SIGCONT)
+    os.kill(redis_server[1].pid, signal.SIGCONT)
     await here.flush(5.0)
     assert await here.ensure_loaded(["a", "b"])
     await client.aclose()

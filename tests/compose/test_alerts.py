@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from docs.prometheus_rule import ALERTS
 from orchestrator.telemetry.metrics import Metrics
 from tests.compose.test_rolling_restart import status
 from tests.orchestrator.http.test_metrics import scrape, search
-from tests.orchestrator.served import environment, serving
+from tests.orchestrator.served import Serve, environment
 from tests.read_only import on_a_read_only_disk
 from tests.servers.start import free_port
 
@@ -138,13 +137,13 @@ def promtool(program: Callable[[str, str], str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Observed:
-    with serving(environment(data_dir=tmp_path_factory.mktemp("data"))) as (_, address):
+def healthy(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    with serve(environment(data_dir=tmp_path_factory.mktemp("data"))) as (_, address):
         return observe(address)
 
 
 @pytest.fixture(scope="module")
-def without_a_store_and_redis(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+def without_a_store_and_redis(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Observed:
     opensearch, redis = free_port(), free_port()
     env = environment(
         data_dir=tmp_path_factory.mktemp("data"),
@@ -152,24 +151,24 @@ def without_a_store_and_redis(tmp_path_factory: pytest.TempPathFactory) -> Obser
         cache=f"redis://127.0.0.1:{redis}/0",
         write_log_max_bytes=1_048_576,
     )
-    with serving(env) as (_, address):
+    with serve(env) as (_, address):
         return observe(address, writes=4)
 
 
 @pytest.fixture(scope="module")
-def without_any_source(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+def without_any_source(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Observed:
     env = environment(
         data_dir=tmp_path_factory.mktemp("data"),
         vector=f"qdrant+grpc://127.0.0.1:{free_port()}",
         graph=f"bolt://127.0.0.1:{free_port()}",
         keyword=f"opensearch+http://127.0.0.1:{free_port()}",
     )
-    with serving(env, until="/livez") as (_, address):
+    with serve(env, until="/livez") as (_, address):
         return observe(address)
 
 
 @pytest.fixture(scope="module")
-def with_a_silent_store(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+def with_a_silent_store(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Observed:
     """One that accepts connections and never answers; the time limits are long, and its circuit closes at once."""
     with create_server(("127.0.0.1", 0)) as listening:
         env = environment(
@@ -178,30 +177,30 @@ def with_a_silent_store(tmp_path_factory: pytest.TempPathFactory) -> Observed:
             source_timeout_ms=400,
             circuit_reset_ms=1,
         )
-        with serving(env) as (_, address):
+        with serve(env) as (_, address):
             return observe(address, timeout_ms=1_000, searches=5)
 
 
 @pytest.fixture(scope="module")
-def stale(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+def stale(serve: Serve, python: str, tmp_path_factory: pytest.TempPathFactory) -> Observed:
     """A process that does not open what another one has written."""
     folder = tmp_path_factory.mktemp("data")
     documents = folder / "documents.ndjson"
     documents.write_text('{"id": "a", "text": "alpha"}\n')
     env = environment(data_dir=folder / "data", refresh_interval_ms=60_000)
-    with serving(env) as (_, address):
-        subprocess.run([sys.executable, "-m", "orchestrator", "index", documents], cwd=ROOT, env=env, check=True)
+    with serve(env) as (_, address):
+        subprocess.run([python, "-m", "orchestrator", "index", documents], cwd=ROOT, env=env, check=True)
         return observe(address)
 
 
 @pytest.fixture(scope="module")
-def read_only(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+def read_only(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Observed:
     """A process that searches what another one has written, on a disk that it cannot write to."""
     folder = tmp_path_factory.mktemp("data")
     env = environment(data_dir=folder)
-    with serving(env) as (_, address):
+    with serve(env) as (_, address):
         write(address, 1)
-    with serving(env, run_by=on_a_read_only_disk(folder)) as (_, address):
+    with serve(env, run_by=on_a_read_only_disk(folder)) as (_, address):
         return observe(address)
 
 
@@ -242,9 +241,9 @@ def short_of_memory(healthy: Observed) -> Observed:
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+def ended(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Observed:
     """What Prometheus records of a process that cannot be scraped."""
-    with serving(environment(data_dir=tmp_path_factory.mktemp("data"))) as (_, address):
+    with serve(environment(data_dir=tmp_path_factory.mktemp("data"))) as (_, address):
         samples(address)
     with pytest.raises(OSError, match="refused"):
         samples(address)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from orchestrator.settings import load
-from orchestrator.settings.load import read_settings_file
+from orchestrator.settings.loading import read_settings_file
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = Path(sys.executable).with_name("docker-compose")

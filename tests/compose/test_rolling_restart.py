@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from tests.orchestrator.http.test_metrics import scrape
-from tests.orchestrator.served import environment, serving
+from tests.orchestrator.served import Serve, environment, serving
 from tests.orchestrator.telemetry.test_metrics import values
 from tests.servers.start import free_port
 
@@ -105,9 +105,9 @@ def test_the_configuration_is_valid_without_a_warning_with_and_without_tls(
 
 
 def test_a_client_that_sends_too_much_is_refused_and_operators_are_not_reached(
-    program: Callable[[str, str], str], tmp_path: Path
+    serve: Serve, program: Callable[[str, str], str], tmp_path: Path
 ) -> None:
-    with serving(environment(data_dir=tmp_path)) as (_, address):
+    with serve(environment(data_dir=tmp_path)) as (_, address):
         instance = int(address.rpartition(":")[2])
         with proxy(haproxy_of(program), (instance, instance), MAX_RATE="20") as port:
             statuses = Counter(status(port, "/livez") for _ in range(60))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from adapters import sources
+from adapters.model import sources
 from fusion import (
     Candidates,
     DocId,

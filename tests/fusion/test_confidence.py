@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.sources import GRAPH, KEYWORD, SOURCES, VECTOR
+from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from fusion import Calibration, Candidates, Confidences, Ranking, Source, calibration_name, evidence, evidence_sources
 
 BY_NAME = {source.name: source for source in SOURCES}

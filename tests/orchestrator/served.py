@@ -9,7 +9,8 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from tests.secrets import LOGGED
 from tests.servers.start import free_port
@@ -17,6 +18,14 @@ from tests.servers.start import free_port
 _START_TIMEOUT_S = 60.0
 _DEFAULTS = {"TRIVIUM_SHUTDOWN_GRACE_MS": "1000", "TRIVIUM_UPKEEP_INTERVAL_S": "0"}
 """No client of a test waits for a process to drain, which takes a tenth of this; and no test needs one more process."""
+
+
+class Serve(Protocol):
+    """See :func:`serving`."""
+
+    def __call__(
+        self, env: dict[str, str], *arguments: str, until: str = "/readyz", port: int = 0, run_by: Sequence[str] = ()
+    ) -> AbstractContextManager[tuple[subprocess.Popen[bytes], str]]: ...
 
 
 @contextmanager

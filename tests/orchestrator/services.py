@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from adapters import DocumentReader, Expander, Record, Reranker, Retriever, Scope, SourceQuery, Unavailable
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Filter
+from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.model.filter import Filter
+from adapters.model.sources import SOURCES
 from adapters.ports import CentralityReader, EntityLookup, Snapshot, Vector
-from adapters.sources import SOURCES
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from cache import CachePolicy, MemoryLevel, TieredCache
 from fusion import Documents, Ranking

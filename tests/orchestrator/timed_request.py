@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from adapters import Record, RerankResult, Scope, Snapshot, SourceQuery
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Filter
+from adapters.engine import EmbeddedIndex
+from adapters.model.filter import Filter
 from fusion import Documents, Ranking
 from orchestrator.schema.search import SearchResponse
 from tests import virtual_clock

@@ -15,7 +15,7 @@ from redis import Redis
 
 from adapters.graph.bolt import Bolt
 from adapters.keyword import opensearch_client
-from adapters.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
+from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
 from tests.servers import start
 from tests.servers.start import free_port
 

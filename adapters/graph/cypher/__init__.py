@@ -14,9 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, TypeAlias, TypedDict
 
-from adapters.errors import Rejected
-from adapters.filter import Filter
-from adapters.filter_terms import filter_compiler
+from adapters.model.errors import Rejected
+from adapters.model.filter import Filter
+from adapters.model.index_terms import filter_compiler
 
 Dialect: TypeAlias = Literal["memgraph", "neo4j"]
 

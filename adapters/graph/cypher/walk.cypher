@@ -48,11 +48,11 @@ CALL {
   UNWIND [<weighted results>] AS ring
   UNWIND ring[0] AS pair
   WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
-  WITH d, score, d.labels AS labels
+  WITH d, score, d.filter_terms AS filter_terms
   WHERE {passes:filter}
   WITH d, score
   ORDER BY toInteger(score * 1000000000000.0 + 0.5) DESC, d.id
   LIMIT $depth
-  RETURN collect(d.id) AS ids, collect(score) AS scores, collect(d.facts) AS fields
+  RETURN collect(d.id) AS ids, collect(score) AS scores, collect(d.rank_fields) AS fields
 }
 RETURN request.number AS number, request.coverage AS coverage, ids, scores, fields

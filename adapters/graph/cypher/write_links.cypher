@@ -2,5 +2,5 @@
 UNWIND $rows AS row
 MATCH (d:Document {key: row.document})
 MERGE (t:Document {key: row.target})
-ON CREATE SET t.index = $index, t.present = false, t.labels = []
+ON CREATE SET t.index = $index, t.present = false, t.filter_terms = []
 CREATE (d)-[:LINKS {type: row.type, weight: row.weight}]->(t)

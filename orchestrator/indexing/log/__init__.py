@@ -1,7 +1,1 @@
-"""The write log: the durable, ordered record of writes. ``port`` is the protocol, ``files`` keeps it in a folder."""
-
-from orchestrator.indexing.log.files import FileWriteLog
-from orchestrator.indexing.log.port import WriteLog
-from orchestrator.indexing.log.write import Write
-
-__all__ = ["FileWriteLog", "Write", "WriteLog"]
+"""The write log: the durable, ordered record of writes in a folder, and the documents that replicas refused."""

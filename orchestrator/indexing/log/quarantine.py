@@ -12,11 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import Sensitivity, checked_file, files
-from adapters.document import hidden_keys
-from adapters.errors import Damaged
-from adapters.fingerprint import fingerprint
+from adapters import Sensitivity
+from adapters.model.document import hidden_keys
+from adapters.model.errors import Damaged
 from adapters.ports.replica import Key
+from adapters.servers.fingerprints import fingerprint
+from adapters.storage import checked_file, files
 from orchestrator.indexing.log.write import Write
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 import numpy as np
 
-from adapters.document import HIGHEST_CLEARANCE, Record, Sensitivity
-from adapters.errors import AdapterError
+from adapters.model.document import HIGHEST_CLEARANCE, Record, Sensitivity
+from adapters.model.errors import AdapterError
 from adapters.ports.replica import Key, VectorRecord
 
 

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from adapters.errors import Rejected, TimedOut, Unavailable
 from adapters.graph.bolt import Bolt
-from adapters.server import GRAPH_SCHEMES, Address, Limits
+from adapters.model.errors import Rejected, TimedOut, Unavailable
+from adapters.servers.server import GRAPH_SCHEMES, Address, Limits
 from tests.servers.stub import reset, stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]

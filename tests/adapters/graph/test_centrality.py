@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters import Damaged, Link
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from adapters.graph.centrality import CentralityFile, compute
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 
 from adapters import Document, Record
-from adapters.document import fields
-from adapters.errors import Rejected
-from adapters.filter import And, Eq, Filter, In, Not, Or, matches, normal
-from adapters.filter_terms import filter_terms
 from adapters.graph.cypher import Clause, clauses, statement, walk_statement
+from adapters.model.document import fields
+from adapters.model.errors import Rejected
+from adapters.model.filter import And, Eq, Filter, In, Not, Or, matches, normal
+from adapters.model.index_terms import filter_terms
 from tests.adapters.filters import documents, filters
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from adapters import Link, Scope, Sensitivity, SourceQuery
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import access, normal
+from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
+from adapters.model.filter import access, normal
 from fusion import Documents
 from tests.conftest import SCOPE, vector_record
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from adapters.graph.link_types import KNOWN_STRENGTHS, LinkCounts, LinkStrength, full_length, link_strength
+from adapters.graph.link_types import KNOWN_STRENGTHS, LinkCounts, full_length, link_strength
+from adapters.ports.graph import LinkStrength
 
 Pairs = set[tuple[int, int]]
 NODES = 400

@@ -11,16 +11,16 @@ import msgspec
 import pytest
 
 from adapters import Link, SourceQuery, VectorRecord
-from adapters.document import passage
-from adapters.filter import Eq
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names
 from adapters.graph.link import link_entities, walk_seeds
 from adapters.graph.link_types import full_length
 from adapters.graph.memgraph import MemgraphGraph, ring_weights
 from adapters.graph.names import words
+from adapters.model.document import passage
+from adapters.model.filter import Eq
 from fusion import Documents
-from fusion.walk import Walk
+from fusion.random_walk import Walk
 from tests.adapters.source_fixtures import source_query, source_under_test
 from tests.conftest import SCOPE, vector_record
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from adapters import SourceQuery
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Or, Range, access, normal
-from adapters.filter_terms import max_terms
+from adapters.engine import EmbeddedIndex
 from adapters.keyword import embedded
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.model.filter import Or, Range, access, normal
+from adapters.model.index_terms import max_terms
 from tests.conftest import SCOPE, vector_record
 
 pytestmark = pytest.mark.anyio

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from opensearchpy import AsyncOpenSearch
 
-from adapters.filter import access, normal
 from adapters.keyword import opensearch_client
 from adapters.keyword.analysis import analyzer
 from adapters.keyword.opensearch import OpenSearchKeyword
+from adapters.model.filter import access, normal
 from adapters.ports import SourceQuery
-from adapters.server import KEYWORD_SCHEMES, Address, Limits, Partitioning
-from orchestrator.indexing.log.files import FileWriteLog
+from adapters.servers.server import KEYWORD_SCHEMES, Address, Limits, Partitioning
+from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replication import Replication
 from tests.conftest import SCOPE, vector_record
 
@@ -41,9 +41,7 @@ async def name(client: AsyncOpenSearch) -> AsyncIterator[str]:
 async def replicated(client: AsyncOpenSearch, name: str, tmp_path: Path) -> tuple[Replication, OpenSearchKeyword]:
     keyword = OpenSearchKeyword(client, name, "test-1", LIMITS)
     await keyword.create()
-    return Replication(
-        FileWriteLog(tmp_path / "log", 2**30), {"keyword": keyword}, "keyword", keyword, "test-1"
-    ), keyword
+    return Replication(WriteLog(tmp_path / "log", 2**30), {"keyword": keyword}, "keyword", keyword, "test-1"), keyword
 
 
 async def test_a_deleted_alias_loses_no_write_and_is_created_again(

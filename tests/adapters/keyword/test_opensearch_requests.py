@@ -9,10 +9,10 @@ import pytest
 from opensearchpy import AsyncOpenSearch
 
 from adapters import Unavailable
-from adapters.fingerprint import fingerprint
 from adapters.keyword import opensearch_client
 from adapters.keyword.opensearch import OpenSearchKeyword
-from adapters.server import KEYWORD_SCHEMES, Address
+from adapters.servers.fingerprints import fingerprint
+from adapters.servers.server import KEYWORD_SCHEMES, Address
 from fusion import Documents
 from tests.adapters.source_fixtures import LIMITS, source_query
 from tests.conftest import SCOPE

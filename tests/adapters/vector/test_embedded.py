@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from adapters import Rejected, SourceQuery, VectorRecord
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import And, Eq, Filter, access, normal
+from adapters.engine import EmbeddedIndex
+from adapters.model.filter import And, Eq, Filter, access, normal
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from tests.conftest import DIMENSION, SCOPE, unit, vector_record
 

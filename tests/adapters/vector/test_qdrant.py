@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from adapters.document import Record, fields
-from adapters.filter_terms import filter_terms
-from adapters.fingerprint import fingerprint
+from adapters.model.document import Record, fields
+from adapters.model.index_terms import filter_terms
+from adapters.servers.fingerprints import fingerprint
 from adapters.vector.qdrant import QdrantVector
 from tests.adapters.source_fixtures import LIMITS
 from tests.conftest import DIMENSION, vector_record
@@ -32,7 +32,7 @@ async def test_the_stored_payload_has_the_documented_fields() -> None:
     assert point.payload == {
         "id": "a",
         "scope": fingerprint("default", "default"),
-        "labels": filter_terms(fields(written.record)),
-        "facts": ["p", 3, None, None],
+        "filter_terms": filter_terms(fields(written.record)),
+        "rank_fields": ["p", 3, None, None],
     }
     await source.close()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from adapters.sources import KEYWORD
+from adapters.model.sources import KEYWORD
 from orchestrator.bootstrap import SourceBinding, open_service
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings

@@ -15,8 +15,8 @@ from adapters import Document, Scope, SourceQuery, Unavailable, VectorRecord
 from fusion import Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.bootstrap import open_service
-from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
+from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.schema.operations import CacheLevel
@@ -27,7 +27,7 @@ from tests.orchestrator.bootstrap.fake_server import FakeServer, OpenService
 from tests.orchestrator.bootstrap.helpers import ALPHA, BETA, index, respond, search
 
 pytestmark = pytest.mark.anyio
-assembly = import_module("orchestrator.bootstrap.open_service")
+assembly = import_module("orchestrator.bootstrap.assembly")
 """The module; its package exports the function of the same name."""
 
 
@@ -150,7 +150,7 @@ async def test_documents_are_not_read_from_a_replica_that_lacks_a_write(opened: 
     async with opened() as service:
         await index(service, [ALPHA])
         (record,) = await service.documents.pipeline.prepare([BETA], SCOPE)
-        FileWriteLog(chosen.storage.data_dir / "journal", 2**30).append(Write.of([record], []), ["embedded"])
+        WriteLog(chosen.storage.data_dir / "write-log", 2**30).append(Write.of([record], []), ["embedded"])
         with pytest.raises(Unavailable, match="does not have all writes yet"):
             await service.documents.get("a", service.anonymous)
         await service.maintenance.apply_unapplied()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import sys
 from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -16,16 +15,16 @@ import numpy as np
 import pytest
 
 from adapters import Document, Link, Scope, SourceQuery
-from adapters.embed.fit import MAX_DOCUMENTS
-from adapters.sources import GRAPH, VECTOR
+from adapters.embedded import MIN_FIT_DOCUMENTS, EmbeddedSources
+from adapters.encoders.static_fit import MAX_DOCUMENTS
+from adapters.model.sources import GRAPH, VECTOR
 from orchestrator.auth.visibility import access_filter
 from orchestrator.bootstrap import background, open_service, rerankers
 from orchestrator.bootstrap.caches import content_ids
-from orchestrator.bootstrap.embedded import MIN_FIT_DOCUMENTS, EmbeddedEngine
 from orchestrator.bootstrap.sources import Backends, SourceBinding, add_embedded, build_formats, search_probes
 from orchestrator.schema.search import ResponseBody
 from orchestrator.settings import Settings
-from orchestrator.settings.load import environment_of
+from orchestrator.settings.loading import environment_of
 from tests.orchestrator.bootstrap.helpers import index
 from tests.orchestrator.services import RecordingSource, StalledSource
 
@@ -64,8 +63,8 @@ async def test_a_probe_searches_for_one_public_document_of_the_scope_with_a_unit
 @pytest.mark.parametrize(("url", "is_embedded"), [("embedded://", True), ("bolt://host:7687", False)])
 def test_embedded_sources_never_wait_and_the_engine_has_the_documents(url: str, is_embedded: bool) -> None:
     graph, entities = object(), object()
-    bindings = [(VECTOR, object(), None, None), (GRAPH, graph, None, entities)]
-    engine = SimpleNamespace(bindings=lambda: bindings, replica="r", centralities="c", link_strengths="l")
+    retrievers = [(VECTOR, object(), None), (GRAPH, graph, entities)]
+    engine = SimpleNamespace(retrievers=lambda: retrievers, replica="r", centralities="c", link_strengths="l")
     backends = Backends(documents="server")  # type: ignore[arg-type]
     add_embedded(backends, Settings.of(graph=url), engine)  # type: ignore[arg-type]
     assert [binding.waits for binding in backends.bindings.values()] == [False, False]
@@ -76,7 +75,7 @@ def test_embedded_sources_never_wait_and_the_engine_has_the_documents(url: str, 
 
 
 def test_measuring_is_a_process_group_of_its_own_that_neither_reads_nor_writes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    python: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A stopped process that shared the terminal would stop the service with it."""
     called: dict[str, Any] = {}
@@ -89,7 +88,7 @@ def test_measuring_is_a_process_group_of_its_own_that_neither_reads_nor_writes(
     assert environment.items() >= environment_of(settings).items()
     nothing = subprocess.DEVNULL
     assert called == {
-        "command": (sys.executable, "-m", "orchestrator", "tidy", "--measure"),
+        "command": (python, "-m", "orchestrator", "tidy", "--measure"),
         "stdin": nothing,
         "stdout": nothing,
         "stderr": nothing,
@@ -112,7 +111,7 @@ def test_measuring_is_a_process_group_of_its_own_that_neither_reads_nor_writes(
 def test_a_static_encoder_is_outdated_when_there_are_twice_as_many_documents(
     documents: int, fitted: int | None, expected: bool
 ) -> None:
-    engine = EmbeddedEngine.__new__(EmbeddedEngine)
+    engine = EmbeddedSources.__new__(EmbeddedSources)
     engine.documents = lambda: documents  # type: ignore[method-assign]
     encoder = None if fitted is None else SimpleNamespace(documents=fitted)
     engine._static_encoder = SimpleNamespace(encoder=encoder)  # type: ignore[assignment]

@@ -17,12 +17,12 @@ from adapters import Scope, Unavailable
 from orchestrator.auth.key_admin import add_key, remove_key
 from orchestrator.auth.keyring import UnknownKey
 from orchestrator.bootstrap import caches, open_service
-from orchestrator.bootstrap.warm_up import warm_up
+from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.http.app import create_app
-from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
-from orchestrator.retrieval.calibration import CALIBRATION_FILE
-from orchestrator.retrieval.graph_trust import TRUST_FILE
+from orchestrator.indexing.log.write_log import WriteLog
+from orchestrator.measurement.calibration import CALIBRATION_FILE
+from orchestrator.measurement.graph_trust import TRUST_FILE
 from orchestrator.settings import Settings
 from tests.conftest import SCOPE
 from tests.orchestrator.bootstrap.fake_server import FakeServer, OpenService
@@ -44,7 +44,7 @@ async def test_writes_of_other_processes_are_followed(chosen: Settings) -> None:
         assert [hit.id for hit in response.hits] == ["a"]
 
 
-@pytest.mark.parametrize("file", [TRUST_FILE, CALIBRATION_FILE, "query-table.bin", "index/centrality.msgpack"])
+@pytest.mark.parametrize("file", [TRUST_FILE, CALIBRATION_FILE, "static-encoder.bin", "index/centrality.msgpack"])
 async def test_every_file_that_another_process_replaces_is_followed(
     chosen: Settings, file: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -59,6 +59,7 @@ async def test_every_file_that_another_process_replaces_is_followed(
         assert [hit.id for hit in (await search(service, "alpha")).hits] == ["a"]
 
 
+@pytest.mark.process
 async def test_documents_are_measured_again_after_writes(chosen: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.bootstrap.background._PAUSE_S", 0.001)
     async with open_service(chosen.changed(upkeep_interval_s=1)) as service, background(service):
@@ -72,7 +73,7 @@ async def test_writes_that_wait_in_the_log_are_applied(opened: OpenService, chos
     """The process that appended one was killed before it applied it."""
     async with opened(replication_retry_ms=100) as service:
         (record,) = await service.documents.pipeline.prepare([ALPHA], SCOPE)
-        log = FileWriteLog(chosen.storage.data_dir / "journal", 2**30)
+        log = WriteLog(chosen.storage.data_dir / "write-log", 2**30)
         sequence = log.append(Write.of([record], []), ["embedded"])
         async with background(service):
             await eventually(lambda: log.is_empty() and service.documents.generation() == sequence)

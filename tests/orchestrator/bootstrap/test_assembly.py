@@ -15,11 +15,11 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from adapters import SourceQuery, Unavailable, VersionMismatch
-from adapters.embedded.segment_set import SegmentSet
+from adapters.engine.segment_set import SegmentSet
 from fusion import Ranking
 from orchestrator.bootstrap import open_service
+from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
-from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.settings import Settings
 from tests.conftest import SCOPE
 from tests.orchestrator.bootstrap.fake_server import FakeServer, OpenService

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,13 +14,13 @@ import pytest
 
 import cache.redis
 from adapters import Scope, Unavailable, VersionMismatch
-from adapters.server import Limits
+from adapters import embedded as embedded_module
+from adapters.encoders.static_encoder_file import StaticEncoderFile
+from adapters.servers.server import Limits
 from adapters.vector import qdrant
 from cache import CachePolicy
-from orchestrator.bootstrap import embedded as embedded_module
-from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap import open_service, stores
 from orchestrator.bootstrap.caches import Caches
-from orchestrator.bootstrap.encoders import StaticEncoderReport
 from orchestrator.bootstrap.sources import WRITE_TIMEOUT_S
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.planner import MAX_QUERY_CHARS
@@ -33,7 +32,7 @@ from tests.orchestrator.bootstrap.helpers import ALPHA, BETA, index, search
 from tests.orchestrator.bootstrap.test_sources import ON_SERVERS
 
 pytestmark = pytest.mark.anyio
-assembly = import_module("orchestrator.bootstrap.open_service")
+
 """The module; its package exports the function of the same name."""
 
 
@@ -139,7 +138,7 @@ async def test_a_source_on_a_server_is_not_in_the_embedded_index(chosen: Setting
     async with open_service(chosen.changed(**{source: ON_SERVERS[source], "cache": url}), prepare=False) as service:
         engine: Any = service.health.embedded
         others = [name for name in ("vector", "keyword", "graph") if name != source]
-        assert [binding[0].name for binding in engine.bindings()] == others
+        assert [source.name for source, _, _ in engine.retrievers()] == others
         assert service.search.data_versions._local == [engine.index, service.maintenance.replication]
     on_servers = chosen.changed(**ON_SERVERS, cache=url, data_dir=chosen.storage.data_dir / "other")
     async with open_service(on_servers, prepare=False) as service:
@@ -157,17 +156,19 @@ async def test_memos_without_a_snapshot_know_the_version_of_the_data(chosen: Set
 async def test_with_one_source_on_a_server_the_build_names_it_and_the_rest_is_embedded(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "WRITE_TIMEOUT_S", 7.0)
+    monkeypatch.setattr(stores, "WRITE_TIMEOUT_S", 7.0)
     settings = chosen.changed(graph=ON_SERVERS["graph"])
     async with open_service(settings, prepare=False) as service:
         engine, replication = service.health.embedded, service.maintenance.replication
         assert engine._graph is engine.centralities is engine.link_strengths is None
-        assert [binding[0].name for binding in engine.bindings()] == ["vector", "keyword"]
+        assert [source.name for source, _, _ in engine.retrievers()] == ["vector", "keyword"]
         assert service.search.build_id() == replication.build_id
         assert re.search(r"\+bolt-\d+$", replication.build_id)
         assert engine.index.build_id in replication.build_id
-        assert service.documents.writer._has_unapplied == replication.has_unapplied
-        assert service.documents.is_current == replication.is_current
+        monkeypatch.setattr(replication, "has_unapplied", lambda: True)
+        monkeypatch.setattr(replication, "is_current", lambda: False)
+        assert service.documents.writer._has_unapplied()
+        assert not service.documents.is_current()
         assert {each._slot_timeout_s for each in replication._appliers.values()} == {7.0}
         assert service.search.snapshots._has_servers
 
@@ -264,7 +265,7 @@ async def test_redis_has_a_client_for_reads_and_one_with_a_longer_time_limit_for
         assert (level.redis.deadline_s, counters._writes.deadline_s) == (0.04, 0.4)
         assert level.redis is counters._reads
         assert level.redis.client is not counters._writes.client
-        assert (level._prefix, counters._prefix) == (b"trivium:name:answer:", "trivium:name:written")
+        assert (level._prefix, counters._prefix) == (b"trivium:name:response:", "trivium:name:written")
 
 
 async def test_the_client_of_redis_that_is_not_installed_is_named_with_its_extra(
@@ -296,7 +297,7 @@ async def test_measuring_fits_the_static_encoder_to_the_documents_and_measures_n
         engine: Any = service.maintenance.embedded
         engine.measure(steps.append)
         assert fitted == [(engine._model, ["a", "b"], chosen.storage.model_dir, steps.append)]
-        assert saved == [engine._static_encoder.path] == [chosen.storage.data_dir / "query-table.bin"]
+        assert saved == [engine._static_encoder.path] == [chosen.storage.data_dir / "static-encoder.bin"]
         centralities = await engine.centralities.centralities(service.anonymous.scope, ["a", "b"])
         assert sorted(centralities) == ["a", "b"]
         monkeypatch.setattr(embedded_module, "MIN_FIT_DOCUMENTS", 3)
@@ -308,4 +309,4 @@ async def test_measuring_fits_the_static_encoder_to_the_documents_and_measures_n
 
 @pytest.mark.parametrize(("encoder", "expected"), [(None, None), (SimpleNamespace(agreement=0.5), 0.5)])
 def test_the_agreement_of_the_static_encoder_is_reported(encoder: object, expected: float | None) -> None:
-    assert StaticEncoderReport(SimpleNamespace(encoder=encoder)).agreement() == expected  # type: ignore[arg-type]
+    assert StaticEncoderFile.agreement(SimpleNamespace(encoder=encoder)) == expected  # type: ignore[arg-type]

@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from adapters import Scope
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from orchestrator.auth.principal import Principal
 from orchestrator.bootstrap.caches import content_ids
-from orchestrator.planning.cache_key import cache_key, plan_hash
+from orchestrator.planning.plan_key import cache_key, plan_hash
 from orchestrator.planning.planner import make_plan
 from orchestrator.schema.search import SearchRequest
 from orchestrator.settings.groups import Settings, setting_fields
@@ -55,7 +55,7 @@ DECIDES_NOTHING: dict[str, object] = {
     "entity_extractor": "python://package.module:function", "reranker_api_key": "other", "rerank_timeout_ms": 7,
     "write_log_max_bytes": 2_000_000, "replication_retry_ms": 700, "refresh_interval_ms": 70,
     "cache": "redis://host:6379/0", "cache_bytes": 70_000, "cache_ttl_s": 7.0, "cache_stale_while_revalidate_s": 7.0,
-    "cache_timeout_ms": 7, "keys_file": "/other", "anonymous_clearance": "public", "tenant": "other",
+    "cache_timeout_ms": 7, "keys_file": "/other", "open_clearance": "public", "tenant": "other",
     "environment": "other", "search_concurrency": 7, "client_timeout_ms": 700, "shutdown_grace_ms": 7,
     "log_level": "error",
 }  # fmt: skip

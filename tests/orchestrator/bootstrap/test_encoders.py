@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.embed.minilm import MiniLM
-from adapters.embed.static_encoder_file import StaticEncoderFile
+from adapters.encoders.minilm import MiniLM
+from adapters.encoders.static_encoder_file import StaticEncoderFile
 from orchestrator.bootstrap.encoders import query_encoders
 
 pytestmark = pytest.mark.anyio

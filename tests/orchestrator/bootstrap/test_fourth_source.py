@@ -15,25 +15,25 @@ import cache
 import fusion
 import orchestrator
 from adapters import Document, SourceQuery, Unavailable
-from adapters.filter import matches
-from adapters.sources import SOURCES
+from adapters.model.filter import matches
+from adapters.model.sources import SOURCES
 from fusion import Ranking, Source
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.sources import SourceBinding
 from orchestrator.cli import maintain
 from orchestrator.evaluation.dataset import read_dataset
-from orchestrator.evaluation.evaluate import as_runs, evaluate, measure_runs
+from orchestrator.evaluation.judged_runs import as_runs, evaluate, measure_runs
 from orchestrator.evaluation.report import write_report
 from orchestrator.evaluation.runner import collect, run_shard
 from orchestrator.evaluation.runs import RUNS
 from orchestrator.evaluation.workspace import Workspace
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.health import Finding
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
+from orchestrator.stages.stage_results import AllSourcesFailed
 
 pytestmark = pytest.mark.anyio
 

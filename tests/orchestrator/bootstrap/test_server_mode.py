@@ -23,10 +23,10 @@ from orchestrator.cli.maintain import examine
 from orchestrator.indexing.log.quarantine import Quarantine, Quarantined
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
-from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings, load
-from orchestrator.settings.load import environment_of
+from orchestrator.settings.loading import environment_of
+from orchestrator.stages.stage_results import AllSourcesFailed
 from tests.orchestrator.bootstrap.helpers import index, search
 from tests.secrets import register_secret
 from tests.servers.start import free_port
@@ -186,7 +186,7 @@ def test_refused_documents_are_listed_and_written_again_by_command(
             (replica,) = (name for name in service.maintenance.replication.replicas if name.startswith("keyword "))
             write = Write.of([prepared], [])
             entry = Quarantined(replica, service.documents.generation(), "a term is too long", write)
-            Quarantine(settings.storage.data_dir / "journal" / "quarantine").add([entry])
+            Quarantine(settings.storage.data_dir / "write-log" / "quarantine").add([entry])
 
     async def keyword_hits() -> list[str]:
         async with open_service(settings) as service:

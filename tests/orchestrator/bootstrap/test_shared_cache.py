@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from orchestrator.indexing.data_version import DataVersions
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings, load
 from tests.orchestrator.bootstrap.helpers import background, eventually, index, respond
-from tests.servers.start import free_port, redis_on
+from tests.servers.start import free_port
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
@@ -109,20 +110,22 @@ async def test_without_redis_the_service_works(settings: Settings) -> None:
         assert (await respond(service, "alpha")).degraded == ()
 
 
-async def test_a_service_that_starts_while_redis_hangs_waits_no_longer_than_the_time_limit(settings: Settings) -> None:
-    with redis_on(free_port()) as (url, process):
-        stopped = settings.changed(cache=url, cache_timeout_ms=50)
-        async with open_service(stopped) as other:
-            await index(other, [Document(id="a", text="alpha")])
-        os.kill(process.pid, signal.SIGSTOP)
-        async with open_service(stopped) as service:
-            durations_s = []
-            for number in range(5):
-                start = perf_counter()
-                assert (await respond(service, f"alpha {number}")).degraded == ()
-                durations_s.append(perf_counter() - start)
-            assert max(durations_s) < 0.05 * 2 + 5  # forever without the time limit
-            os.kill(process.pid, signal.SIGCONT)
+async def test_a_service_that_starts_while_redis_hangs_waits_no_longer_than_the_time_limit(
+    settings: Settings, redis_on: Callable[[int], tuple[str, subprocess.Popen[bytes]]]
+) -> None:
+    url, process = redis_on(free_port())
+    stopped = settings.changed(cache=url, cache_timeout_ms=50)
+    async with open_service(stopped) as other:
+        await index(other, [Document(id="a", text="alpha")])
+    os.kill(process.pid, signal.SIGSTOP)
+    async with open_service(stopped) as service:
+        durations_s = []
+        for number in range(5):
+            start = perf_counter()
+            assert (await respond(service, f"alpha {number}")).degraded == ()
+            durations_s.append(perf_counter() - start)
+        assert max(durations_s) < 0.05 * 2 + 5  # forever without the time limit
+        os.kill(process.pid, signal.SIGCONT)
 
 
 def test_where_nothing_can_be_written_each_process_has_responses_of_its_own(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from adapters import Unavailable
 from adapters.keyword.opensearch import OpenSearchKeyword
-from adapters.server import Partitioning
-from adapters.sources import GRAPH, KEYWORD, VECTOR
+from adapters.model.sources import GRAPH, KEYWORD, VECTOR
+from adapters.servers.server import Partitioning
 from adapters.vector.qdrant import QdrantVector
 from adapters.vector.qdrant_collection import IN_MEMORY, CollectionLayout
 from orchestrator.bootstrap.sources import Backends, server_backends

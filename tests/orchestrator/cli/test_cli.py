@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.bootstrap import embedded
+from adapters import embedded
 from orchestrator.cli.main import main
-from tests.orchestrator.served import serving
+from tests.orchestrator.served import Serve
 from tests.read_only import on_a_read_only_disk
 
 LINES = (
@@ -64,8 +64,8 @@ def test_search_as_json_has_the_fields_of_the_api(indexed: dict[str, str]) -> No
     assert set(response) >= {"hits", "route", "degraded", "index_version", "generation", "timings_ms", "request_id"}
 
 
-def test_an_index_on_a_read_only_disk_is_searched(indexed: dict[str, str]) -> None:
-    command = [*on_a_read_only_disk(Path(indexed["TRIVIUM_DATA_DIR"])), sys.executable, "-m", "orchestrator"]
+def test_an_index_on_a_read_only_disk_is_searched(python: str, indexed: dict[str, str]) -> None:
+    command = [*on_a_read_only_disk(Path(indexed["TRIVIUM_DATA_DIR"])), python, "-m", "orchestrator"]
     done = subprocess.run(
         [*command, "search", "christopher nolan", "--json"], env=indexed, capture_output=True, check=True
     )
@@ -210,7 +210,7 @@ def test_doctor_requests_a_static_encoder_and_tidy_fits_it(
     assert code == 1
     assert "static encoder: none -> run `trivium tidy`" in out
     assert run("tidy")[0] == 0
-    assert (Path(env["TRIVIUM_DATA_DIR"]) / "query-table.bin").exists()
+    assert (Path(env["TRIVIUM_DATA_DIR"]) / "static-encoder.bin").exists()
 
 
 def search(address: str, query: str) -> list[str]:
@@ -219,8 +219,8 @@ def search(address: str, query: str) -> list[str]:
         return [hit["id"] for hit in json.load(response)["hits"]]
 
 
-def test_both_workers_follow_the_writes_of_another_process(indexed: dict[str, str]) -> None:
-    with serving(indexed, "--workers", "2") as (_, address):
+def test_both_workers_follow_the_writes_of_another_process(serve: Serve, indexed: dict[str, str]) -> None:
+    with serve(indexed, "--workers", "2") as (_, address):
         assert search(address, "Christopher Nolan")[0] in {"nolan", "prestige"}
         run("index", "-", stdin='{"id":"late","text":"Zanzibar is an island"}\n')
         deadline = time.monotonic() + 20
@@ -289,7 +289,7 @@ def test_rebuild_puts_a_new_index_in_the_place_of_a_damaged_one(indexed: dict[st
 
 
 @pytest.mark.parametrize(
-    "file", ["index/centrality.msgpack", "confidence.json", "graph-trust.json", "place", "query-table.bin"]
+    "file", ["index/centrality.msgpack", "confidence.json", "graph-trust.json", "installation-id", "static-encoder.bin"]
 )
 def test_doctor_names_every_other_damaged_file(indexed: dict[str, str], tmp_path: Path, file: str) -> None:
     path = tmp_path / "data" / file
@@ -301,9 +301,9 @@ def test_doctor_names_every_other_damaged_file(indexed: dict[str, str], tmp_path
     assert run("doctor")[0] == 0
 
 
-def test_no_other_user_reads_what_a_command_writes(env: dict[str, str], tmp_path: Path) -> None:
+def test_no_other_user_reads_what_a_command_writes(python: str, env: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "private"
-    command = [sys.executable, "-m", "orchestrator", "index", "-"]
+    command = [python, "-m", "orchestrator", "index", "-"]
     environment = {**env, "TRIVIUM_DATA_DIR": str(folder)}
     subprocess.run(command, env=environment, input=LINES.encode(), check=True, capture_output=True)
     written = list(folder.rglob("*"))

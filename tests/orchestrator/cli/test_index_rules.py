@@ -80,7 +80,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, byte
     """Send lines through both edges, each with an index of its own; the outcome, which is the same."""
 
     def send(clearance: str, lines: bytes) -> Outcome:
-        monkeypatch.setenv("TRIVIUM_ANONYMOUS_CLEARANCE", clearance)
+        monkeypatch.setenv("TRIVIUM_OPEN_CLEARANCE", clearance)
         outcomes = []
         for name, edge in (("command", by_command), ("api", by_api)):
             indexed, errors = edge(tmp_path / name, lines)

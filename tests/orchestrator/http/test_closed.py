@@ -20,8 +20,8 @@ import msgspec
 import pytest
 
 from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity, SourceQuery
-from adapters.document import rank_fields
-from adapters.filter import In
+from adapters.model.document import rank_fields
+from adapters.model.filter import In
 from fusion import Documents, Ranking
 from orchestrator.auth.principal import Principal, anonymous_operator
 from orchestrator.bootstrap import open_service

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import httpx
 import msgspec
 import pytest
 
-from tests.orchestrator.served import environment, serving
+from tests.orchestrator.served import Serve, environment
 
 pytestmark = pytest.mark.anyio
 
@@ -26,12 +25,12 @@ _LOCATIONS = ("Norway", "Lisbon", "the old mill", "Mount Ararat", "Kyoto", "the 
 
 
 @pytest.fixture
-def env(tmp_path: Path, model_dir: Path) -> dict[str, str]:
+def env(python: str, tmp_path: Path, model_dir: Path) -> dict[str, str]:
     """The settings of an index with enough documents for the static encoder."""
     env = environment(data_dir=tmp_path / "data", model_dir=model_dir)
     rng = random.Random(0)
     lines = [json.dumps({"id": f"d{number}", "text": sentences(rng, 3)}) for number in range(_DOCUMENTS)]
-    command = [sys.executable, "-m", "orchestrator", "index", "-"]
+    command = [python, "-m", "orchestrator", "index", "-"]
     subprocess.run(command, env=env, input="\n".join(lines).encode(), check=True, capture_output=True)
     return env
 
@@ -75,12 +74,12 @@ async def responses(address: str, at_once: int) -> list[Mapping[str, bytes]]:
 
 
 @pytest.mark.parametrize("encoder", ["model", "static"])
-async def test_load_workers_and_a_restart_change_no_response(env: dict[str, str], encoder: str) -> None:
+async def test_load_workers_and_a_restart_change_no_response(serve: Serve, env: dict[str, str], encoder: str) -> None:
     env["TRIVIUM_QUERY_ENCODER"] = encoder
-    with serving(env, "--workers", "2") as (_, address):
+    with serve(env, "--workers", "2") as (_, address):
         alone = await responses(address, 1)
         assert await responses(address, _AT_ONCE) == alone
-    with serving(env, "--workers", "2") as (_, address):
+    with serve(env, "--workers", "2") as (_, address):
         assert await responses(address, _AT_ONCE) == alone
     assert {each["encoder"] for each in alone} == {f'"{encoder}"'.encode()}
     assert {each["degraded"] for each in alone} == {b"[]"}

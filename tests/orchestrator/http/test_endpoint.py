@@ -17,9 +17,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.auth.principal import Forbidden
-from orchestrator.http.context import STATE_KEY, HttpContext
 from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
 from orchestrator.http.errors import HttpError
+from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import DELETE_DOCUMENT, LIVENESS, OPERATIONS
 from tests.orchestrator.http.helpers import Exchange, ndjson, problem, respond_ok, search
 

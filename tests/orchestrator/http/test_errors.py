@@ -19,9 +19,9 @@ from orchestrator.auth.keyring import UnknownKey
 from orchestrator.auth.principal import Forbidden
 from orchestrator.http.errors import STATUSES, HttpError, error_response, problem
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.stage_results import AllSourcesFailed, Failed
 from orchestrator.schema.problem import Problem
 from orchestrator.service.errors import NotFound, Overloaded, ServiceError
+from orchestrator.stages.stage_results import AllSourcesFailed, Failed
 from tests.orchestrator.http.helpers import problem as checked_problem
 from tests.orchestrator.http.helpers import search
 

@@ -17,7 +17,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.orchestrator.served import environment, serving
+from tests.orchestrator.served import Serve, environment
 from tests.orchestrator.telemetry.test_metrics import values
 from tests.orchestrator.telemetry.test_tracing import CLIENT_TRACE, Collector
 
@@ -66,8 +66,10 @@ async def test_what_was_answered_is_counted_and_nothing_of_it_is_named(client: h
     assert "default" not in response.text  # the tenant
 
 
-def test_two_processes_are_one_service_and_a_new_one_takes_the_place_of_one_that_ended(tmp_path: Path) -> None:
-    with serving(environment(data_dir=tmp_path), "--workers", "2") as (process, address):
+def test_two_processes_are_one_service_and_a_new_one_takes_the_place_of_one_that_ended(
+    serve: Serve, tmp_path: Path
+) -> None:
+    with serve(environment(data_dir=tmp_path), "--workers", "2") as (process, address):
         for number in range(20):  # a connection for each: the two processes take them in turn
             assert search(address, f"query {number}") == 200
         found = values(scrape(address))
@@ -89,9 +91,11 @@ def _alive(pid: int) -> int:
     return sum("spawn_main" in " ".join(each.cmdline()) for each in children if each.is_running())
 
 
-def test_the_requests_in_flight_rise_under_load_in_two_processes_and_the_probes_answer(tmp_path: Path) -> None:
+def test_the_requests_in_flight_rise_under_load_in_two_processes_and_the_probes_answer(
+    serve: Serve, tmp_path: Path
+) -> None:
     env = environment(data_dir=tmp_path, search_concurrency=1, client_timeout_ms=30_000)
-    with serving(env, "--workers", "2") as (_, address), ThreadPoolExecutor(8) as pool:
+    with serve(env, "--workers", "2") as (_, address), ThreadPoolExecutor(8) as pool:
         stopping = threading.Event()
 
         def load(client: int) -> None:
@@ -113,9 +117,9 @@ def test_the_requests_in_flight_rise_under_load_in_two_processes_and_the_probes_
         eventually(lambda: values(scrape(address))["trivium_requests_in_flight"] <= idle)
 
 
-def test_readiness_fails_first_when_the_process_is_to_end(tmp_path: Path) -> None:
+def test_readiness_fails_first_when_the_process_is_to_end(serve: Serve, tmp_path: Path) -> None:
     env = environment(data_dir=tmp_path) | {"TRIVIUM_SHUTDOWN_GRACE_MS": "10000"}
-    with serving(env) as (process, address):
+    with serve(env) as (process, address):
         os.kill(process.pid, signal.SIGTERM)
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{address}/readyz", timeout=5)
@@ -124,11 +128,11 @@ def test_readiness_fails_first_when_the_process_is_to_end(tmp_path: Path) -> Non
         assert search(address, "still answered") == 200
 
 
-def test_a_traced_search_is_an_exemplar_and_a_span_with_its_stages(tmp_path: Path) -> None:
+def test_a_traced_search_is_an_exemplar_and_a_span_with_its_stages(serve: Serve, tmp_path: Path) -> None:
     with Collector() as collector:
         env = environment(data_dir=tmp_path) | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint}
         header = {"traceparent": f"00-{CLIENT_TRACE}-b7ad6b7169203331-01"}  # recorded, because the client's is
-        with serving(env) as (_, address):
+        with serve(env) as (_, address):
             assert search(address, "traced", header) == 200
             assert f'trace_id="{CLIENT_TRACE}"' in scrape(address, "application/openmetrics-text; version=1.0.0")
         spans = {span.name for span in collector.spans if span.trace_id.hex() == CLIENT_TRACE}

@@ -21,7 +21,7 @@ from adapters import Scope
 from orchestrator.auth.key_admin import add_key
 from tests.orchestrator.http.conform import conforms
 from tests.orchestrator.http.helpers import response_statuses
-from tests.orchestrator.served import environment, serving
+from tests.orchestrator.served import Serve, environment
 from tests.secrets import register_secret
 
 
@@ -31,10 +31,10 @@ def env(tmp_path: Path, model_dir: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory, model_dir: Path) -> Iterator[int]:
+def port(serve: Serve, tmp_path_factory: pytest.TempPathFactory, model_dir: Path) -> Iterator[int]:
     """The port of one service for all tests that send it no valid search."""
     settings = environment(data_dir=tmp_path_factory.mktemp("data"), model_dir=model_dir, client_timeout_ms=500)
-    with serving(settings) as (_, address):
+    with serve(settings) as (_, address):
         yield urlsplit(address).port or 0
 
 
@@ -163,20 +163,24 @@ def test_the_limit_of_headers_counts_for_each_request_of_a_connection(port: int)
             assert connection.getresponse().read() == b'{"live":true}'
 
 
-def test_every_response_to_a_generated_request_is_as_documented(env: dict[str, str], tmp_path: Path) -> None:
+def test_every_response_to_a_generated_request_is_as_documented(
+    serve: Serve, env: dict[str, str], tmp_path: Path
+) -> None:
     """A small version of ``make bench-hostile``."""
     path = tmp_path / "keys"
     key = register_secret(add_key(path, "root", Scope(), "restricted", admin=True))
-    with serving(env | {"TRIVIUM_CLIENT_TIMEOUT_MS": "30000", "TRIVIUM_KEYS_FILE": str(path)}) as (_, address):
+    with serve(env | {"TRIVIUM_CLIENT_TIMEOUT_MS": "30000", "TRIVIUM_KEYS_FILE": str(path)}) as (_, address):
         cases, report = conforms(urlsplit(address).port or 0, examples=15, key=key)
     assert not report, report
     assert cases > 500
 
 
-def test_with_every_source_down_the_service_is_alive_not_ready_and_names_each_source(env: dict[str, str]) -> None:
+def test_with_every_source_down_the_service_is_alive_not_ready_and_names_each_source(
+    serve: Serve, env: dict[str, str]
+) -> None:
     schemes = {"VECTOR": "qdrant+http", "KEYWORD": "opensearch+http", "GRAPH": "bolt"}
     env |= {f"TRIVIUM_{name}": f"{scheme}://127.0.0.1:1" for name, scheme in schemes.items()}
-    with serving(env, until="/livez") as (_, address):
+    with serve(env, until="/livez") as (_, address):
 
         def request(method: str, path: str, body: str | None = None) -> tuple[int, str | None, dict[str, Any]]:
             with closing(http.client.HTTPConnection("127.0.0.1", urlsplit(address).port, timeout=20)) as connection:
@@ -252,9 +256,11 @@ class Load:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_sigterm_under_load_loses_no_request_and_readiness_fails_first(env: dict[str, str], workers: int) -> None:
+def test_sigterm_under_load_loses_no_request_and_readiness_fails_first(
+    serve: Serve, env: dict[str, str], workers: int
+) -> None:
     env |= {"TRIVIUM_SHUTDOWN_GRACE_MS": "10000"}  # drains for one second
-    with serving(env, "--workers", str(workers)) as (process, address):
+    with serve(env, "--workers", str(workers)) as (process, address):
         load = Load(urlsplit(address).port or 0)
         load.start(responses=51)
         start = time.monotonic()

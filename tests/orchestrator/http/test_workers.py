@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from orchestrator.http.workers import ConnectionDistributor
-from tests.orchestrator.served import environment, serving
+from tests.orchestrator.served import Serve, environment
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def open_connections(parent: psutil.Process, port: int, count: int) -> list[int]
 
 
 def test_two_processes_have_the_same_number_of_connections_and_one_that_dies_is_replaced(
-    tmp_path: Path, model_dir: Path
+    serve: Serve, tmp_path: Path, model_dir: Path
 ) -> None:
-    with serving(environment(data_dir=tmp_path, model_dir=model_dir), "--workers", "2") as (process, address):
+    with serve(environment(data_dir=tmp_path, model_dir=model_dir), "--workers", "2") as (process, address):
         port, parent = urlsplit(address).port or 0, psutil.Process(process.pid)
         wait_for_even_connections(parent, port)
         victim = workers_of(parent)[0]

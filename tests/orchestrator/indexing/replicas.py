@@ -10,8 +10,8 @@ import anyio
 from adapters import Record, Rejected, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
 from adapters.ports.replica import Key
 from fusion import Documents
-from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
+from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replication import Replication
 from tests.conftest import SCOPE, vector_record
 
@@ -86,9 +86,9 @@ class MemoryReplica:
         return len(self.records)
 
 
-def open_log(folder: Path, max_bytes: int = MAX_LOG_BYTES) -> FileWriteLog:
+def open_log(folder: Path, max_bytes: int = MAX_LOG_BYTES) -> WriteLog:
     """The log of a folder; a second call is a restart, or another process."""
-    return FileWriteLog(folder / "log", max_bytes)
+    return WriteLog(folder / "log", max_bytes)
 
 
 def open_replication(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -71,7 +70,7 @@ def test_threads_do_not_lose_each_others_keys(folder: Path) -> None:
     assert sum(isinstance(each, ValidLine) for (each,) in checked) == 3
 
 
-def test_on_a_read_only_disk_keys_cannot_be_checked(folder: Path) -> None:
+def test_on_a_read_only_disk_keys_cannot_be_checked(python: str, folder: Path) -> None:
     MetadataKeys(folder).checked([line(1, "a")], SCOPE)
     program = """if True:
         import sys, pathlib
@@ -85,7 +84,7 @@ def test_on_a_read_only_disk_keys_cannot_be_checked(folder: Path) -> None:
             except Unavailable as error:
                 print(error)
     """
-    command = [*on_a_read_only_disk(folder), sys.executable, "-c", program, folder]
+    command = [*on_a_read_only_disk(folder), python, "-c", program, folder]
     done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
     assert done.stdout == "the metadata keys cannot be read or written\n" * 2, done.stderr
 

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from adapters import Rejected, Unavailable
-from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
+from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replication import Replication
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, open_replication
@@ -301,7 +301,7 @@ async def test_a_process_that_only_reads_refuses_writes_and_applies_none(
     acknowledged = await writer.write([vector_record("a", "1")], [])
     replicas["two"].error = None
     reader = open_replication(tmp_path, replicas)
-    monkeypatch.setattr(FileWriteLog, "is_writable", lambda _: False)
+    monkeypatch.setattr(WriteLog, "is_writable", lambda _: False)
     before = names(tmp_path)
     with pytest.raises(Unavailable, match="only reads"):
         await reader.write([vector_record("b", "1")], [])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from adapters import Scope
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from fusion import Documents
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots

@@ -1,7 +1,7 @@
 """Documents in a store that another data folder wrote, whose clock was ahead.
 
 The replica is a stand-in: it refuses older versions as OpenSearch and the graph server do, which
-``tests/adapters/test_versions_on_servers.py`` tests on real ones.
+``tests/adapters/servers/test_versions_on_servers.py`` tests on real ones.
 """
 
 from __future__ import annotations

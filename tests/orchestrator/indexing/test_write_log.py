@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from msgspec import msgpack
 
 from adapters import AdapterError, Unavailable
-from orchestrator.indexing.log import files as log_files
-from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.log import write_log
 from orchestrator.indexing.log.write import DamagedWrite, Write
+from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replica import ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, upsert
+from tests.random_cases import RANDOM_CASES
 from tests.read_only import on_a_read_only_disk
 
 DELETE = Write.of([], [key("a")])
@@ -29,11 +30,11 @@ REPLICAS = ("one", "two")
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> FileWriteLog:
+def log(tmp_path: Path) -> WriteLog:
     return open_log(tmp_path)
 
 
-def test_a_write_is_the_same_after_the_disk(log: FileWriteLog) -> None:
+def test_a_write_is_the_same_after_the_disk(log: WriteLog) -> None:
     written = Write.of([vector_record("a", "text", seed=1), vector_record("b", seed=2)], [key("c")])
     read = log.read(log.append(written, REPLICAS))
     assert [each.record for each in read.upserts()] == written.records
@@ -49,7 +50,7 @@ def test_of_several_records_with_one_key_the_last_one_counts_and_more_than_a_del
 
 
 def test_a_write_is_on_disk_before_its_name_is_and_its_name_before_append_returns(
-    log: FileWriteLog, monkeypatch: pytest.MonkeyPatch
+    log: WriteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A power cut between any two of these steps leaves either no write or a complete one."""
     steps: list[str] = []
@@ -69,7 +70,7 @@ def test_a_write_is_on_disk_before_its_name_is_and_its_name_before_append_return
     assert steps == ["sync .draft", "rename to .write", "sync folder"]
 
 
-def test_a_draft_of_a_crashed_process_is_no_write(tmp_path: Path, log: FileWriteLog) -> None:
+def test_a_draft_of_a_crashed_process_is_no_write(tmp_path: Path, log: WriteLog) -> None:
     sequence = log.append(DELETE, REPLICAS)
     complete = (tmp_path / "log" / f"{sequence:020d}.write").read_bytes()
     (tmp_path / "log" / f"{sequence + 1:020d}.write.draft").write_bytes(complete[:-1])
@@ -93,7 +94,7 @@ def test_an_incomplete_file_is_an_error_that_names_it(
     assert str(path) in raised.value.detail
 
 
-def test_a_replica_whose_cursor_is_damaged_gets_every_write_again(tmp_path: Path, log: FileWriteLog) -> None:
+def test_a_replica_whose_cursor_is_damaged_gets_every_write_again(tmp_path: Path, log: WriteLog) -> None:
     sequence = log.append(DELETE, REPLICAS)
     log.mark_applied("one", sequence)
     (path,) = (tmp_path / "log").glob("*.cursor")
@@ -101,8 +102,8 @@ def test_a_replica_whose_cursor_is_damaged_gets_every_write_again(tmp_path: Path
     assert log.unapplied("one") == [sequence]
 
 
-def test_no_flipped_bit_is_delivered(tmp_path: Path, log: FileWriteLog) -> None:
-    """1,000 bits in the writes, in what they must not touch and in the cursors; each alone."""
+def test_no_flipped_bit_is_delivered(tmp_path: Path, log: WriteLog) -> None:
+    """Bits in the writes, in what they must not touch and in the cursors; each alone."""
     writes = {log.append(Write.of([vector_record(id_)], [key("x")], "public"), REPLICAS): id_ for id_ in "abc"}
     for sequence in writes:
         log.record_hidden(sequence, {key("hidden")})
@@ -112,7 +113,7 @@ def test_no_flipped_bit_is_delivered(tmp_path: Path, log: FileWriteLog) -> None:
     chance = random.Random(1)
     paths = sorted(path for path in (tmp_path / "log").iterdir() if path.is_file() and path.stat().st_size)
     found = 0
-    for _ in range(1_000):
+    for _ in range(RANDOM_CASES):
         path = chance.choice(paths)
         content = path.read_bytes()
         changed = bytearray(content)
@@ -127,18 +128,18 @@ def test_no_flipped_bit_is_delivered(tmp_path: Path, log: FileWriteLog) -> None:
         assert log.unapplied("one") in ([], list(writes))
         assert log.unapplied("two") in (list(writes)[1:], list(writes))
         path.write_bytes(content)
-    assert found > 500
+    assert found > RANDOM_CASES / 2
 
 
 @pytest.mark.anyio
-async def test_no_write_with_a_flipped_bit_reaches_a_replica(tmp_path: Path, log: FileWriteLog) -> None:
-    """1,000 bits in the writes and in what they must not touch. What is whole is delivered."""
+async def test_no_write_with_a_flipped_bit_reaches_a_replica(tmp_path: Path, log: WriteLog) -> None:
+    """Bits in the writes and in what they must not touch. What is whole is delivered."""
     texts = {id_: f"text of {id_}" for id_ in "abc"}
     for id_, text in texts.items():
         sequence = log.append(Write.of([vector_record(id_, text), vector_record("hidden")], [], "public"), ["one"])
         log.record_hidden(sequence, {key("hidden")})
     chance = random.Random(2)
-    for number in range(1_000):
+    for number in range(RANDOM_CASES):
         folder = tmp_path / str(number)
         shutil.copytree(tmp_path / "log", folder / "log")
         path = chance.choice(
@@ -155,7 +156,7 @@ async def test_no_write_with_a_flipped_bit_reaches_a_replica(tmp_path: Path, log
         shutil.rmtree(folder)
 
 
-def test_every_damaged_file_is_named(tmp_path: Path, log: FileWriteLog) -> None:
+def test_every_damaged_file_is_named(tmp_path: Path, log: WriteLog) -> None:
     first = log.append(DELETE, REPLICAS)
     for replica in REPLICAS:
         log.mark_applied(replica, first)
@@ -164,7 +165,7 @@ def test_every_damaged_file_is_named(tmp_path: Path, log: FileWriteLog) -> None:
     log.record_version_offset("one", 7)
     assert log.damaged() == []
     files = sorted(path for path in (tmp_path / "log").iterdir() if path.is_file() and path.stat().st_size)
-    assert {path.suffix or path.name for path in files} == {".write", ".hidden", ".cursor", ".offset", "swept"}
+    assert {path.suffix or path.name for path in files} == {".write", ".hidden", ".cursor", ".offset", "truncated"}
     for path in files:
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -172,7 +173,7 @@ def test_every_damaged_file_is_named(tmp_path: Path, log: FileWriteLog) -> None:
         path.write_bytes(content)
 
 
-def test_a_write_under_another_name_is_damaged(tmp_path: Path, log: FileWriteLog) -> None:
+def test_a_write_under_another_name_is_damaged(tmp_path: Path, log: WriteLog) -> None:
     """Its number is its place in the order."""
     sequence = log.append(DELETE, REPLICAS)
     (path,) = (tmp_path / "log").glob("*.write")
@@ -181,7 +182,7 @@ def test_a_write_under_another_name_is_damaged(tmp_path: Path, log: FileWriteLog
         log.read(sequence + 1)
 
 
-def test_files_of_others_in_the_folder_do_no_harm(tmp_path: Path, log: FileWriteLog) -> None:
+def test_files_of_others_in_the_folder_do_no_harm(tmp_path: Path, log: WriteLog) -> None:
     for name in ("notes.write", "copy of 1.write", "x.refused", "y.hidden", "z.cursor.bak"):
         (tmp_path / "log" / name).write_text("?")
     sequence = log.append(DELETE, REPLICAS)
@@ -192,21 +193,21 @@ def test_files_of_others_in_the_folder_do_no_harm(tmp_path: Path, log: FileWrite
     assert log.is_empty()
 
 
-def test_only_the_owner_can_read_the_log(tmp_path: Path, log: FileWriteLog) -> None:
+def test_only_the_owner_can_read_the_log(tmp_path: Path, log: WriteLog) -> None:
     log.append(DELETE, REPLICAS)
     (path,) = (tmp_path / "log").glob("*.write")
     assert (path.stat().st_mode & 0o077, path.parent.stat().st_mode & 0o077) == (0, 0)
 
 
-def test_sequence_numbers_grow_even_if_the_clock_does_not(log: FileWriteLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_files, "time_ns", lambda: 5_000)
+def test_sequence_numbers_grow_even_if_the_clock_does_not(log: WriteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_log, "time_ns", lambda: 5_000)
     assert [log.append(DELETE, []) for _ in range(3)] == [5, 6, 7]
     log.mark_applied("one", 7)
     log.truncate(["one"])
     assert log.append(DELETE, []) == 8
-    monkeypatch.setattr(log_files, "time_ns", lambda: 1_000)
+    monkeypatch.setattr(write_log, "time_ns", lambda: 1_000)
     assert log.append(DELETE, []) == 9
-    monkeypatch.setattr(log_files, "time_ns", lambda: 80_000)
+    monkeypatch.setattr(write_log, "time_ns", lambda: 80_000)
     assert log.append(DELETE, []) == 80
 
 
@@ -224,9 +225,9 @@ def test_a_log_that_is_full_stores_nothing_until_it_is_truncated(tmp_path: Path)
 
 
 def test_a_full_disk_is_an_error_and_stores_nothing(
-    tmp_path: Path, log: FileWriteLog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log: WriteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_files, "time_ns", lambda: 5_000)
+    monkeypatch.setattr(write_log, "time_ns", lambda: 5_000)
     draft = tmp_path / "log" / f"{5:020d}.write.draft"
     draft.symlink_to("/dev/full")
     with pytest.raises(Unavailable, match="cannot be written") as raised:
@@ -237,7 +238,7 @@ def test_a_full_disk_is_an_error_and_stores_nothing(
     assert log.append(DELETE, REPLICAS) == 5
 
 
-def test_truncating_removes_only_what_every_replica_has_applied(log: FileWriteLog) -> None:
+def test_truncating_removes_only_what_every_replica_has_applied(log: WriteLog) -> None:
     first, second, third = (log.append(DELETE, REPLICAS) for _ in range(3))
     log.mark_applied("one", third)
     log.truncate(REPLICAS)
@@ -254,7 +255,7 @@ def test_truncating_removes_only_what_every_replica_has_applied(log: FileWriteLo
     assert (log.generation(), log.newest()) == (third, third)
 
 
-def test_is_applied_and_the_total_follow_each_replica(log: FileWriteLog) -> None:
+def test_is_applied_and_the_total_follow_each_replica(log: WriteLog) -> None:
     first, second = (log.append(DELETE, REPLICAS) for _ in range(2))
     totals = [log.applied_total()]
     for replica, sequence in (("one", first), ("one", second), ("two", first)):
@@ -266,7 +267,7 @@ def test_is_applied_and_the_total_follow_each_replica(log: FileWriteLog) -> None
     assert not log.is_applied("two", second)
 
 
-def test_a_replica_added_after_truncation_has_missed_history(log: FileWriteLog) -> None:
+def test_a_replica_added_after_truncation_has_missed_history(log: WriteLog) -> None:
     log.mark_applied("one", log.append(DELETE, ["one"]))
     for replica in ("one", "two"):
         log.record_missed_history(replica)
@@ -280,9 +281,9 @@ def test_a_replica_added_after_truncation_has_missed_history(log: FileWriteLog) 
 _APPEND = """
 import sys
 from pathlib import Path
-from orchestrator.indexing.log.files import FileWriteLog
+from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.log.write import DamagedWrite, Write
-log = FileWriteLog(Path(sys.argv[1]), 2**30)
+log = WriteLog(Path(sys.argv[1]), 2**30)
 sys.stdin.readline()
 for number in range(50):
     with log.exclusive():
@@ -292,8 +293,8 @@ for number in range(50):
 _APPLY = """
 import sys
 from pathlib import Path
-from orchestrator.indexing.log.files import FileWriteLog
-with FileWriteLog(Path(sys.argv[1]), 2**30).applying("one") as has_lock:
+from orchestrator.indexing.log.write_log import WriteLog
+with WriteLog(Path(sys.argv[1]), 2**30).applying("one") as has_lock:
     print(has_lock, flush=True)
     sys.stdin.readline()
 """
@@ -305,7 +306,8 @@ def start(program: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
 
 
-def test_two_processes_append_at_the_same_time_and_nothing_is_lost(tmp_path: Path, log: FileWriteLog) -> None:
+@pytest.mark.process
+def test_two_processes_append_at_the_same_time_and_nothing_is_lost(tmp_path: Path, log: WriteLog) -> None:
     with start(_APPEND, tmp_path / "log", "x") as one, start(_APPEND, tmp_path / "log", "y") as other:
         for process in (one, other):
             assert process.stdin
@@ -320,7 +322,8 @@ def test_two_processes_append_at_the_same_time_and_nothing_is_lost(tmp_path: Pat
         assert sequences == sorted(sequences)
 
 
-def test_one_process_at_a_time_applies_and_the_lock_of_a_killed_one_is_free(tmp_path: Path, log: FileWriteLog) -> None:
+@pytest.mark.process
+def test_one_process_at_a_time_applies_and_the_lock_of_a_killed_one_is_free(tmp_path: Path, log: WriteLog) -> None:
     with start(_APPLY, tmp_path / "log") as process:
         assert process.stdout
         assert process.stdout.readline() == "True\n"
@@ -334,14 +337,14 @@ def test_one_process_at_a_time_applies_and_the_lock_of_a_killed_one_is_free(tmp_
 
 @pytest.mark.parametrize("name", ["log", "log/that/no/process/has/written"])
 def test_a_log_on_a_read_only_disk_is_not_writable_and_one_that_does_not_exist_is_empty(
-    tmp_path: Path, log: FileWriteLog, name: str
+    python: str, tmp_path: Path, log: WriteLog, name: str
 ) -> None:
     assert log.is_writable()
     program = (
-        "import sys, pathlib; from orchestrator.indexing.log.files import FileWriteLog; "
-        f"log = FileWriteLog(pathlib.Path(sys.argv[1]).parent / {name!r}, 1000); "
+        "import sys, pathlib; from orchestrator.indexing.log.write_log import WriteLog; "
+        f"log = WriteLog(pathlib.Path(sys.argv[1]).parent / {name!r}, 1000); "
         "print(log.is_writable(), log.is_empty(), log.generation(), log.quarantine.entries())"
     )
-    command = [*on_a_read_only_disk(tmp_path / "log"), sys.executable, "-c", program, tmp_path / "log"]
+    command = [*on_a_read_only_disk(tmp_path / "log"), python, "-c", program, tmp_path / "log"]
     done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
     assert done.stdout == "False True 0 []\n", done.stderr

@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from orchestrator.indexing.log.files import FileWriteLog
 from orchestrator.indexing.log.write import Write
+from orchestrator.indexing.log.write_log import WriteLog
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MAX_LOG_BYTES, key
 
@@ -32,7 +32,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.log = FileWriteLog(self.folder, MAX_LOG_BYTES)
+        self.log = WriteLog(self.folder, MAX_LOG_BYTES)
 
     @rule(documents=st.integers(1, 3))
     def append(self, documents: int) -> None:

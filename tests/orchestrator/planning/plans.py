@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adapters import Scope
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.plan import Plan, RankingPlan
 from orchestrator.planning.planner import make_plan

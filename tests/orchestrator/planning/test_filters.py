@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity
-from adapters.document import fields
-from adapters.filter import And, Eq, Filter, In, Or, Range, matches, normal
-from adapters.filter_limits import check
+from adapters.model.document import fields
+from adapters.model.filter import And, Eq, Filter, In, Or, Range, matches, normal
+from adapters.model.filter_limits import check
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import NAMED_ONLY, RequestFilters, request_filters

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters import Scope, VectorRecord
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Eq, normal
+from adapters.engine import EmbeddedIndex
+from adapters.model.filter import Eq, normal
 from cache import hash_key
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.page_token import PageToken

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import Scope, Snapshot
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from fusion import STRATEGIES, Candidates, DocumentFields, Floats, Ranking
-from orchestrator.planning.budget import Deadline
-from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import DAY_S, RankingPlan
-from orchestrator.planning.stage_results import FusedCandidates, Ranked
-from orchestrator.ranking.boost_columns import boost_columns
+from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
+from orchestrator.stages.budget import Deadline
+from orchestrator.stages.search_context import SearchContext
+from orchestrator.stages.stage_results import FusedCandidates, Ranked
 from orchestrator.telemetry.spans import StageTimings
 from tests.conftest import SCOPE
 from tests.orchestrator.services import NOW, plan_of

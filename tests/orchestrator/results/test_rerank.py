@@ -12,7 +12,7 @@ import pytest
 from msgspec import UNSET
 
 from adapters import RerankResult
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from adapters.rerank import reranker
 from orchestrator.auth.principal import Principal
 from orchestrator.schema.search import RerankedHit, SearchResponse

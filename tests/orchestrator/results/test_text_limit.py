@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from orchestrator.results.text_limit import MAX_TEXT_CHARS
 from tests.conftest import vector_record
 from tests.orchestrator.services import empty_index, search, search_service

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapters import AdapterError, SourceQuery, Unavailable, VersionMismatch
-from adapters.filter import And
+from adapters.model.filter import And
 from fusion import Ranking
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from tests.conftest import SCOPE

@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from adapters import Record, Scope, SourceQuery, Unavailable
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Eq, Filter
+from adapters.engine import EmbeddedIndex
+from adapters.model.filter import Eq, Filter
 from fusion import Documents, Ranking
 from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
 from orchestrator.schema.search import EncoderName

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from adapters import Expander, Unavailable
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from adapters.keyword.expand import Synonyms
 from tests.conftest import vector_record
 from tests.orchestrator.services import empty_index, graph_source, search, search_service

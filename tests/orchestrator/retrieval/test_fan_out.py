@@ -10,8 +10,8 @@ import pytest
 
 from adapters import Rejected, Unavailable
 from fusion import Ranking
-from orchestrator.planning.stage_results import Answered, Failed, Outcome
 from orchestrator.retrieval.fan_out import FanOut, Search
+from orchestrator.stages.stage_results import Answered, Failed, Outcome
 from tests import virtual_clock
 
 pytestmark = pytest.mark.anyio

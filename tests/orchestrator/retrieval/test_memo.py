@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from adapters import Scope, SourceQuery
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Eq, access, normal
+from adapters.engine import EmbeddedIndex
+from adapters.model.filter import Eq, access, normal
 from adapters.ports import Snapshot
 from fusion import Documents, Ranking
 from orchestrator.auth.principal import Principal

@@ -12,13 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from adapters import AdapterError, Rejected, Retriever, Snapshot, SourceQuery, Unavailable
-from adapters.filter import Eq, Filter
-from adapters.sources import SOURCES
+from adapters.model.filter import Eq, Filter
+from adapters.model.sources import SOURCES
 from fusion import Candidates, Fused, Ints, JointWalk, Ranking
-from orchestrator.planning.budget import Deadline
-from orchestrator.planning.context import SearchContext
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.stage_results import AllSourcesFailed, Retrieved
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.fan_out import Search
@@ -26,6 +23,9 @@ from orchestrator.retrieval.memo import Memo, MemoizedRetriever
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.retrieval.retrieve import Retrieval, same_top_document
 from orchestrator.retrieval.source_call import CallReport, QueryPreparation, SourceCall, prepare_search
+from orchestrator.stages.budget import Deadline
+from orchestrator.stages.search_context import SearchContext
+from orchestrator.stages.stage_results import AllSourcesFailed, Retrieved
 from orchestrator.telemetry.spans import StageTimings
 from tests import virtual_clock
 from tests.conftest import SCOPE

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from adapters import AdapterError, BadResponse, Rejected, SourceQuery, TimedOut, Unavailable
-from adapters.filter import And
+from adapters.model.filter import And
 from fusion import Ranking
 from orchestrator.retrieval.retry import RetryBudget, RetryingRetriever
 from tests import virtual_clock

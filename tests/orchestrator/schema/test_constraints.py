@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 from jsonschema import Draft202012Validator
 
-from adapters.sources import SOURCES
+from adapters.model.sources import SOURCES
 from fusion import STRATEGIES, parse
 from orchestrator.http.openapi import openapi_document
 

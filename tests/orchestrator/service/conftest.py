@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from adapters.graph.names import mentioned
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.pipeline import IndexingPipeline

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from adapters import Scope, SourceQuery, VectorRecord
-from adapters.graph.link_types import LinkStrength
+from adapters.ports.graph import LinkStrength
 from adapters.ports.replica import Key
 from adapters.ports.server import Difference
 from fusion import Ranking
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
-from orchestrator.retrieval.calibration import CALIBRATION_FILE, ConfidenceCalibrations
-from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust
+from orchestrator.measurement.calibration import CALIBRATION_FILE, ConfidenceCalibrations
+from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, HealthService
 from orchestrator.service.maintenance import MaintenanceService
@@ -147,7 +146,7 @@ def service(
         servers=servers or {},
         searches=searches or {},
         embedded=engine,
-        static_encoder=SimpleNamespace(agreement=lambda: agreement),
+        static_encoder_agreement=lambda: agreement,
         replication=replication,
         counters=counters,
         maintenance=maintenance,

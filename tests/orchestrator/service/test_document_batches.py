@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from adapters import Document, Sensitivity, Unavailable, VectorRecord
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine

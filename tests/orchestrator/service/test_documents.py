@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
-from adapters.embedded import EmbeddedIndex
+from adapters.engine import EmbeddedIndex
 from adapters.ports.writer import Acknowledgement
 from fusion import Documents
 from orchestrator.auth.principal import Forbidden, Principal

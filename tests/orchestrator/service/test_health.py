@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from adapters import TimedOut, Unavailable, VersionMismatch
-from adapters.graph.link_types import LinkStrength
+from adapters.ports.graph import LinkStrength
 from adapters.ports.server import Difference
-from orchestrator.retrieval.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
+from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, examine_folder
 from tests.conftest import SCOPE, vector_record

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from adapters import Document
-from adapters.filter import Eq
+from adapters.model.filter import Eq
 from orchestrator.bootstrap import open_service
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.indexing.snapshots import IndexSnapshots
+from orchestrator.measurement.graph_trust import GraphTrust
 from orchestrator.planning import filters, planner
-from orchestrator.retrieval.graph_trust import GraphTrust
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service import search as search_module
 from orchestrator.service.service import Service

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import SENSITIVITIES, Scope, SourceQuery
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Eq, In, Not
+from adapters.engine import EmbeddedIndex
+from adapters.model.filter import Eq, In, Not
 from cache import CachePolicy
 from fusion import Ranking
 from orchestrator.auth.principal import Principal
-from orchestrator.planning.cache_key import cache_key
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.page_token import PageToken
+from orchestrator.planning.plan_key import cache_key
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.search import SearchService
 from tests.clock import Clock

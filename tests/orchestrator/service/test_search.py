@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from adapters import Record, Scope, SourceQuery, Unavailable
-from adapters.embedded import EmbeddedIndex
-from adapters.filter import Filter
+from adapters.engine import EmbeddedIndex
+from adapters.model.filter import Filter
 from adapters.ports import Snapshot
 from fusion import STRATEGIES, Documents, JointWalk
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.stage_results import AllSourcesFailed
 from orchestrator.schema.search import SearchResponse
+from orchestrator.stages.stage_results import AllSourcesFailed
 from tests.conftest import vector_record
 from tests.orchestrator.services import (
     FailingDocuments,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from adapters import Link, RerankResult, Retriever, Scope, Snapshot, SourceQuery
-from adapters.embedded import EmbeddedIndex, IndexView
+from adapters.engine import EmbeddedIndex, IndexView
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph

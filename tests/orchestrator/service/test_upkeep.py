@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,20 +12,21 @@ import httpx
 import psutil
 import pytest
 
-from adapters import Document, files
+from adapters import Document
+from adapters.storage import files
 from fusion import Calibration
 from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app
-from orchestrator.retrieval.calibration import (
+from orchestrator.measurement.calibration import (
     CALIBRATION_FILE,
     ConfidenceCalibrations,
     ScopeCalibration,
 )
-from orchestrator.retrieval.scope_file import Measurements
+from orchestrator.measurement.scope_file import Measurements
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.upkeep import LOCK_FILE, Upkeep
 from orchestrator.settings import Settings
-from orchestrator.settings.load import environment_of
+from orchestrator.settings.loading import environment_of
 from tests.clock import Clock
 from tests.orchestrator.bootstrap.helpers import index
 from tests.orchestrator.service.health_helpers import service as health_of
@@ -62,6 +62,7 @@ def upkeep_of(folder: Path, measurement: Measurement, now: Clock, interval_s: fl
     return Upkeep(maintenance_of(folder), folder, interval_s, measurement, now)
 
 
+@pytest.mark.process
 async def test_it_measures_in_another_process_after_writes_and_searches_use_the_result(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,14 +80,15 @@ async def test_it_measures_in_another_process_after_writes_and_searches_use_the_
         assert service.maintenance.calibrations.calibrations(service.anonymous.scope, "model")
 
 
-def test_a_stopped_measurement_ends_with_the_service_that_started_it(chosen: Settings) -> None:
+@pytest.mark.process
+def test_a_stopped_measurement_ends_with_the_service_that_started_it(python: str, chosen: Settings) -> None:
     """The service is killed, so that it can do nothing about it."""
     code = (
         "import asyncio; from orchestrator.bootstrap.background import measure_in_process;"
         "from orchestrator.settings import load; asyncio.run(measure_in_process(load()))"
     )
     environment = {**os.environ, **environment_of(chosen)}
-    with subprocess.Popen([sys.executable, "-c", code], env=environment, start_new_session=True) as service:
+    with subprocess.Popen([python, "-c", code], env=environment, start_new_session=True) as service:
         process, deadline = psutil.Process(service.pid), time.monotonic() + 60
         while not (children := process.children()) or children[0].status() != psutil.STATUS_STOPPED:
             assert time.monotonic() < deadline

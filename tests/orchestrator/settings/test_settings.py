@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.settings import Settings, SettingsError, load, setting_fields
-from orchestrator.settings.load import environment_of
+from orchestrator.settings.loading import environment_of
 from tests.secrets import register_secret
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
@@ -64,7 +64,7 @@ def test_default_folders_are_absolute_too(
         ("TRIVIUM_INDEX_NAME", "Über", "should match pattern"),
         ("TRIVIUM_ENTITY_EXTRACTOR", "magic", "rules://|none://|python://"),
         ("TRIVIUM_FUSION", "best", "allowed are concatenate\\(\\), dbsf"),
-        ("TRIVIUM_ANONYMOUS_CLEARANCE", "all", "TRIVIUM_ANONYMOUS_CLEARANCE is 'all': input should be 'public'"),
+        ("TRIVIUM_OPEN_CLEARANCE", "all", "TRIVIUM_OPEN_CLEARANCE is 'all': input should be 'public'"),
     ],
 )
 def test_an_invalid_value_is_reported_without_a_password(
@@ -163,58 +163,6 @@ def test_invalid_weights_are_reported(monkeypatch: pytest.MonkeyPatch, text: str
     monkeypatch.setenv("TRIVIUM_WEIGHTS", text)
     with pytest.raises(SettingsError, match=f"TRIVIUM_WEIGHTS is .*{message}"):
         load()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "text", "other"),
-    [
-        ("max_in_flight", "search_concurrency", "7", "8"),
-        ("retry_share", "retry_budget_ratio", "0.2", "0.3"),
-        ("breaker_pause_ms", "circuit_reset_ms", "70", "80"),
-        ("cache_stale_s", "cache_stale_while_revalidate_s", "7", "8"),
-        ("depth", "candidates_per_source", "70", "80"),
-        ("follow_ms", "refresh_interval_ms", "70", "80"),
-        ("replay_ms", "replication_retry_ms", "700", "800"),
-        ("journal_max_bytes", "write_log_max_bytes", "7000000", "8000000"),
-        ("grace_ms", "shutdown_grace_ms", "70", "80"),
-        ("receive_timeout_ms", "client_timeout_ms", "700", "800"),
-        ("open_clearance", "anonymous_clearance", "public", "sensitive"),
-        ("extractor", "entity_extractor", "none://", "python://math:sqrt"),
-        ("expander", "query_expansion", "synonyms:///a", "synonyms:///b"),
-    ],
-)
-def test_an_old_name_is_accepted_with_a_warning_and_the_new_name_overrides_it(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, old: str, new: str, text: str, other: str
-) -> None:
-    monkeypatch.setenv(f"TRIVIUM_{old.upper()}", text)
-    assert load() == Settings.of(**{new: text}) != Settings()
-    assert caplog.messages == [f"TRIVIUM_{old.upper()} is now TRIVIUM_{new.upper()}"]
-    monkeypatch.setenv(f"TRIVIUM_{new.upper()}", other)
-    assert load() == Settings.of(**{new: other})
-
-
-def test_old_weights_become_one_setting_with_a_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("TRIVIUM_WEIGHT_GRAPH", "2")
-    monkeypatch.setenv("TRIVIUM_WEIGHT_KEYWORD", "0.5")
-    assert load().ranking.weights == {"graph": 2.0, "keyword": 0.5}
-    assert caplog.messages == [f"TRIVIUM_WEIGHT_{name} is now TRIVIUM_WEIGHTS" for name in ("GRAPH", "KEYWORD")]
-    monkeypatch.setenv("TRIVIUM_WEIGHTS", "vector=3")
-    assert load().ranking.weights == {"vector": 3.0}
-
-
-@pytest.mark.parametrize("name", ["MAX_WAITING", "QUERY_MEMO", "DRAIN_MS", "RERANK_CLEARANCE", "HEDGE_MS"])
-def test_a_removed_setting_is_ignored_with_a_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
-) -> None:
-    monkeypatch.setenv(f"TRIVIUM_{name}", "not a value")
-    assert load() == Settings()
-    assert caplog.messages == [f"TRIVIUM_{name} is no setting any more and is ignored"]
-    monkeypatch.delenv(f"TRIVIUM_{name}")
-    (tmp_path / "file").write_text(f"TRIVIUM_{name}=1\n")
-    monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(tmp_path / "file"))
-    assert load() == Settings()
 
 
 def test_current_names_cause_no_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

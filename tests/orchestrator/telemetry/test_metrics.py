@@ -112,12 +112,12 @@ def test_open_metrics_have_the_trace_of_a_request_as_an_exemplar() -> None:
     assert metrics.exposition("*/*")[1].startswith("text/plain")
 
 
-def test_processes_of_one_service_are_added_up_and_gauges_end_with_their_process(tmp_path: Path) -> None:
+def test_processes_of_one_service_are_added_up_and_gauges_end_with_their_process(python: str, tmp_path: Path) -> None:
     env = os.environ | {MULTIPROCESS_VARIABLE: str(tmp_path)}
 
     def start(state: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [sys.executable, "-c", _WORKER, state], cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [python, "-c", _WORKER, state], cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert process.stdout
         assert process.stdout.readline() == b"ready\n"
@@ -125,7 +125,7 @@ def test_processes_of_one_service_are_added_up_and_gauges_end_with_their_process
 
     def scraped() -> dict[str, float]:
         code = "from orchestrator.telemetry.metrics import Metrics; print(Metrics().exposition('')[0].decode())"
-        return values(subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, env=env, text=True))
+        return values(subprocess.check_output([python, "-c", code], cwd=ROOT, env=env, text=True))
 
     with start("open") as one, start("closed") as other:
         found = scraped()

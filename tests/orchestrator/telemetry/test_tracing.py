@@ -10,7 +10,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from adapters.trace_context import trace_headers, traceparent
+from adapters.servers.trace_context import trace_headers, traceparent
 from orchestrator.telemetry import tracing
 from orchestrator.telemetry.spans import StageTimings
 from orchestrator.telemetry.tracing import Tracing, TracingNotInstalled

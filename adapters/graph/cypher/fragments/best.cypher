@@ -1,7 +1,7 @@
 // Of documents ``d`` with their ``mass`` that pass the clauses in a parameter, those with the most. Not by the last
 // digits of the mass: these depend on the order in which the server adds.
-  WITH d, mass, d.labels AS labels
+  WITH d, mass, d.filter_terms AS filter_terms
   WHERE d.present AND {passes:{argument}}
-  WITH d, mass, labels
+  WITH d, mass, filter_terms
   ORDER BY toInteger(mass * 1000000000000.0 + 0.5) DESC, d.key
   LIMIT $cap

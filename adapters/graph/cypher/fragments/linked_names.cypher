@@ -26,7 +26,7 @@ CALL {
   WHERE word_count > 1 OR n.degree >= $min_mention_ratio * rarest
     AND (rarest <= $min_common_frequency OR rarest <= $max_frequency_ratio * documents)
   MATCH (n)<-[:MENTIONS]-(d:Document)
-  WITH n, word_count, starts, rarest, d, d.labels AS labels
+  WITH n, word_count, starts, rarest, d, d.filter_terms AS filter_terms
   WHERE d.present AND {passes:access}
   WITH n, word_count, starts, rarest, count(d) AS mentions
   WHERE word_count > 1 OR mentions >= $min_mention_ratio * rarest

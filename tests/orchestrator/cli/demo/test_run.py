@@ -11,6 +11,7 @@ from orchestrator.cli.demo.pydocs import python_documents
 from orchestrator.cli.main import main
 
 
+@pytest.mark.slow
 def test_the_demo_indexes_once_and_shows_the_rank_of_each_source(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model_dir: Path
 ) -> None:

@@ -1,0 +1,137 @@
+"""The three embedded sources over one index, as one part of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from adapters.encoders.minilm import MiniLM
+from adapters.encoders.static_encoder_file import StaticEncoderFile
+from adapters.encoders.static_fit import MAX_DOCUMENTS, fit
+from adapters.engine.index import EmbeddedIndex
+from adapters.engine.replica import EmbeddedReplica
+from adapters.graph.centrality import CentralityFile
+from adapters.graph.component import GraphComponent
+from adapters.graph.embedded import EmbeddedGraph
+from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.model.sources import GRAPH, KEYWORD, VECTOR
+from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
+from adapters.ports.retriever import Retriever
+from adapters.vector.embedded import EmbeddedVector, VectorComponent
+from fusion.source import Source
+
+MIN_FIT_DOCUMENTS = 200
+"""With fewer documents there is too little to fit a static encoder to, and no load that would need one."""
+
+Components: TypeAlias = tuple[VectorComponent | None, KeywordComponent | None, GraphComponent | None]
+"""The parts of an index that belong to the sources; ``None`` for a source that is on a server."""
+
+
+class EmbeddedSources:
+    """The sources of one embedded index, which has the documents, too, with its maintenance and its health.
+
+    :param components: of the index; ``None`` for a source that is on a server.
+    :param model_dir: folder of what is computed once for a model.
+    """
+
+    def __init__(
+        self,
+        index: EmbeddedIndex,
+        components: Components,
+        centrality_file: CentralityFile,
+        model: MiniLM,
+        static_encoder: StaticEncoderFile,
+        model_dir: Path,
+    ) -> None:
+        self.index = index
+        self.replica = EmbeddedReplica(index)
+        self.centrality_file = centrality_file
+        self._vector, self._keyword, self._graph = components
+        self._model = model
+        self._static_encoder = static_encoder
+        self._model_dir = model_dir
+        self._graph_source = (
+            EmbeddedGraph(self.index, self._graph, self.centrality_file) if self._graph is not None else None
+        )
+
+    @property
+    def centralities(self) -> CentralityReader | None:
+        """Of the embedded graph, if the graph is embedded."""
+        return self._graph_source
+
+    @property
+    def link_strengths(self) -> LinkStrengthReader | None:
+        """Of the embedded graph, if the graph is embedded."""
+        return self._graph_source
+
+    def retrievers(self) -> list[tuple[Source, Retriever, EntityLookup | None]]:
+        """Each embedded source, its search, and, for the graph, what finds the entities of a query."""
+        found: list[tuple[Source, Retriever, EntityLookup | None]] = []
+        if self._vector:
+            found.append((VECTOR, EmbeddedVector(self.index, self._vector), None))
+        if self._keyword:
+            found.append((KEYWORD, EmbeddedKeyword(self.index, self._keyword), None))
+        if self._graph_source:
+            found.append((GRAPH, self._graph_source, self._graph_source))
+        return found
+
+    def damaged(self) -> list[str]:
+        """The files that are not what was written. Reads all of them: blocks."""
+        return [str(path) for path in self.index.damaged()]
+
+    def documents_by_source(self) -> Mapping[str, int]:
+        """Number of documents in the index of each embedded source, by its own count."""
+        return self.index.documents_by_component()
+
+    def documents(self) -> int:
+        """Number of documents."""
+        return self.index.current().segments.count
+
+    def segments(self) -> int:
+        """Number of segments."""
+        return len(self.index.current().segments.segments)
+
+    def generation(self) -> int:
+        """The newest commit that this process has opened."""
+        return self.index.generation()
+
+    def newest_generation(self) -> int:
+        """The newest commit on disk. Reads a file.
+
+        :raises AdapterError: if that cannot be found out.
+        """
+        return self.index.newest_generation()
+
+    def mismatch(self) -> str | None:
+        """How the index was built, if not as the settings require."""
+        return self.index.mismatch
+
+    def static_encoder_outdated(self) -> bool:
+        """Whether there is no static encoder, or the number of documents has doubled since it was fitted."""
+        documents = self.documents()
+        encoder = self._static_encoder.encoder
+        return documents >= MIN_FIT_DOCUMENTS and (
+            encoder is None or min(documents, MAX_DOCUMENTS) > 2 * encoder.documents
+        )
+
+    def merge(self, progress: Callable[[str], None]) -> None:
+        """Merge segments if that makes searches faster. Blocks."""
+        if self.index.needs_optimizing():
+            progress("one segment")
+            self.index.optimize()
+        if self._graph and self.documents() and self._graph.is_outdated(self.index.current().component(self._graph)):
+            progress("strengths of links")
+            self.index.rebuild()
+
+    def measure(self, progress: Callable[[str], None]) -> None:
+        """Compute centralities and fit the static encoder, each only if it is outdated. Blocks."""
+        if self._graph and self.index.generation() > self.centrality_file.generation:
+            progress(self.centrality_file.name)
+            view = self.index.current()
+            self.centrality_file.compute(view.component(self._graph), view.segments, view.manifest.generation)
+        if self.static_encoder_outdated():
+            progress("static encoder")
+            records = self.index.current().sample_with_vectors(MAX_DOCUMENTS)
+            fit(self._model, records, self._model_dir, progress).save(self._static_encoder.path)
+            self._static_encoder.refresh()

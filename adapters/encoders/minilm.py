@@ -1,0 +1,145 @@
+"""all-MiniLM-L6-v2 on the CPU, in int8.
+
+Wang et al.: "MiniLM: Deep Self-Attention Distillation for Task-Agnostic Compression of Pre-Trained
+Transformers", 2020; fine-tuned by sentence-transformers. A vector has 384 numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from tokenizers import Tokenizer
+
+from adapters.encoders import model_files
+from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, Vector
+
+_WINDOW = 256
+"""Maximum number of tokens of a text in the model's training, [CLS] and [SEP] included."""
+_MAX_WINDOWS = 4
+"""Later windows of a long text are not encoded; keyword search still finds them."""
+_POOLING = "t"
+"""Part of the identity: another letter whenever the windows of a text are pooled in another way."""
+_BATCH_TOKENS = 512
+"""Of documents that are encoded in one run. Larger ones are slower, and the process keeps the memory of the largest."""
+_BEGIN, _END = 101, 102
+"""[CLS] and [SEP]."""
+_NICENESS = 10
+"""Of the threads that encode documents: queries of the same process have the processors first."""
+
+
+class MiniLM:
+    """Encodes documents (on all cores) and queries (on one).
+
+    :raises Unavailable: if the files of the model are missing or damaged.
+    """
+
+    dimension = 384
+
+    def __init__(self) -> None:
+        self._files = model_files.read()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # parallel by text, not within one
+        options.log_severity_level = 3  # errors
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        self._session = onnxruntime.InferenceSession(
+            str(self._files.model),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=["SkipLayerNormFusion"],  # slower than its parts: see build.py
+        )
+        self.tokenizer = Tokenizer.from_file(str(self._files.tokenizer))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self._threads = os.cpu_count() or 1
+
+    @property
+    def identity(self) -> str:
+        """See :class:`adapters.ports.DocumentEncoder`."""
+        return f"{self._files.name}{_POOLING}-{self._files.weights[:8]}"
+
+    def encode(self, text: str) -> Vector:
+        """See :class:`adapters.ports.QueryEncoder`. A tenth of a millisecond for each token, on one core.
+
+        Never several in one run: the quantisation takes its range from all of them, so each would get another vector
+        than alone.
+        """
+        ids = self.tokenizer.encode(text[:MAX_QUERY_CHARS], add_special_tokens=False).ids[:MAX_QUERY_TOKENS]
+        vector: Vector = self._run(_inputs([ids]))[0]
+        return vector
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`adapters.ports.DocumentEncoder`.
+
+        A long text is the mean of its windows, weighted by their numbers of tokens.
+        """
+        windows = [self._windows(text) for text in texts]
+        flat = [window for each in windows for window in each]
+        vectors = self.encode_tokens(flat) * np.array([[max(len(each), 1)] for each in flat], np.float32)
+        owner = np.repeat(np.arange(len(texts)), [len(each) for each in windows])
+        pooled = np.zeros((len(texts), self.dimension), np.float32)
+        np.add.at(pooled, owner, vectors)
+        unit: Matrix = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        return unit
+
+    def encode_tokens(self, windows: Sequence[Sequence[int]]) -> Matrix:
+        """One unit row for each list of at most 254 token ids, in order."""
+        # By length, so that the texts of a batch need little padding.
+        order = sorted(range(len(windows)), key=lambda index: -len(windows[index]))
+        vectors = np.zeros((len(windows), self.dimension), np.float32)
+        with ThreadPoolExecutor(self._threads, initializer=_lower_priority) as pool:
+            batches = list(_batches(order, windows))
+            # Prepared in this thread: one of low priority that is interrupted while it holds the interpreter's lock
+            # stops all others.
+            inputs = [_inputs([windows[index] for index in batch]) for batch in batches]
+            for batch, result in zip(batches, pool.map(self._run, inputs), strict=True):
+                vectors[batch] = result
+        return vectors
+
+    def _windows(self, text: str) -> list[list[int]]:
+        # 16 characters for each token: enough text to fill every window.
+        # Not ``encode``, which keeps the interpreter's lock: the event loop would wait 9 ms for a long text.
+        (encoding,) = self.tokenizer.encode_batch_fast([text[: _WINDOW * _MAX_WINDOWS * 16]], add_special_tokens=False)
+        ids = encoding.ids
+        size = _WINDOW - 2
+        return [ids[start : start + size] for start in range(0, len(ids), size)][:_MAX_WINDOWS] or [[]]
+
+    def _run(self, inputs: Mapping[str, npt.NDArray[np.int32]]) -> Matrix:
+        vectors: npt.NDArray[np.float32] = self._session.run(["vectors"], inputs)[0]
+        return vectors
+
+
+def _inputs(windows: Sequence[Sequence[int]]) -> dict[str, npt.NDArray[np.int32]]:
+    """Of the model: a row for each window, padded to the longest."""
+    longest = max(map(len, windows)) + 2
+    ids = np.zeros((len(windows), longest), np.int32)
+    mask = np.zeros_like(ids)
+    for row, window in enumerate(windows):
+        ids[row, : len(window) + 2] = (_BEGIN, *window, _END)
+        mask[row, : len(window) + 2] = 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def _lower_priority() -> None:
+    """Let all other threads run first, where the operating system has priorities of single threads."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        # A process may be lower already, and only an administrator may raise it again.
+        os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
+
+
+def _batches(order: Sequence[int], windows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    batch: list[int] = []
+    for index in order:
+        if batch and (len(batch) + 1) * (len(windows[batch[0]]) + 2) > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

@@ -1,0 +1,48 @@
+"""The protocol of the indexes that an embedded index consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from adapters.engine.segment_set import SegmentSet
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The difference between two commits: document numbers that were added, and those that were removed."""
+
+    added: Sequence[int]
+    removed: Sequence[int]
+
+
+class IndexComponent(Protocol[T]):
+    """An index over the segments: how its files are built, and how they are opened."""
+
+    name: str
+    """Its folder."""
+    format: str
+    """Name of the recipe of its files, in one word; contained in the build id."""
+
+    def build(self, target: Path, previous: Path | None, segments: SegmentSet, delta: Delta) -> None:
+        """Fill the empty folder ``target`` for ``segments``, from ``previous`` and ``delta`` where there is one."""
+        ...
+
+    def open(self, folder: Path, segments: SegmentSet) -> T:
+        """Map what :meth:`build` wrote."""
+        ...
+
+    def count(self, index: T, segments: SegmentSet) -> int:
+        """Number of documents in an opened index."""
+        ...
+
+    def fragment_count(self, index: T) -> int:
+        """Number of structures that a search has to visit, besides the segments.
+
+        Built for an empty delta, a component makes as few as it can.
+        """
+        ...

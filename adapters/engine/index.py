@@ -1,0 +1,328 @@
+"""The embedded engine: one folder, one writer at a time, any number of readers in any number of processes.
+
+A *commit* is a manifest and the files that it names. Files never change once written: a write creates new ones, links
+the unchanged ones, and replaces the manifest in one step. All indexes of one commit contain the same documents. After a
+crash the previous commit is complete.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+import numpy as np
+
+from adapters.engine import segment
+from adapters.engine.checksums import CheckedFiles, damaged_files
+from adapters.engine.columns import Flags
+from adapters.engine.commit_paths import DEAD, SEGMENTS, commit_files, remove_unused
+from adapters.engine.component import Delta, IndexComponent
+from adapters.engine.manifest import Manifest
+from adapters.engine.merging import count_unmerged
+from adapters.engine.segment import Segment, Stored
+from adapters.engine.segment_set import SegmentSet
+from adapters.engine.view import IndexView, by_segment
+from adapters.model.document import HIGHEST_CLEARANCE, Record, Scope, Sensitivity, hidden_keys
+from adapters.model.errors import Damaged, Unavailable, VersionMismatch
+from adapters.model.filter import Filter
+from adapters.ports.replica import Key, VectorRecord
+from adapters.ports.retriever import SourceQuery
+from adapters.ports.snapshot import Snapshot
+from adapters.ports.writer import Acknowledgement
+from adapters.storage import files
+from fusion.columns import Documents
+from fusion.rank_fields import DocId
+
+_MAX_FRAGMENTS = 2
+"""One large fragment and what was written since: visiting two costs a search next to nothing."""
+
+
+class EmbeddedIndex:
+    """Documents and their indexes in ``folder``.
+
+    :param components: the indexes; each commit has all of them.
+    :param build_id: identity of the encoder and analysers; an index of another one is never written to.
+    :param strict: whether such an index is not read, either.
+    :raises VersionMismatch: if the folder contains an index of another build that must not be read.
+    """
+
+    def __init__(
+        self, folder: Path, components: Sequence[IndexComponent[Any]], build_id: str, strict: bool = True
+    ) -> None:
+        self._folder = folder
+        self._components = tuple(components)
+        self._build_id = build_id
+        self._exchange = RLock()
+        """Locked while the view is exchanged, so that following another process never undoes a write of this one."""
+        files.ensure_folder(folder)
+        self._checked = CheckedFiles(folder)
+        manifest = Manifest.read(folder, build_id)
+        if strict:
+            self._require_same_build(manifest)
+        self._view = self._open(manifest, None)
+
+    @property
+    def build_id(self) -> str:
+        """What the index was built with."""
+        return self._view.manifest.build_id
+
+    @property
+    def mismatch(self) -> str | None:
+        """How the index was built and how it should be, if these differ. The folder is not named: callers see this."""
+        return self._describe_mismatch(self._view.manifest)
+
+    def _describe_mismatch(self, manifest: Manifest) -> str | None:
+        if manifest.build_id == self._build_id:
+            return None
+        return (
+            f"the index was built as {manifest.build_id!r}, the settings require "
+            f"{self._build_id!r}: use those settings, or index again into another TRIVIUM_DATA_DIR"
+        )
+
+    def generation(self) -> int:
+        """The commit that searches of this process see."""
+        return self._view.manifest.generation
+
+    def newest_generation(self) -> int:
+        """The newest commit on disk, whether this process has opened it or not. Reads a file.
+
+        :raises Damaged: if that cannot be found out.
+        """
+        return Manifest.read(self._folder, self._build_id).generation
+
+    def data_version(self) -> int:
+        """See :class:`orchestrator.indexing.data_version.VersionSource`: the generation."""
+        return self.generation()
+
+    def documents_by_component(self) -> dict[str, int]:
+        """Number of documents in each index by its own count. If they differ, an index is damaged."""
+        view = self._view
+        if not view.opened:
+            return {component.name: 0 for component in self._components}
+        return {
+            component.name: component.count(view.component(component), view.segments) for component in self._components
+        }
+
+    def current(self) -> IndexView:
+        """The newest commit that this process has opened."""
+        return self._view
+
+    def refresh(self) -> bool:
+        """Open what another process has committed. Whether there was anything new."""
+        with self._exchange:
+            newest = Manifest.read(self._folder, self._build_id)
+            if newest.generation == self._view.manifest.generation:
+                return False
+            self._view = self._open(newest, self._view)
+            return True
+
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
+        """See :class:`adapters.ports.DocumentFetcher`; of the newest commit, as are the four below."""
+        return await self._view.fetch(scope, documents)
+
+    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
+        """See :class:`adapters.ports.SensitivityReader`."""
+        return await self._view.sensitivities(scope, ids)
+
+    async def find(self, condition: Filter, limit: int) -> list[Record]:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        return await self._view.find(condition, limit)
+
+    async def counts(self, field: str, condition: Filter) -> dict[str, int]:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        return await self._view.counts(field, condition)
+
+    async def sample(self, count: int) -> list[Record]:
+        """See :class:`adapters.ports.DocumentSampler`."""
+        return await self._view.sample(count)
+
+    async def write(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Acknowledgement:
+        """See :class:`adapters.ports.DocumentWriter`; off the event loop."""
+        return await anyio.to_thread.run_sync(self.write_blocking, upserts, list(deletes), clearance)
+
+    def write_blocking(
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = (), clearance: Sensitivity = HIGHEST_CLEARANCE
+    ) -> Acknowledgement:
+        """Add, replace and delete, in one commit. Waits for a writer in another process.
+
+        Of several records with one key among ``upserts`` the last one counts.
+
+        :raises Unavailable: if it cannot be written (a full disk, say); then nothing has changed.
+        :raises VersionMismatch: if another encoder or analyser built the index.
+        """
+        try:
+            return self._write({each.record.key: each for each in upserts}, set(deletes), clearance)
+        except OSError as error:
+            raise Unavailable("the index cannot be written", f"{self._folder}: {error}") from error
+
+    def _write(self, newest: dict[Key, VectorRecord], deletes: set[Key], clearance: Sensitivity) -> Acknowledgement:
+        with files.exclusive(self._folder / "lock"), self._exchange:
+            self.refresh()
+            self._require_same_build(self._view.manifest)
+            segments = self._view.segments
+            existing = {
+                key: position for key in deletes.union(newest) if (position := segments.position(key)) is not None
+            }
+            hidden: frozenset[Key] = frozenset()
+            if clearance != HIGHEST_CLEARANCE:
+                hidden = hidden_keys(map(segments.record, existing.values()), clearance)
+            removed = [position for key, position in existing.items() if key not in hidden]
+            newest = {key: each for key, each in newest.items() if key not in hidden}
+            if not newest and not removed:
+                return Acknowledgement(self._view.manifest.generation, hidden=hidden)
+            first = self._view.manifest.next_docno
+            added = [Stored(first + n, each.record, each.vector) for n, each in enumerate(newest.values())]
+            dead = ~segments.live
+            dead[removed] = True
+            unmerged = count_unmerged(by_segment(dead, segments), len(added))
+            removed_docnos = sorted(int(docno) for docno in segments.docnos[removed])
+            self._publish(unmerged, dead, added, Delta([row.docno for row in added], removed_docnos))
+            return Acknowledgement(self._view.manifest.generation, hidden=hidden)
+
+    def _require_same_build(self, manifest: Manifest) -> None:
+        if mismatch := self._describe_mismatch(manifest):
+            raise VersionMismatch(mismatch, str(self._folder))
+
+    def needs_optimizing(self) -> bool:
+        """Whether :meth:`optimize` would make searches faster by more than it costs."""
+        view = self._view
+        if view.manifest.optimized or not view.opened:
+            return False
+        fragments = (component.fragment_count(view.component(component)) for component in self._components)
+        return view.segments.is_scattered() or any(count > _MAX_FRAGMENTS for count in fragments)
+
+    def optimize(self) -> None:
+        """Merge everything into one segment without deleted rows. No document is lost or added."""
+        with files.exclusive(self._folder / "lock"), self._exchange:
+            self.refresh()
+            self._require_same_build(self._view.manifest)
+            segments = self._view.segments
+            if self._view.manifest.optimized or not len(segments):
+                return
+            is_one = len(segments.segments) == 1 and segments.count == len(segments)
+            self._publish(1 if is_one else 0, ~segments.live, [], Delta([], []), optimized=True)
+
+    def rebuild(self) -> None:
+        """Build the files of every component again from the segments as they are: their settings have changed."""
+        with files.exclusive(self._folder / "lock"), self._exchange:
+            self.refresh()
+            self._require_same_build(self._view.manifest)
+            segments = self._view.segments
+            self._publish(
+                len(segments.segments), ~segments.live, [], Delta([], []), optimized=self._view.manifest.optimized
+            )
+
+    def _publish(
+        self, unmerged: int, dead: Flags, added: Sequence[Stored], delta: Delta, optimized: bool = False
+    ) -> None:
+        """The next commit: the first ``unmerged`` segments as they are, all later living rows and ``added`` in one."""
+        manifest = self._view.manifest
+        draft = msgspec.structs.replace(
+            manifest,
+            generation=manifest.generation + 1,
+            next_docno=manifest.next_docno + len(added),
+            optimized=optimized,
+        )
+        for leftover in self._folder.glob(f"*/{draft.name}*"):  # of a writer that died here
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        segments = self._merge(draft.name, unmerged, dead, added)
+        self._build(draft.name, segments, delta)
+        published = msgspec.structs.replace(
+            draft,
+            segments=tuple(each.name for each in segments.segments),
+            rows=tuple(map(len, segments.segments)),
+            documents=segments.count,
+        )
+        names = [component.name for component in self._components]
+        digests = self._checked.digests(commit_files(self._folder, names, published), manifest.files)
+        published = msgspec.structs.replace(published, files=digests)
+        published.write(self._folder)
+        self._view = self._open(published, self._view)
+        remove_unused(self._folder, names, manifest, published)
+
+    def _merge(self, name: str, unmerged: int, dead: Flags, added: Sequence[Stored]) -> SegmentSet:
+        """Write the new segment, if it has rows, and the flags of deleted rows; all segments of the commit."""
+        before = self._view.segments
+        segments = list(before.segments[:unmerged])
+        later = zip(before.segments[unmerged:], by_segment(dead, before)[unmerged:], strict=True)
+        merged = [(old, np.flatnonzero(~flags)) for old, flags in later]
+        if added or any(len(rows) for _, rows in merged):
+            segment.write(self._folder / SEGMENTS / name, _rows(merged, added))
+            files.sync(self._folder / SEGMENTS)
+            segments.append(Segment(self._folder / SEGMENTS / name))
+        flags = np.zeros(sum(map(len, segments)), np.bool_)
+        flags[: before.bases[unmerged]] = dead[: before.bases[unmerged]]
+        (self._folder / DEAD).mkdir(exist_ok=True)
+        np.save(self._folder / DEAD / f"{name}.npy", flags)
+        files.sync_tree(self._folder / DEAD)
+        return SegmentSet(segments, flags)
+
+    def damaged(self) -> list[Path]:
+        """The files of all commits that exist which are not what was written. Reads all of them: blocks."""
+        damaged = {path for each in Manifest.copies(self._folder) for path in damaged_files(self._folder, each.files)}
+        return sorted(damaged.union(Manifest.damaged(self._folder)))
+
+    def _build(self, name: str, segments: SegmentSet, delta: Delta) -> None:
+        """The files of every component."""
+        manifest = self._view.manifest
+        for component in self._components:
+            target = self._folder / component.name / name
+            target.mkdir(parents=True)
+            previous = self._folder / component.name / manifest.name if manifest.files else None
+            component.build(target, previous, segments, delta)
+            files.sync_tree(target)
+            files.sync(target.parent)
+
+    def _open(self, manifest: Manifest, before: IndexView | None) -> IndexView:
+        """Open a commit; segments that are already open are reused from the view before."""
+        while True:
+            try:
+                return self._opened(manifest, before)
+            except Exception as error:
+                # Every engine has errors of its own for a file that does not exist. If two newer commits came while
+                # this one was opened, its files were removed: then there is a newer one to open.
+                newest = Manifest.read(self._folder, self._build_id)
+                if newest.generation == manifest.generation:
+                    if isinstance(error, Damaged):
+                        raise
+                    built = f"built as {manifest.build_id!r}" if before is None else "newly written"
+                    raise Unavailable("the index cannot be opened", f"{self._folder}, {built}: {error}") from error
+                manifest = newest
+
+    def _opened(self, manifest: Manifest, before: IndexView | None) -> IndexView:
+        self._checked.check(manifest.files)
+        shared = {each.name: each for each in before.segments.segments} if before else {}
+        folder = self._folder / SEGMENTS
+        segments = [shared.get(name) or Segment(folder / name) for name in manifest.segments]
+        if not manifest.files:
+            return IndexView(manifest, SegmentSet(segments, np.zeros(0, np.bool_)), {})
+        combined = SegmentSet(segments, np.load(self._folder / DEAD / f"{manifest.name}.npy"))
+        opened = {
+            component.name: component.open(self._folder / component.name / manifest.name, combined)
+            for component in self._components
+        }
+        return IndexView(manifest, combined, opened)
+
+
+def _rows(merged: Iterable[tuple[Segment, Iterable[int]]], added: Iterable[Stored]) -> Iterator[Stored]:
+    for old, rows in merged:
+        yield from old.stored(rows)
+    yield from added
+
+
+def pinned_view(index: EmbeddedIndex, query: SourceQuery) -> IndexView:
+    """The commit that a query has to be answered from: the one pinned for its request, else the newest."""
+    return snapshot_view(index, query.snapshot)
+
+
+def snapshot_view(index: EmbeddedIndex, snapshot: Snapshot | None) -> IndexView:
+    """The commit of a snapshot; the newest one if there is no snapshot, or it has no commit of the embedded engine."""
+    view = snapshot.view if snapshot else None
+    return view if isinstance(view, IndexView) else index.current()

@@ -1,0 +1,138 @@
+"""A new index from what is whole in a damaged one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adapters.engine import segment
+from adapters.engine.checksums import damaged_files
+from adapters.engine.columns import Flags
+from adapters.engine.commit_paths import DEAD, SEGMENTS
+from adapters.engine.component import IndexComponent
+from adapters.engine.index import EmbeddedIndex
+from adapters.engine.manifest import Manifest
+from adapters.model.document import Record, passage
+from adapters.model.errors import Damaged, Unavailable, VersionMismatch
+from adapters.ports.encoders import DocumentEncoder, Vector
+from adapters.ports.replica import VectorRecord
+from adapters.storage import files
+
+_BATCH_DOCUMENTS = 4_096
+_NEW, _OLD = ".rebuilt", ".damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The outcome.
+
+    :param documents: in the new index.
+    :param lost: documents of the damaged index that cannot be read any more; below 0 if deleted ones are back.
+    :param encoded: documents whose vector was damaged and computed again.
+    :param old: where the damaged index is now.
+    """
+
+    documents: int
+    lost: int
+    encoded: int
+    old: Path
+
+
+def rebuild(
+    folder: Path,
+    components: Sequence[IndexComponent[Any]],
+    build_id: str,
+    encoder: DocumentEncoder,
+    with_deleted: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Rebuilt:
+    """Put a new index in the place of a damaged one: every document whose record is whole.
+
+    The damaged index is moved, not deleted. Writers of other processes wait; generations continue above the old ones.
+
+    :param with_deleted: take all documents for living ones if the file that says which were deleted is damaged.
+    :param progress: called with the number of documents that were written.
+    :raises Damaged: if no manifest is whole, or it is not known which documents were deleted.
+    :raises VersionMismatch: if another encoder or analyser built the index.
+    :raises Unavailable: if another process is rebuilding it.
+    """
+    with files.exclusive_now(folder / "lock") as has_lock:
+        if not has_lock:
+            raise Unavailable("another process writes to the index or rebuilds it")
+        manifest = _manifest(folder, build_id)
+        target = folder.with_name(folder.name + _NEW)
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(mode=0o700)
+        Manifest(manifest.generation, build_id).write(target)
+        index = EmbeddedIndex(target, components, build_id)
+        encoded = 0
+        records = _whole_records(folder, manifest, with_deleted)
+        while batch := list(islice(records, _BATCH_DOCUMENTS)):
+            missing = [n for n, (_, vector) in enumerate(batch) if vector is None]
+            vectors = encoder.encode_documents([passage(batch[n][0].document) for n in missing]) if missing else ()
+            computed = dict(zip(missing, vectors, strict=True))
+            encoded += len(missing)
+            index.write_blocking(
+                [
+                    VectorRecord(record, computed[n] if vector is None else vector)
+                    for n, (record, vector) in enumerate(batch)
+                ]
+            )
+            progress(len(batch))
+        old = next(path for n in range(1_000) if not (path := folder.with_name(f"{folder.name}{_OLD}-{n}")).exists())
+        folder.rename(old)
+        target.rename(folder)
+        files.sync(folder.parent)
+        documents = index.current().segments.count
+        return Rebuilt(documents, manifest.documents - documents, encoded, old)
+
+
+def _manifest(folder: Path, build_id: str) -> Manifest:
+    """The current manifest, or the newest copy if it is damaged."""
+    try:
+        manifest = Manifest.read(folder, build_id)
+    except Damaged:
+        copies = Manifest.copies(folder)
+        if not copies:
+            raise
+        manifest = copies[0]
+    if manifest.build_id != build_id:
+        raise VersionMismatch(f"the index was built as {manifest.build_id!r}, the settings require {build_id!r}")
+    return manifest
+
+
+def _whole_records(folder: Path, manifest: Manifest, with_deleted: bool) -> Iterator[tuple[Record, Vector | None]]:
+    """The living documents whose records are whole, in order, each with its vector if that is."""
+    if not manifest.files:
+        return
+    damaged = set(damaged_files(folder, manifest.files))
+    dead = _dead(folder / DEAD / f"{manifest.name}.npy", manifest, damaged, with_deleted)
+    first = 0
+    for name, rows in zip(manifest.segments, manifest.rows, strict=True):
+        segment_folder = folder / SEGMENTS / name
+        vectors = None
+        if segment_folder / segment.VECTORS not in damaged:
+            vectors = segment.read_vectors(segment_folder, rows)
+        for row, record in segment.whole_records(segment_folder, segment_folder / segment.ENDS not in damaged):
+            if not dead[first + row]:
+                yield record, None if vectors is None else vectors[row]
+        first += rows
+
+
+def _dead(path: Path, manifest: Manifest, damaged: Collection[Path], with_deleted: bool) -> Flags:
+    """By row of all segments, whether it was deleted."""
+    if path not in damaged:
+        flags: Flags = np.load(path)
+        return flags
+    if with_deleted:
+        return np.zeros(sum(manifest.rows), np.bool_)
+    raise Damaged(
+        "it is not known which documents were deleted: --with-deleted takes all of them for living ones",
+        f"{path} is not what was written",
+    )

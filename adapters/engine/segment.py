@@ -1,0 +1,186 @@
+"""A batch of documents on disk: written once, mapped into memory, never changed."""
+
+from __future__ import annotations
+
+import mmap
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from zlib import crc32
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adapters.engine.columns import Columns, ColumnsBuilder
+from adapters.engine.text_table import TextColumns, TextTable
+from adapters.model.document import Record, fields
+from adapters.model.errors import Damaged
+from adapters.ports.encoders import Matrix, Vector
+from adapters.storage import files
+from fusion.rank_fields import RankFields
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+RECORDS, ENDS, VECTORS = "records.bin", "ends.npy", "vectors.f32"
+"""Files of a segment that :mod:`adapters.engine.salvage` reads."""
+_IDS = "ids"
+"""Folder of a table of the ids: the number of an id is its row."""
+_FRAME = Struct("<II")
+"""Before each record: its length in bytes and its CRC-32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One row to write: ``docno`` is its document number: each write of a document assigns the next one."""
+
+    docno: int
+    record: Record
+    vector: Vector
+
+
+class Segment:
+    """Rows 0 to ``len`` of one folder: records, keys, document numbers, vectors, filterable columns.
+
+    Within a segment, and from one to the next, document numbers grow.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name = folder.name
+        self._ids = TextTable(TextColumns.read(folder / _IDS))
+        self.docnos: npt.NDArray[np.int64] = np.load(folder / "docnos.npy")
+        self.vectors = read_vectors(folder, len(self))
+        self.columns = Columns.decode(memoryview(_mapped(folder / "columns.msgpack")))
+        self.rank_fields = _rank_fields(self.columns, len(self))
+        self._ends: array[int] = array("q", np.load(folder / ENDS).tobytes())  # read one by one, which numpy is slow at
+        self._records = _mapped(folder / RECORDS)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def row(self, key: tuple[str, str, str]) -> int | None:
+        """The row of this key, deleted or not; ``None`` if the segment never had it."""
+        tenant, environment, id_ = key
+        return self._ids.find((tenant, environment), id_)
+
+    def id(self, row: int) -> str:
+        """The id of a row's document."""
+        return self._ids.text(row)
+
+    def record(self, row: int) -> Record:
+        """Decode one row's record.
+
+        :raises Damaged: if it is not what was written.
+        """
+        record = _whole_record(self._records[self._start(row) : self._ends[row]])
+        if record is None:
+            raise Damaged(
+                "a document is damaged: `trivium rebuild` keeps the others", f"segment {self.name}, row {row}"
+            )
+        return record
+
+    def size_bytes(self, row: int) -> int:
+        """Of one row's record on disk."""
+        return self._ends[row] - self._start(row)
+
+    def _start(self, row: int) -> int:
+        return self._ends[row - 1] if row else 0
+
+    def stored(self, rows: Iterable[int]) -> Iterator[Stored]:
+        """Rows as they would be written again."""
+        for row in rows:
+            yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _whole_record(frame: bytes) -> Record | None:
+    """The record in a frame; ``None`` if it is damaged."""
+    body = memoryview(frame)[_FRAME.size :]
+    if len(frame) < _FRAME.size or _FRAME.unpack_from(frame) != (len(body), crc32(body)):
+        return None
+    return _decode(body)
+
+
+def whole_records(folder: Path, are_ends_whole: bool) -> Iterator[tuple[int, Record]]:
+    """The records of a damaged segment that are whole, each with its row.
+
+    :param are_ends_whole: otherwise the records after the first damaged one cannot be found.
+    """
+    try:
+        stored = (folder / RECORDS).read_bytes()
+    except OSError:
+        return
+    ends = np.load(folder / ENDS).tolist() if are_ends_whole else _framed_ends(stored)
+    start = 0
+    for row, end in enumerate(ends):
+        if (record := _whole_record(stored[start:end])) is not None:
+            yield row, record
+        start = end
+
+
+def _framed_ends(stored: bytes) -> Iterator[int]:
+    """The ends of the records up to the first damaged one."""
+    start = 0
+    while start + _FRAME.size <= len(stored):
+        end = start + _FRAME.size + _FRAME.unpack_from(stored, start)[0]
+        if _whole_record(stored[start:end]) is None:
+            return
+        yield end
+        start = end
+
+
+def read_vectors(folder: Path, rows: int) -> Matrix:
+    """Map the vectors of a segment; shape (rows, dimension)."""
+    # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
+    return np.asarray(np.memmap(folder / VECTORS, np.float32, mode="r")).reshape(rows, -1)
+
+
+def no_fields(count: int) -> RankFields:
+    """Rank fields of rows that have none."""
+    return RankFields(
+        np.full(count, -1, np.int64), np.full(count, -1, np.int64), np.full(count, np.nan), np.full(count, np.nan), ()
+    )
+
+
+def _rank_fields(columns: Columns, count: int) -> RankFields | None:
+    """What ranking needs to know of the rows; ``None`` if no row has any of it."""
+    texts, codes = columns.texts("parent_id")
+    numbers = [columns.numbers(field) for field in ("chunk_index", "created_at", "importance")]
+    if not len(codes[0]) and not any(len(rows) for rows, _ in numbers):
+        return None
+    fields = no_fields(count)
+    fields.parent[codes[0]] = codes[1]
+    for column, (rows, values) in zip((fields.chunk, fields.created_at, fields.importance), numbers, strict=True):
+        column[rows] = values
+    return RankFields(fields.parent, fields.chunk, fields.created_at, fields.importance, texts)
+
+
+def write(folder: Path, rows: Iterable[Stored]) -> None:
+    """Write a segment of at least one row, with one record at a time in memory. It is on disk when this returns.
+
+    :param rows: with growing document numbers.
+    """
+    folder.mkdir(parents=True)
+    ends, docnos, ids = array("q"), array("q"), []
+    columns = ColumnsBuilder()
+    with (folder / RECORDS).open("wb") as records, (folder / VECTORS).open("wb") as vectors:
+        for row in rows:
+            body = _encode(row.record)
+            records.write(_FRAME.pack(len(body), crc32(body)) + body)
+            vectors.write(np.ascontiguousarray(row.vector, np.float32).data)
+            ends.append(records.tell())
+            docnos.append(row.docno)
+            ids.append(((row.record.tenant, row.record.environment), row.record.document.id))
+            columns.add(fields(row.record))
+    np.save(folder / ENDS, np.frombuffer(ends, np.int64))
+    np.save(folder / "docnos.npy", np.frombuffer(docnos, np.int64))
+    TextColumns.of(ids).write(folder / _IDS)
+    (folder / "columns.msgpack").write_bytes(columns.encode())
+    files.sync_tree(folder)

@@ -1,0 +1,132 @@
+"""One committed state of the embedded index, open for reading."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+import anyio.to_thread
+import numpy as np
+from cachetools import LRUCache
+
+from adapters.engine.columns import Flags
+from adapters.engine.component import IndexComponent
+from adapters.engine.manifest import Manifest
+from adapters.engine.segment import Segment
+from adapters.engine.segment_set import SegmentSet
+from adapters.model.batching import batches
+from adapters.model.document import Record, Scope, Sensitivity
+from adapters.model.filter import Filter
+from adapters.model.filter_hash import filter_key
+from adapters.ports.replica import VectorRecord
+from fusion.columns import Documents
+from fusion.rank_fields import DocId
+
+T = TypeVar("T")
+
+_MAX_BYTES_BETWEEN_TURNS = 262_144
+_MAX_COUNTED = 10_000
+"""Documents whose values are counted on the event loop."""
+_MAX_CACHED_COUNTS = 10_000
+"""Counts that are cached, one for each value: with a million documents, counting takes several milliseconds."""
+_BATCH_DOCUMENTS = 16
+"""Documents that are in memory at once if only one field of each is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexView:
+    """A state of the index. It never changes, whatever is written meanwhile.
+
+    It is a :class:`adapters.ports.DocumentReader` of that state.
+    """
+
+    manifest: Manifest
+    segments: SegmentSet
+    opened: Mapping[str, object]
+    _counted: LRUCache[tuple[str, bytes], dict[str, int]] = field(
+        default_factory=lambda: LRUCache(_MAX_CACHED_COUNTS, getsizeof=lambda counts: len(counts) + 1),
+        init=False,
+        repr=False,
+        compare=False,
+    )
+
+    def component(self, component: IndexComponent[T]) -> T:
+        """The index of a component, as :meth:`IndexComponent.open` returned it."""
+        return cast(T, self.opened[component.name])
+
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
+        """See :class:`adapters.ports.DocumentFetcher`."""
+        group = (scope.tenant, scope.environment)
+        rows: Iterable[tuple[Segment, int]]
+        if documents.table is self.segments:  # then they need not be looked up
+            rows = map(self.segments.locate, documents.docs.tolist())
+        else:
+            found = (self.segments.find((*group, id_)) for id_ in dict.fromkeys(documents.ids))
+            rows = (row for row in found if row)
+        records = await _decoded(rows)
+        return {each.document.id: each for each in records if (each.tenant, each.environment) == group}
+
+    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
+        """See :class:`adapters.ports.SensitivityReader`."""
+        found: dict[DocId, Sensitivity] = {}
+        for batch in batches(ids, _BATCH_DOCUMENTS):
+            records = await self.fetch(scope, Documents.of_ids(batch))
+            found |= {id_: record.document.sensitivity for id_, record in records.items()}
+        return found
+
+    async def find(self, condition: Filter, limit: int) -> list[Record]:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        return await _decoded(map(self.segments.locate, self.segments.passing(condition)[:limit].tolist()))
+
+    async def counts(self, field: str, condition: Filter) -> dict[str, int]:
+        """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are looked at, once for each filter."""
+        key = (field, filter_key(condition))
+        counts = self._counted.get(key)
+        if counts is None:
+            flags = self.segments.mask(condition).flags
+            if self.segments.count <= _MAX_COUNTED:
+                counts = self._count(field, flags)
+            else:
+                counts = await anyio.to_thread.run_sync(self._count, field, flags)
+            if len(counts) < _MAX_CACHED_COUNTS:
+                self._counted[key] = counts
+        return dict(counts)
+
+    def _count(self, field: str, flags: Flags) -> dict[str, int]:
+        totals: Counter[str] = Counter()
+        for segment, of_segment in zip(self.segments.segments, by_segment(flags, self.segments), strict=True):
+            totals.update(segment.columns.counts(field, of_segment))
+        return dict(totals)
+
+    async def sample(self, count: int) -> list[Record]:
+        """See :class:`adapters.ports.DocumentSampler`."""
+        return [each.record for each in self.sample_with_vectors(count)]
+
+    def sample_with_vectors(self, count: int) -> list[VectorRecord]:
+        """At most ``count`` documents, evenly spread over the order of writing."""
+        living = np.flatnonzero(self.segments.live)
+        if not len(living):
+            return []
+        chosen = living[np.linspace(0, len(living) - 1, min(count, len(living))).astype(int)]
+        rows = (self.segments.locate(int(position)) for position in chosen)
+        return [VectorRecord(segment.record(row), segment.vectors[row]) for segment, row in rows]
+
+
+async def _decoded(rows: Iterable[tuple[Segment, int]]) -> list[Record]:
+    """The records of some rows. Between large ones other tasks have a turn: a megabyte takes some 2 ms."""
+    records, since_turn = [], 0
+    for segment, row in rows:
+        records.append(segment.record(row))
+        since_turn += segment.size_bytes(row)
+        if since_turn > _MAX_BYTES_BETWEEN_TURNS:
+            await asyncio.sleep(0)
+            since_turn = 0
+    return records
+
+
+def by_segment(flags: Flags, segments: SegmentSet) -> list[Flags]:
+    """Flags by position, cut into flags by row of each segment."""
+    return [flags[start:end] for start, end in zip(segments.bases[:-1], segments.bases[1:], strict=True)]

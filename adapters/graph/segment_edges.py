@@ -1,0 +1,83 @@
+"""The part of the embedded graph that one segment contributes: it is read from the documents once."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import msgspec
+import numpy as np
+
+from adapters.engine.segment import Segment
+from adapters.graph.edges import entity_names, link_weight
+from adapters.graph.names import words
+from adapters.model.document import passage
+
+Name = tuple[str, str, str]
+"""(tenant, environment, normalised name). Names are never shared between scopes, so no walk can cross them."""
+LinkTarget = tuple[str, str, str]
+"""(tenant, environment, id) of a document."""
+
+
+LinkType = tuple[str, str, str]
+"""(tenant, environment, type): what the links of one tenant are like must not change another's results."""
+
+
+class SegmentGraph(msgspec.Struct, frozen=True):
+    """The names, mentions, links and word counts of one segment. Rows are the segment's; a mention is (row, index).
+
+    ``mention_names`` are indices into ``names``, ``link_type_numbers`` into ``link_types``, ``row_scopes``
+    into ``words``; ``lengths`` has the number of words by row; ``words`` has the number of documents with each word, by
+    scope.
+    """
+
+    names: list[Name]
+    mention_rows: bytes
+    mention_names: bytes
+    link_rows: bytes
+    link_targets: list[LinkTarget]
+    link_weights: bytes
+    link_types: list[LinkType]
+    link_type_numbers: bytes
+    lengths: bytes
+    row_scopes: bytes
+    words: list[tuple[str, str, dict[str, int]]]
+
+
+def segment_graph(segment: Segment) -> SegmentGraph:
+    """Read the documents of a segment."""
+    numbers: dict[Name, int] = {}
+    mention_rows, mention_names = [], []
+    types: dict[LinkType, int] = {}
+    link_rows, link_targets, link_weights, link_types = [], [], [], []
+    lengths, row_scopes = [], []
+    scopes: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in range(len(segment)):
+        record = segment.record(row)
+        document = record.document
+        in_text = words(passage(document))
+        scope = (record.tenant, record.environment)
+        lengths.append(len(in_text))
+        row_scopes.append(scopes.setdefault(scope, len(scopes)))
+        counts[scope].update(set(in_text))
+        for name in entity_names(record):
+            mention_rows.append(row)
+            mention_names.append(numbers.setdefault((*scope, name), len(numbers)))
+        for each in document.links:
+            link_rows.append(row)
+            link_targets.append((*scope, each.target))
+            link_weights.append(link_weight(each))
+            link_types.append(types.setdefault((*scope, each.type), len(types)))
+    return SegmentGraph(
+        names=list(numbers),
+        mention_rows=np.asarray(mention_rows, np.int32).tobytes(),
+        mention_names=np.asarray(mention_names, np.int32).tobytes(),
+        link_rows=np.asarray(link_rows, np.int32).tobytes(),
+        link_targets=link_targets,
+        link_weights=np.asarray(link_weights, np.float32).tobytes(),
+        link_types=list(types),
+        link_type_numbers=np.asarray(link_types, np.int32).tobytes(),
+        lengths=np.asarray(lengths, np.int32).tobytes(),
+        row_scopes=np.asarray(row_scopes, np.int32).tobytes(),
+        words=[(*scope, dict(counts[scope])) for scope in scopes],
+    )

@@ -1,0 +1,172 @@
+"""Filters for any index that can look a term up: every filterable value is one term, every filter is a query for terms.
+
+A term is ``field NUL kind value``. A number is written as 16 hexadecimal digits whose order is the order of the
+numbers, and every prefix of those digits is a term too, so that a range of numbers is a few hundred terms at most (a
+trie, as in Schindler, Diepenbroek: "Generic XML-based framework for metadata portals", 2008).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Protocol, TypeVar, assert_never
+
+import msgspec
+from cachetools import LRUCache
+
+from adapters.model.document import Scalar
+from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
+
+_MAX_TEXT_CHARS = 512
+"""A longer text is replaced by its hash in a term."""
+NUMBER_TERMS = 16
+"""Terms of a number: one for each of its digits."""
+_MAX_COMPILED = 64
+"""Queries that are cached for each backend: few filters are not those of a principal alone."""
+_MAX_CACHED_BYTES = 1_024
+"""Of a filter as JSON. A larger one may compile to megabytes."""
+_UNUSED_TERM = ""
+"""A term that no document has."""
+
+T = TypeVar("T")
+
+
+def filter_terms(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
+    """The terms of one document's fields, sorted."""
+    terms = {_presence(name) for name in fields}
+    for name, values in fields.items():
+        for value in values:
+            term = _term(name, value)
+            terms.add(term)
+            if kind(value) == "number":
+                terms.update(term[:-digits] for digits in range(1, NUMBER_TERMS))
+    return sorted(terms)
+
+
+class FilterCompiler(Protocol[T]):
+    """What a backend has to implement to take any filter: how it looks up terms, and how it combines queries."""
+
+    def any_term(self, terms: Sequence[str]) -> T:
+        """The document has at least one of these terms, of which there is at least one."""
+        ...
+
+    def all_of(self, queries: Sequence[T]) -> T:
+        """All of these match; true if there are none."""
+        ...
+
+    def any_of(self, queries: Sequence[T]) -> T:
+        """At least one of these matches; there is at least one."""
+        ...
+
+    def negate(self, query: T) -> T:
+        """This does not match."""
+        ...
+
+
+def filter_compiler(compiler: FilterCompiler[T]) -> Callable[[Filter], T]:
+    """:func:`compile_filter` for one backend. Recent queries are cached: callers must not change them."""
+    compiled: LRUCache[bytes, T] = LRUCache(_MAX_COMPILED)
+
+    def compile_cached(condition: Filter) -> T:
+        key = msgspec.json.encode(condition)  # and not the filter: in Python 1.0 == True
+        query = compiled.get(key)
+        if query is None:
+            query = compile_filter(condition, compiler)
+            if len(key) <= _MAX_CACHED_BYTES:
+                compiled[key] = query
+        return query
+
+    return compile_cached
+
+
+def compile_filter(condition: Filter, compiler: FilterCompiler[T]) -> T:
+    """A filter in normal form as a query of a backend."""
+    match condition:
+        case Eq(field, value):
+            return compiler.any_term([_term(field, value)])
+        case In(field, values) if values:
+            return compiler.any_term([_term(field, value) for value in values])
+        case Range(field) if prefixes := _covering_prefixes(condition):
+            return compiler.any_term([f"{field}\0n{prefix}" for prefix in prefixes])
+        case In() | Range() | Or(()):
+            return compiler.any_term([_UNUSED_TERM])
+        case Exists(field):
+            return compiler.any_term([_presence(field)])
+        case And(filters):
+            return compiler.all_of([compile_filter(each, compiler) for each in filters])
+        case Or(filters):
+            return compiler.any_of([compile_filter(each, compiler) for each in filters])
+        case Not(inner):
+            return compiler.negate(compile_filter(inner, compiler))
+        case _:
+            assert_never(condition)
+
+
+def max_terms(condition: Filter) -> int:
+    """The number of terms that a filter in normal form compiles to, or more."""
+    match condition:
+        case In(_, values):
+            return len(values)
+        case Range():
+            return 2 * 15 * NUMBER_TERMS
+        case And(filters) | Or(filters):
+            return sum(map(max_terms, filters))
+        case Not(inner):
+            return max_terms(inner)
+        case _:
+            return 1
+
+
+def _covering_prefixes(bounds: Range) -> Sequence[str]:
+    """The fewest prefixes of written numbers that cover all numbers within the bounds, and no other."""
+    low, high = 0, 2 ** (4 * NUMBER_TERMS) - 1
+    if bounds.gte is not None:
+        low = max(low, _sortable(seconds(bounds.gte)))
+    if bounds.gt is not None:
+        low = max(low, _sortable(seconds(bounds.gt)) + 1)
+    if bounds.lte is not None:
+        high = min(high, _sortable(seconds(bounds.lte)))
+    if bounds.lt is not None:
+        high = min(high, _sortable(seconds(bounds.lt)) - 1)
+    return _prefixes_between(low, high)
+
+
+@lru_cache(maxsize=256)
+def _prefixes_between(low: int, high: int) -> Sequence[str]:
+    """Cached, because each backend compiles a range once for each collection."""
+    prefixes: list[str] = []
+    digits = NUMBER_TERMS
+    while low <= high:
+        next_low, next_high = -(-low // 16), (high + 1) // 16 - 1
+        if digits == 1 or next_low > next_high:
+            prefixes += [f"{number:0{digits}x}" for number in range(low, high + 1)]
+            break
+        ends = (*range(low, 16 * next_low), *range(16 * (next_high + 1), high + 1))
+        prefixes += [f"{number:0{digits}x}" for number in ends]
+        low, high, digits = next_low, next_high, digits - 1
+    return prefixes
+
+
+def _term(field: str, value: Scalar) -> str:
+    match kind(value):
+        case "number":
+            return f"{field}\0n{_sortable(float(value)):0{NUMBER_TERMS}x}"
+        case "truth":
+            return f"{field}\0b{int(bool(value))}"
+        case _:
+            text = str(value)
+            if len(text) > _MAX_TEXT_CHARS:
+                text = "\0" + hashlib.sha256(text.encode()).hexdigest()
+            return f"{field}\0t{text}"
+
+
+def _presence(field: str) -> str:
+    return f"{field}\0e"
+
+
+def _sortable(number: float) -> int:
+    """IEEE 754 doubles sort as their bits do, with the bits of negative numbers inverted and the sign bit flipped."""
+    bits = int(struct.unpack(">Q", struct.pack(">d", number + 0.0))[0])  # + 0.0 makes -0.0 the same as 0.0
+    return bits ^ 0xFFFF_FFFF_FFFF_FFFF if bits >> 63 else bits | 1 << 63

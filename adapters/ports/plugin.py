@@ -1,0 +1,31 @@
+"""Functions of the user's, by their address ``python://package.module:function``."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from adapters.model.errors import Unavailable
+
+FORM = "python://package.module:function"
+PATTERN = r"python://(?:\w+\.)*\w+:\w+"
+"""The form of an address, as a regular expression."""
+
+
+def import_function(address: str, allowed: str) -> Callable[..., Any]:
+    """Import the function at an address.
+
+    :param allowed: all forms that the setting may have, for the error message.
+    :raises ValueError: if ``address`` is not of this form.
+    :raises Unavailable: if the module or the function cannot be imported.
+    """
+    if not re.fullmatch(PATTERN, address):
+        raise ValueError(f"{address!r} is not an address, it must be one of {allowed}")
+    module, _, name = address.removeprefix("python://").partition(":")
+    try:
+        function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise Unavailable(f"{address} cannot be imported: {error}") from error
+    return function

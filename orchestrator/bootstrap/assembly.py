@@ -1,0 +1,272 @@
+"""Opening a service: every part, connected as the settings say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import anyio.to_thread
+from threadpoolctl import threadpool_limits
+
+from adapters import Scope
+from adapters.encoders.minilm import MiniLM
+from adapters.encoders.static_encoder_file import StaticEncoderFile
+from adapters.encoders.static_fit import pseudo_queries
+from adapters.graph.extract import extractor
+from adapters.keyword.expand import expander
+from adapters.ports.encoders import Vector
+from adapters.rerank import NONE
+from orchestrator.auth.keyring import Keyring
+from orchestrator.auth.principal import anonymous_operator
+from orchestrator.bootstrap.background import background_tasks, measure_in_process
+from orchestrator.bootstrap.caches import Caches, content_ids
+from orchestrator.bootstrap.encoders import open_static_encoder, query_encoders
+from orchestrator.bootstrap.rerankers import open_reranker
+from orchestrator.bootstrap.server_indexes import prepare_servers
+from orchestrator.bootstrap.sources import (
+    WRITE_TIMEOUT_S,
+    NoCentralities,
+    SourceBinding,
+    search_probes,
+    source_calls,
+)
+from orchestrator.bootstrap.stores import Stores, open_stores
+from orchestrator.indexing.invalidation import InvalidatingWriter
+from orchestrator.indexing.metadata_keys import MetadataKeys
+from orchestrator.indexing.pipeline import IndexingPipeline
+from orchestrator.indexing.snapshots import IndexSnapshots
+from orchestrator.measurement.calibration import CALIBRATION_FILE, CalibrationMeasurement, ConfidenceCalibrations
+from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
+from orchestrator.measurement.trust_measurement import TrustMeasurement
+from orchestrator.planning.planner import MAX_QUERY_CHARS
+from orchestrator.retrieval.build_check import BuildCheckedRetriever
+from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
+from orchestrator.retrieval.collections import CollectionSplitter
+from orchestrator.retrieval.memo import MemoizedCentralities
+from orchestrator.retrieval.query_encoder import QueryEncoders
+from orchestrator.retrieval.retrieve import Retrieval
+from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
+from orchestrator.schema.search import EncoderName
+from orchestrator.service.admission import Admission
+from orchestrator.service.documents import DocumentService
+from orchestrator.service.health import HealthService
+from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.search import SearchService
+from orchestrator.service.service import Service
+from orchestrator.service.state import StateReader
+from orchestrator.service.upkeep import Upkeep
+from orchestrator.settings.groups import Settings
+
+_MAX_COMPUTING, _MAX_NETWORK = 1, 64
+"""Concurrent searches of a process that only computes, and of one that waits for servers."""
+_MAX_WAITING = 256
+"""Searches, or reads, of all tenants that may wait for a slot."""
+_MAX_WRITES, _MAX_UPLOADS, _MAX_WAITING_WRITES = 8, 4, 64
+"""Writes at once, bodies of writes of one tenant in memory, and writes that may wait for a slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What several use cases share."""
+
+    settings: Settings
+    model: MiniLM
+    static_encoder: StaticEncoderFile
+    stores: Stores
+    caches: Caches
+    encoders: QueryEncoders
+    trust: GraphTrust
+    calibrations: ConfidenceCalibrations
+    metadata_keys: MetadataKeys
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings,
+    *,
+    prepare: bool = True,
+    more_sources: Sequence[SourceBinding] = (),
+    max_query_chars: int = MAX_QUERY_CHARS,
+) -> AsyncIterator[Service]:
+    """Open the stores and the model that the settings name; closed at the end. On one event loop.
+
+    Indexes that do not exist on servers yet are created. A server that is away does not stop the start: its source is
+    missing from responses until it is back.
+
+    :param prepare: whether servers are contacted before the first request.
+    :param more_sources: sources besides those that the settings name.
+    :raises KeyFileError: if the file of keys cannot be read.
+    :raises AdapterError: if the embedded engine cannot be opened, or ``strict_index`` refuses an index.
+    """
+    async with AsyncExitStack() as stack:
+        # One query, one thread: queries are parallel already, and idle threads of BLAS spin after each call.
+        stack.enter_context(threadpool_limits(1, user_api="blas"))
+        data_dir = settings.storage.data_dir
+        model = await anyio.to_thread.run_sync(MiniLM)
+        static_encoder = open_static_encoder(settings, model)
+        stores = await open_stores(settings, model, static_encoder, more_sources, stack)
+        parts = _Parts(
+            settings,
+            model,
+            static_encoder,
+            stores,
+            Caches(settings, stores.local, stores.backends.embedded is None, stack),
+            query_encoders(model, static_encoder, bool(stores.backends.servers), stack),
+            GraphTrust(data_dir / TRUST_FILE),
+            ConfidenceCalibrations(data_dir / CALIBRATION_FILE),
+            MetadataKeys(data_dir / "metadata-keys"),
+        )
+        caches = parts.caches
+        calls, checks = source_calls(stores.backends, settings, caches.memo, caches.data_versions)
+        if prepare:
+            await prepare_servers(stores.backends.servers, checks, settings.storage.strict_index)
+        yield _service(parts, _search(parts, calls, checks, max_query_chars, stack))
+
+
+def _service(parts: _Parts, search: SearchService) -> Service:
+    settings, stores, counters = parts.settings, parts.stores, parts.caches.counters
+    backends, data_dir = stores.backends, settings.storage.data_dir
+    maintenance = _maintenance(parts)
+    keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
+    scope = Scope(settings.access.tenant, settings.access.environment)
+    upkeep = Upkeep(maintenance, data_dir, settings.writes.upkeep_interval_s, lambda: measure_in_process(settings))
+    return Service(
+        settings=settings,
+        search=search,
+        documents=_documents(parts),
+        maintenance=maintenance,
+        health=HealthService(
+            sources=tuple(backends.bindings),
+            servers=backends.servers,
+            searches=search_probes(backends, scope, parts.model.dimension),
+            embedded=backends.embedded,
+            static_encoder_agreement=parts.static_encoder.agreement,
+            replication=stores.replication,
+            counters=counters,
+            maintenance=maintenance,
+            metadata_keys=parts.metadata_keys,
+            link_strengths=backends.link_strengths,
+            encoder=f"{parts.model.identity}, {parts.model.dimension} numbers",
+            anonymous_scope=scope,
+        ),
+        keyring=keyring,
+        anonymous=anonymous_operator(scope, settings.access.open_clearance),
+        upkeep=upkeep,
+        background=background_tasks(settings.writes, maintenance, upkeep, keyring, bool(stores.replication), counters),
+        cache_report=parts.caches.report,
+        state=StateReader(
+            search.admission,
+            search.retrieval.breakers.states,
+            data_dir,
+            backends.embedded,
+            stores.replication,
+            stores.generation,
+            search.build_id,
+        ),
+        count=stores.count,
+    )
+
+
+def _search(
+    parts: _Parts,
+    calls: Mapping[str, SourceCall],
+    checks: Mapping[str, BuildCheckedRetriever],
+    max_query_chars: int,
+    stack: AsyncExitStack,
+) -> SearchService:
+    settings, caches, stores = parts.settings, parts.caches, parts.stores
+    backends = stores.backends
+    engine = backends.embedded
+    breakers = CircuitBreakers(
+        MAX_FAILURES, settings.sources.circuit_reset_ms / 1_000, settings.sources.timeout_ms / 1_000
+    )
+    preparation = QueryPreparation(parts.encoders, expander(settings.encoding.query_expansion))
+    centralities = backends.centralities or NoCentralities()
+
+    def mismatches() -> Mapping[str, str]:
+        """By source, how its index was built, if not as the settings require, as far as it is known."""
+        found = {source: check.mismatch for source, check in checks.items() if check.mismatch}
+        if engine and (mismatch := engine.mismatch()):
+            found["index"] = mismatch
+        return found
+
+    return SearchService(
+        embedding_model=parts.model.identity,
+        settings=settings,
+        sources=[binding.source for binding in backends.bindings.values()],
+        retrieval=Retrieval(calls, preparation, breakers, CollectionSplitter(caches.memo("collections"))),
+        centralities=MemoizedCentralities(centralities, caches.memo("centralities"), caches.data_versions.current),
+        snapshots=IndexSnapshots(
+            caches.data_versions,
+            stores.generation,
+            lambda: engine.index.current() if engine else None,
+            backends.documents,
+            bool(backends.servers),
+        ),
+        rerank=open_reranker(settings, stack),
+        data_versions=caches.data_versions,
+        cache=caches.responses,
+        admission=Admission(_max_concurrent(settings, bool(backends.servers)), _MAX_WAITING),
+        build_id=stores.build_id,
+        content_ids=content_ids(settings),
+        trust=parts.trust.weight_factor,
+        calibrations=parts.calibrations.calibrations,
+        mismatches=mismatches,
+        max_query_chars=max_query_chars,
+    )
+
+
+def _max_concurrent(settings: Settings, has_servers: bool) -> int:
+    expands = settings.encoding.query_expansion.startswith("python://")
+    waits = has_servers or settings.rerank.url != NONE or expands
+    return settings.server.search_concurrency or (_MAX_NETWORK if waits else _MAX_COMPUTING)
+
+
+def _documents(parts: _Parts) -> DocumentService:
+    stores = parts.stores
+    return DocumentService(
+        documents=stores.reader,
+        writer=InvalidatingWriter(stores.writer, parts.caches.data_versions, stores.has_unapplied),
+        metadata_keys=parts.metadata_keys,
+        pipeline=IndexingPipeline(parts.model, extractor(parts.settings.encoding.entity_extractor)),
+        reads=Admission(_MAX_NETWORK, _MAX_WAITING),
+        uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),
+        writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),
+        is_current=stores.is_current,
+        generation=stores.generation,
+        write_timeout_s=WRITE_TIMEOUT_S,
+    )
+
+
+def _maintenance(parts: _Parts) -> MaintenanceService:
+    stores, trust, calibrations = parts.stores, parts.trust, parts.calibrations
+    engine, bindings = stores.backends.embedded, stores.backends.bindings
+    vectors = next(each for each in bindings.values() if "query_vector" in each.source.needs)
+    graph = next(each for each in bindings.values() if each.source.is_graph)
+    followed: list[Callable[[], object]] = [parts.static_encoder.refresh, trust.refresh, calibrations.refresh]
+    if engine:
+        followed += [engine.index.refresh, engine.centrality_file.refresh]
+    if stores.replication:
+        followed.append(stores.replication.refresh)
+
+    async def encode(text: str, encoder: EncoderName) -> Vector:
+        # Under no tenant: all share the made-up queries, and no tenant can search for a text under this name.
+        return (await parts.encoders.encode(text, encoder, "")).vector
+
+    return MaintenanceService(
+        followed=tuple(followed),
+        generation=stores.generation,
+        data_versions=parts.caches.data_versions,
+        trust=trust,
+        trust_measurement=TrustMeasurement(stores.reader, parts.model, vectors.retriever, graph.retriever),
+        calibrations=calibrations,
+        calibration_measurement=CalibrationMeasurement(
+            stores.reader, pseudo_queries, encode, [(each.source, each.retriever) for each in bindings.values()]
+        ),
+        centrality=parts.settings.ranking.centrality,
+        embedded=engine,
+        replication=stores.replication,
+        graph_maintenance=stores.backends.graph_maintenance,
+    )

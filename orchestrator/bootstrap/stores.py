@@ -1,0 +1,131 @@
+"""Where the documents of a service are: the embedded index, servers, and the write log that keeps them equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from adapters import DocumentReader, DocumentWriter
+from adapters.encoders.minilm import MiniLM
+from adapters.encoders.static_encoder_file import StaticEncoderFile
+from orchestrator.bootstrap.embedded import FORMATS, open_embedded, prepared_by
+from orchestrator.bootstrap.sources import (
+    WRITE_TIMEOUT_S,
+    Backends,
+    SourceBinding,
+    add_embedded,
+    build_formats,
+    in_order,
+    server_backends,
+)
+from orchestrator.indexing.data_version import VersionSource
+from orchestrator.indexing.log.write_log import WriteLog
+from orchestrator.indexing.replication import Replication
+from orchestrator.settings.backends import EMBEDDED
+from orchestrator.settings.groups import Settings
+
+_LOG_FOLDER = "write-log"
+"""Its name in the data folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores that the settings name.
+
+    :param required_build: how the settings require indexes to be built.
+    :param replication: ``None`` if the embedded index is the only replica.
+    """
+
+    backends: Backends
+    required_build: str
+    replication: Replication | None
+
+    @property
+    def reader(self) -> DocumentReader:
+        """Reads documents: from a server if one has them, else from the embedded index."""
+        return _reader(self.backends)
+
+    @property
+    def writer(self) -> DocumentWriter:
+        """Writes documents to all replicas."""
+        if self.replication:
+            return self.replication
+        if self.backends.embedded is None:
+            raise ValueError("there is neither an embedded index nor a server to write to")
+        return self.backends.embedded.index
+
+    @property
+    def local(self) -> list[VersionSource]:
+        """What this process searches or follows in files of its own."""
+        engine, replication = self.backends.embedded, self.replication
+        return [*([engine.index] if engine else []), *([replication] if replication else [])]
+
+    def generation(self) -> int:
+        """The newest write that searches may find, as far as this process knows."""
+        if self.replication:
+            return self.replication.generation()
+        return self.backends.embedded.generation() if self.backends.embedded else 0
+
+    def build_id(self) -> str:
+        """How what is searched was built."""
+        if self.replication or self.backends.embedded is None:
+            return self.required_build
+        return self.backends.embedded.index.build_id
+
+    def has_unapplied(self) -> bool:
+        """Whether a replica may lack a write."""
+        return self.replication is not None and self.replication.has_unapplied()
+
+    def is_current(self) -> bool:
+        """Whether the replica that documents are read from has every write. Blocks."""
+        return self.replication is None or self.replication.is_current()
+
+    async def count(self) -> int:
+        """Number of documents of all scopes."""
+        if self.backends.embedded:
+            return self.backends.embedded.documents()
+        return await self.backends.replicas[self.backends.documents_replica].count()
+
+
+async def open_stores(
+    settings: Settings,
+    model: MiniLM,
+    static_encoder: StaticEncoderFile,
+    more_sources: Sequence[SourceBinding],
+    stack: AsyncExitStack,
+) -> Stores:
+    """Open the embedded index and the clients of servers. Connections to servers are made when they are first needed.
+
+    :param stack: closes what is opened here.
+    :raises AdapterError: if the embedded index cannot be opened, or a driver is not installed.
+    """
+    preparation = prepared_by(settings, model)
+    required_build = "+".join((preparation, *build_formats(settings, FORMATS)))
+    backends = server_backends(settings, model.dimension, required_build)
+    for server in backends.servers.values():
+        stack.push_async_callback(server.close)
+    if EMBEDDED in settings.sources.urls.values():
+        engine = await anyio.to_thread.run_sync(open_embedded, settings, preparation, model, static_encoder)
+        add_embedded(backends, settings, engine)
+    for binding in more_sources:
+        backends.bindings[binding.source.name] = binding
+    backends.bindings = in_order(backends.bindings)
+    return Stores(backends, required_build, _replication(settings, backends, required_build))
+
+
+def _replication(settings: Settings, backends: Backends, build_id: str) -> Replication | None:
+    if backends.embedded and not backends.servers:
+        return None
+    log = WriteLog(settings.storage.data_dir / _LOG_FOLDER, settings.writes.log_max_bytes)
+    return Replication(log, backends.replicas, backends.documents_replica, _reader(backends), build_id, WRITE_TIMEOUT_S)
+
+
+def _reader(backends: Backends) -> DocumentReader:
+    if backends.documents:
+        return backends.documents
+    if backends.embedded is None:
+        raise ValueError("there is neither an embedded index nor a server to read documents from")
+    return backends.embedded.index

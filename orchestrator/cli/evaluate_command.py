@@ -1,0 +1,262 @@
+"""``trivium evaluate``, ``trivium tune`` and ``trivium compare``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import msgspec
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from adapters import Unavailable
+from orchestrator.bootstrap import open_service
+from orchestrator.cli.progress import progress_bar
+from orchestrator.cli.terminal import err, out, reported_errors
+from orchestrator.evaluation.dataset import BadDataset, Dataset, read_dataset
+from orchestrator.service.service import Service
+from orchestrator.settings.groups import Settings
+from orchestrator.settings.loading import load, read_settings_file
+
+if TYPE_CHECKING:
+    from orchestrator.evaluation.comparison import Difference
+    from orchestrator.evaluation.judged_runs import Evaluation
+    from orchestrator.evaluation.trec import Run
+    from orchestrator.evaluation.workspace import ResultStore, Workspace
+
+_MAX_QUERY_CHARS = 1_000_000
+"""Queries of data sets may be longer than the API allows."""
+
+Folder = Annotated[Path, typer.Argument(help="a BEIR folder with judged queries, and its graph files if it has any")]
+
+
+class NotAShard(ValueError):
+    """``--shard`` is not of the form ``k/n``."""
+
+
+class DuplicateRun(ValueError):
+    """A run file has the name of another run."""
+
+
+def evaluate(
+    folder: Folder,
+    run: Annotated[list[Path] | None, typer.Option(help="a TREC run file to measure too; may be repeated")] = None,
+    against: Annotated[Path | None, typer.Option(help="a TREC run file that every run is compared with")] = None,
+    report: Annotated[Path | None, typer.Option(help="write an HTML report to this file")] = None,
+    export: Annotated[Path | None, typer.Option(help="write every run and the judgments as TREC files here")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="processes that search")] = 1,
+    shard: Annotated[str | None, typer.Option(help="k/n: run only this part of the queries, and stop")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print the figures as JSON")] = False,
+) -> None:
+    """Index a data set, run its queries, and measure each source alone and all together."""
+    with _evaluation_errors():
+        # Imported here: measures and plots take a second, and other commands do not need them.
+        from orchestrator.evaluation import judged_runs as figures  # noqa: PLC0415
+        from orchestrator.evaluation import runner, runs  # noqa: PLC0415
+        from orchestrator.evaluation.report import write_report  # noqa: PLC0415
+
+        part = None if shard is None else _parse_shard(shard)
+        dataset = read_dataset(folder)
+        external = _read_runs([*(run or ()), *((against,) if against else ())], set(runs.RUNS))
+        workspace, documents, store = _prepare(load(), dataset)
+        total = len(dataset.queries) * len(runs.RUNS)
+        if part is not None:
+            with progress_bar(err, "searching", "queries", None) as advance:
+                anyio.run(runner.run_shard, _open_service, workspace, store, *part, advance)
+            return
+        with progress_bar(err, "searching", "queries", total) as advance:
+            runner.run_all(_open_service, workspace, store, workers, advance)
+        results = runner.collect(workspace, store)
+        ranked = figures.as_runs(results, dataset)
+        by_run = figures.measure_runs({**ranked, **external}, dataset)
+        evaluation = figures.evaluate(
+            dataset, by_run, results, documents, workspace.graph_trust(), against.stem if against else None
+        )
+        if as_json:
+            sys.stdout.write(msgspec.json.encode(evaluation).decode() + "\n")
+        else:
+            _print(evaluation)
+        if export:
+            figures.export(export, ranked, dataset)
+        if report:
+            write_report(report, evaluation, dataset, by_run, results)
+
+
+def tune(
+    folder: Folder,
+    output: Annotated[Path, typer.Option(help="where the settings are written, for TRIVIUM_SETTINGS_FILE")] = Path(
+        "trivium.env"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
+) -> None:
+    """Choose fusion, weights and boosts on half of a data set's queries; keep them if the other half supports it."""
+    with _evaluation_errors():
+        from orchestrator.evaluation import tuning  # noqa: PLC0415  # see evaluate
+
+        dataset = read_dataset(folder)
+        if not output.parent.is_dir():
+            raise NotADirectoryError(f"{output.parent} is no folder that {output.name} could be written to")
+        workspace, _, _ = _prepare(load(), dataset)
+
+        async def search() -> tuning.TuningResult:
+            async with _open_service(workspace.settings) as service:
+                with progress_bar(err, "trying", "candidates", None) as advance:
+                    return await tuning.tune(service, dataset, advance)
+
+        with reported_errors(usage_errors=(tuning.TooFewQueries,)):
+            result = anyio.run(search)
+        if result.supported:
+            output.write_text(tuning.as_settings_file(result.changed), "utf-8")
+    if as_json:
+        outcome = {**msgspec.to_builtins(result), "supported": result.supported}
+        sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
+        return
+    for half, difference in (("training", result.training), ("held out", result.held_out)):
+        out.print(
+            f"{half}: {difference.baseline:.4f} -> {difference.value:.4f} ({_shown(difference)})", highlight=False
+        )
+    if result.supported:
+        out.print(
+            f"[green]a gain that the held-out half supports[/green], after {result.tried} candidates; in {output}:"
+        )
+        out.print(tuning.as_settings_file(result.changed), markup=False, highlight=False, end="")
+    else:
+        out.print(f"no gain that the held-out half supports, after {result.tried} candidates: nothing was written")
+
+
+def compare(
+    folder: Folder,
+    settings: Annotated[
+        list[Path], typer.Option(help="a file of settings, as TRIVIUM_SETTINGS_FILE names one; give it twice")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
+) -> None:
+    """Search judged queries under two settings, in turn, and say which are better. They override the environment."""
+    with _evaluation_errors():
+        from orchestrator.evaluation import settings_comparison as comparing  # noqa: PLC0415  # see evaluate
+
+        with reported_errors(usage_errors=(comparing.NotComparable,)):
+            if len(settings) != 2:
+                raise comparing.NotComparable(f"--settings is given {len(settings)} times, two are compared")
+            first, second = (
+                comparing.Variant(str(path), load(**read_settings_file(path, "--settings"))) for path in settings
+            )
+            comparing.require_comparable(first, second)
+            dataset = read_dataset(folder)
+            one, documents, _ = _prepare(first.settings, dataset)
+            other, _, _ = _prepare(second.settings, dataset)
+            with progress_bar(err, "searching", "queries", 2 * len(dataset.queries)) as advance:
+                outcome = anyio.run(
+                    comparing.compare_settings,
+                    _open_service,
+                    comparing.Variant(first.name, one.settings),
+                    comparing.Variant(second.name, other.settings),
+                    dataset,
+                    documents,
+                    advance,
+                )
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
+        return
+    out.print(f"{outcome.dataset}: {outcome.queries} queries, {outcome.documents} documents", highlight=False)
+    for name, value in ((first.name, outcome.quality.baseline), (second.name, outcome.quality.value)):
+        out.print(f"{escape(name)}: nDCG@10 {value:.4f}, median {outcome.median_ms[name]:.1f} ms", highlight=False)
+    out.print(f"difference: {_shown(outcome.quality)}", highlight=False)
+    out.print(f"{escape(outcome.winner)} is better" if outcome.winner else "no difference that these queries support")
+
+
+def _shown(difference: Difference) -> str:
+    return (
+        f"{difference.difference:+.4f}, 95 % {difference.interval[0]:+.4f} to {difference.interval[1]:+.4f}, "
+        f"p {difference.p:.4f}"
+    )
+
+
+def _open_service(settings: Settings) -> AbstractAsyncContextManager[Service]:
+    return open_service(settings, max_query_chars=_MAX_QUERY_CHARS)
+
+
+def _prepare(settings: Settings, dataset: Dataset) -> tuple[Workspace, int, ResultStore]:
+    from orchestrator.evaluation.workspace import Workspace  # noqa: PLC0415  # see evaluate
+
+    workspace = Workspace.of(settings, dataset)
+    with (dataset.folder / "corpus.jsonl").open("rb") as corpus:
+        total = sum(1 for _ in corpus)
+    with progress_bar(err, "encoding", "documents", total) as advance:
+        indexed = anyio.run(workspace.index, _open_service, advance)
+    if indexed.rejected:
+        err.print(f"[yellow]{indexed.rejected} invalid lines of the corpus were skipped[/yellow]")
+    return workspace, indexed.documents, workspace.results(indexed.build_id)
+
+
+def _read_runs(paths: list[Path], taken: set[str]) -> dict[str, Run]:
+    """Run files by their name, which no other run may have."""
+    from orchestrator.evaluation.trec import read_run  # noqa: PLC0415  # see evaluate
+
+    runs: dict[str, Run] = {}
+    for path in paths:
+        if path.stem in taken | runs.keys():
+            raise DuplicateRun(f"{path}: there is a run {path.stem!r} already, give the file another name")
+        runs[path.stem] = read_run(path)
+    return runs
+
+
+def _parse_shard(value: str) -> tuple[int, int]:
+    """``k/n`` as the number of the shard, from 0, and the number of shards."""
+    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", value)
+    shard, shards = (int(each) for each in match.groups()) if match else (0, 0)
+    if not 1 <= shard <= shards:
+        raise NotAShard(f"--shard is {value!r}, write k/n with k from 1 to n")
+    return shard - 1, shards
+
+
+@contextmanager
+def _evaluation_errors() -> Iterator[None]:
+    from orchestrator.evaluation.runner import IncompleteRun  # noqa: PLC0415  # see evaluate
+
+    try:
+        with reported_errors(
+            usage_errors=(BadDataset, NotAShard, DuplicateRun), failures=(IncompleteRun, BrokenExecutor)
+        ):
+            yield
+    except ImportError as error:
+        with reported_errors():
+            raise Unavailable(f"{error.name} is not installed: pip install 'trivium[evaluate]'") from error
+
+
+def _print(evaluation: Evaluation) -> None:
+    """The figures as tables."""
+    from orchestrator.evaluation.comparison import SIGNIFICANCE  # noqa: PLC0415  # see evaluate
+
+    title = f"[bold]{escape(evaluation.dataset)}[/bold]: {evaluation.queries} queries, {evaluation.documents} documents"
+    table = Table(title=title, title_justify="left")
+    table.add_column("run", no_wrap=True)
+    for name in (*next(iter(evaluation.runs.values())), "sources"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for run, values in evaluation.runs.items():
+        sources = f"{evaluation.sources_per_query[run]:.2f}" if run in evaluation.sources_per_query else "-"
+        table.add_row(escape(run), *(f"{value:.4f}" for value in values.values()), sources)
+    out.print(table)
+    differences = Table(title="differences in nDCG@10, paired", title_justify="left")
+    differences.add_column("run - against", no_wrap=True)
+    for name in ("difference", "95 % interval", "p", "wins", "losses"):
+        differences.add_column(name, justify="right", no_wrap=True)
+    for each in evaluation.comparisons:
+        relative = "" if each.relative is None else f" ({each.relative:+.1%})"
+        differences.add_row(
+            escape(f"{each.run} - {each.against}"),
+            f"{each.difference:+.4f}{relative}",
+            f"{each.interval[0]:+.4f} {each.interval[1]:+.4f}",
+            f"{each.p:.4f}{'*' if each.p < SIGNIFICANCE else ' '}",
+            str(each.wins),
+            str(each.losses),
+        )
+    out.print(differences)
+    out.print("[dim]* under .05 by a paired randomisation test, two-sided, each by itself[/dim]")

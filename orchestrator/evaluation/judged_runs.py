@@ -1,0 +1,101 @@
+"""From results to figures: every run by every measure, and the differences between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from orchestrator.evaluation import trec
+from orchestrator.evaluation.comparison import Difference, compare, interval
+from orchestrator.evaluation.dataset import Dataset
+from orchestrator.evaluation.measures import MAIN_MEASURE, MEASURES, ByRun, mean, measure_run
+from orchestrator.evaluation.runs import REFERENCE_RUN, TEXT_SOURCES
+from orchestrator.evaluation.trec import Run
+from orchestrator.evaluation.workspace import QueryResult
+
+
+class Evaluation(Struct, frozen=True):
+    """Everything that was measured; ``runs`` and ``intervals`` (at 95 %) by run, by measure.
+
+    ``sources_per_query`` is by run, a mean. ``graph_trust`` is the factor on the weight of the graph.
+    """
+
+    dataset: str
+    documents: int
+    queries: int
+    graph_trust: float
+    runs: dict[str, dict[str, float]]
+    intervals: dict[str, dict[str, tuple[float, float]]]
+    sources_per_query: dict[str, float]
+    comparisons: list[Difference]
+
+
+def as_runs(results: Mapping[str, Mapping[str, QueryResult]], dataset: Dataset) -> dict[str, Run]:
+    """Results as TREC runs, in the order of the queries.
+
+    The scores are the reversed ranks: measures sort by score in 32 bits with a tie rule of their own, and would judge
+    another order than the service's where its scores are equal or nearly so.
+    """
+    return {
+        name: {id_: descending_scores([hit.id for hit in by_query[id_].hits]) for id_ in dataset.queries}
+        for name, by_query in results.items()
+    }
+
+
+def descending_scores(ids: Sequence[str]) -> list[tuple[str, float]]:
+    """Documents in their order, as a run: scores fall by 1 to 1."""
+    return [(id_, float(len(ids) - index)) for index, id_ in enumerate(ids)]
+
+
+def measure_runs(runs: Mapping[str, Run], dataset: Dataset) -> ByRun:
+    """Each run by each measure, query by query."""
+    return {name: measure_run(dataset.judgments, run) for name, run in runs.items()}
+
+
+def best_text_source(by_run: ByRun) -> str:
+    """The better of the sources that only know the text."""
+    return max(TEXT_SOURCES, key=lambda name: (mean(by_run[name][MAIN_MEASURE]), name))
+
+
+def evaluate(
+    dataset: Dataset,
+    by_run: ByRun,
+    results: Mapping[str, Mapping[str, QueryResult]],
+    documents: int,
+    graph_trust: float,
+    against: str | None = None,
+) -> Evaluation:
+    """The figures, and the reference run against each other run; or each run against ``against``."""
+    pairs = [(name, against) for name in by_run] if against else [(REFERENCE_RUN, name) for name in by_run]
+    return Evaluation(
+        dataset=dataset.name,
+        documents=documents,
+        queries=len(dataset.queries),
+        graph_trust=graph_trust,
+        runs={name: {each: mean(values[each]) for each in MEASURES} for name, values in by_run.items()},
+        intervals={name: {each: interval(values[each]) for each in MEASURES} for name, values in by_run.items()},
+        sources_per_query=_sources_per_query(results),
+        comparisons=[
+            compare(run, other, by_run[run][MAIN_MEASURE], by_run[other][MAIN_MEASURE])
+            for run, other in pairs
+            if run != other
+        ],
+    )
+
+
+def export(folder: Path, runs: Mapping[str, Run], dataset: Dataset) -> None:
+    """Each run as a file of its own, and the judgments, as ``trec_eval`` and ``ir_measures`` read them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    trec.write_judgments(folder / "qrels.trec", dataset.judgments)
+    for name, run in runs.items():
+        tag = "".join(letter if letter.isalnum() or letter in "+=-" else "_" for letter in name)
+        trec.write_run(folder / f"{tag}.trec", run, tag)
+
+
+def _sources_per_query(results: Mapping[str, Mapping[str, QueryResult]]) -> dict[str, float]:
+    return {
+        name: sum(len(result.sources) for result in by_query.values()) / len(by_query)
+        for name, by_query in results.items()
+    }

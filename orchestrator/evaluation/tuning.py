@@ -1,0 +1,128 @@
+"""Settings that suit a data set: chosen on one half of its queries, tested on the other.
+
+Each setting is tried at each value of a short list, all else unchanged; the best is kept, and so on from there, as long
+as the mean over the training half rises (steepest ascent). The outcome is a gain only if the paired test on the other
+half supports it: with enough settings something always wins on the queries it was chosen on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from adapters.model.sources import SOURCES
+from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference, compare
+from orchestrator.evaluation.dataset import Dataset
+from orchestrator.evaluation.judged_runs import descending_scores
+from orchestrator.evaluation.measures import MAIN_MEASURE, mean, measure_run
+from orchestrator.evaluation.runner import require_complete
+from orchestrator.evaluation.runs import make_request
+from orchestrator.planning.defaults import default_profile
+from orchestrator.service.service import Service
+from orchestrator.settings.groups import Settings
+from orchestrator.settings.loading import PREFIX, written
+
+_MIN_QUERIES = 20
+"""Judged queries: with fewer, neither half could tell anything."""
+
+SEARCH_SPACE: Mapping[str, tuple[object, ...]] = {
+    "fusion": (
+        *(f"joint_walk(base={base}, slope={slope})" for base in (1, 3, 6) for slope in (4, 8, 12, 16, 24)),
+        *(f"rrf(k={k})" for k in (10, 30, 60, 100)),
+    ),
+    "weights": tuple({source.name: weight} for source in SOURCES for weight in (0.25, 0.5, 1.0, 2.0, 4.0)),
+    "boosts": (("importance", "recency"), ("centrality", "importance", "recency")),
+    "centrality_weight": (0.02, 0.05, 0.1, 0.2),
+}
+"""By setting, the values that are tried. A weight is changed for one source at a time."""
+
+
+class TooFewQueries(ValueError):
+    """There are too few judged queries to tune on; the message says how many."""
+
+
+class TuningResult(Struct, frozen=True):
+    """The settings that changed, and what they gain on the queries they were chosen on and on the others."""
+
+    dataset: str
+    changed: dict[str, object]
+    tried: int
+    training: Difference
+    held_out: Difference
+
+    @property
+    def supported(self) -> bool:
+        """Whether the held-out half supports that it is a gain at all."""
+        return bool(self.changed) and self.held_out.difference > 0 and self.held_out.p < SIGNIFICANCE
+
+
+def train_test_split(queries: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Two halves of some ids, the same ones every time, whatever their order."""
+    shuffled = sorted(queries, key=lambda id_: hashlib.sha256(id_.encode()).digest())
+    return sorted(shuffled[::2]), sorted(shuffled[1::2])
+
+
+async def tune(service: Service, dataset: Dataset, advance: Callable[[int], None]) -> TuningResult:
+    """Search the space; ``advance`` is called for every candidate that was tried.
+
+    :raises TooFewQueries: if the data set has fewer than 20 judged queries.
+    """
+    if len(dataset.queries) < _MIN_QUERIES:
+        raise TooFewQueries(
+            f"{dataset.name} has {len(dataset.queries)} judged queries, tuning takes {_MIN_QUERIES} at least"
+        )
+    training, held_out = train_test_split(dataset.queries)
+    start = service.settings
+    best, best_values = start, await _values(service, start, dataset, training)
+    start_values, tried = best_values, 1
+    has_risen = True
+    while has_risen:
+        has_risen = False
+        for candidate in _neighbors(best):
+            values = await _values(service, candidate, dataset, training)
+            tried += 1
+            advance(1)
+            if mean(values) > mean(best_values):
+                best, best_values, has_risen = candidate, values, True
+    return TuningResult(
+        dataset=dataset.name,
+        changed={name: best.value(name) for name in SEARCH_SPACE if best.value(name) != start.value(name)},
+        tried=tried,
+        training=compare("tuned", "unchanged", best_values, start_values),
+        held_out=compare(
+            "tuned",
+            "unchanged",
+            await _values(service, best, dataset, held_out),
+            await _values(service, start, dataset, held_out),
+        ),
+    )
+
+
+def as_settings_file(changed: Mapping[str, object]) -> str:
+    """Settings as a file that ``TRIVIUM_SETTINGS_FILE`` may name."""
+    return "".join(f"{PREFIX}{name.upper()}={written(value)}\n" for name, value in sorted(changed.items()))
+
+
+def _neighbors(settings: Settings) -> Iterator[Settings]:
+    """Each setting moved to each other value of the space."""
+    for name, values in SEARCH_SPACE.items():
+        if name == "centrality_weight" and "centrality" not in default_profile(settings).boosts:
+            continue
+        for value in values:
+            changed = {**settings.ranking.weights, **value} if isinstance(value, dict) else value
+            candidate = settings.changed(**{name: changed})
+            if candidate != settings:
+                yield candidate
+
+
+async def _values(service: Service, settings: Settings, dataset: Dataset, queries: Iterable[str]) -> dict[str, float]:
+    """The main measure of some queries under some settings."""
+    search = service.search.with_settings(settings)
+    run = {}
+    for id_ in queries:
+        response = await search.search(make_request(dataset.queries[id_], {}), service.anonymous, f"tune:{id_}")
+        run[id_] = descending_scores([hit.id for hit in require_complete(response, f"query {id_!r}").hits])
+    judged = {id_: dataset.judgments[id_] for id_ in run}
+    return measure_run(judged, run)[MAIN_MEASURE]

@@ -1,0 +1,51 @@
+"""``POST /v1/search``: the raw route."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET
+from starlette.responses import Response
+
+from orchestrator.http.request_context import HttpContext, encoded_response
+from orchestrator.planning.plan import Plan
+from orchestrator.schema.search import ResponseBody, SearchRequest
+
+_decode = msgspec.json.Decoder(SearchRequest).decode
+_MAX_BYTES = 1_048_576
+_LOGGED_SCORES = 3
+
+
+async def search(context: HttpContext) -> Response:
+    """Search, and log what was decided."""
+    request = _decode(await context.body(_MAX_BYTES))
+    context.cancel_on_disconnect()
+    response = await context.service.search.respond(request, context.principal, context.request_id)
+    context.search = response
+    plan = response.plan
+    context.log_fields.update(
+        mode=plan.mode,
+        profile=plan.profile,
+        fusion=plan.ranking.strategy,
+        limit=plan.page.limit,
+        timeout_ms=response.limit_ms,
+        cache=response.cache,
+    )
+    if body := response.computed:
+        context.log_fields.update(
+            sources=body.route.sources,
+            hits=len(body.hits),
+            scores=[round(hit.fusion_score, 4) for hit in body.hits[:_LOGGED_SCORES]],
+            rerank=_reranking(plan, body),
+            degraded=[f"{each.source}: {each.reason}" for each in body.degraded],
+            timings_ms=response.timings_ms,
+        )
+    return encoded_response(response.content)
+
+
+def _reranking(plan: Plan, body: ResponseBody) -> str:
+    """Whether the reranker was used, and why if not."""
+    if plan.page.rerank is None:
+        return "not asked for"
+    if any(hit.rerank is not UNSET for hit in body.hits):
+        return "used"
+    return next((each.reason for each in body.degraded if each.source == "rerank"), "no hit may be sent to it")

@@ -1,0 +1,82 @@
+"""Measurements of each scope, in a file of the data folder that every process follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from adapters import Damaged, Scope
+from adapters.storage import checked_file, files
+from adapters.storage.followed_file import FollowedFile
+
+
+class OfScope(Protocol):
+    """A measurement of one scope."""
+
+    @property
+    def tenant(self) -> str: ...  # noqa: D102
+    @property
+    def environment(self) -> str: ...  # noqa: D102
+
+
+T = TypeVar("T", bound=OfScope)
+
+
+class Measurements(msgspec.Struct, Generic[T], frozen=True):
+    """All scopes, and the generation of the index that was measured; -1 if none was."""
+
+    generation: int
+    scopes: list[T]
+
+
+class ScopeFile(Generic[T]):
+    """The measurements at ``path``, read again when they change.
+
+    They are separate for each scope: the documents of one tenant must not change the results of another.
+
+    :param kind: the type of a measurement. A file of another type, of an older release, counts as no measurement.
+    """
+
+    def __init__(self, path: Path, kind: type[T]) -> None:
+        self._path = path
+        self._kind = kind
+        self._by_scope: dict[Scope, T] = {}
+        self._file = FollowedFile(path, self._read, Measurements[T](-1, []))
+        self.refresh()
+
+    @property
+    def generation(self) -> int:
+        """Of the index that was measured; -1 if none was."""
+        return self._file.value.generation
+
+    def measured_at(self) -> float:
+        """When the file was written, in seconds since the epoch; 0 if there is none."""
+        stamp = files.file_stamp(self._path)
+        return 0.0 if stamp is None else stamp[0] / 1e9
+
+    def of_scope(self, scope: Scope) -> T | None:
+        """The measurement of a scope, if there is one."""
+        return self._by_scope.get(scope)
+
+    def refresh(self) -> None:
+        """Read the file if it has changed.
+
+        :raises Damaged: if it is not what was written.
+        """
+        if self._file.refresh():
+            self._by_scope = {Scope(each.tenant, each.environment): each for each in self._file.value.scopes}
+
+    def save(self, measurements: Measurements[T]) -> None:
+        """Store new measurements."""
+        checked_file.write_json(self._path, measurements)
+        self.refresh()
+
+    def _read(self, path: Path) -> Measurements[T]:
+        try:
+            return checked_file.read_json(path, Measurements[self._kind])  # type: ignore[name-defined]
+        except msgspec.ValidationError:
+            return Measurements[T](-1, [])
+        except Damaged as error:
+            raise Damaged("a measurement is damaged: remove its file", error.detail) from error

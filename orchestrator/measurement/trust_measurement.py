@@ -1,0 +1,89 @@
+"""Measures how far a graph can be trusted: whether it connects documents that vectors find similar, too.
+
+It runs after bulk writes and needs no judgments: passages stand in for queries, the nearest documents of each by vector
+are the seeds of a walk, and the measure is the fraction of the walk's new mass that is on the next nearest documents.
+A graph of real relationships finds them several times as often as chance would; a shuffled one, less often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from adapters import DocumentReader, QueryEncoder, Record, Retriever, Scope, SourceQuery
+from adapters.model.document import passage
+from fusion import Documents
+from orchestrator.measurement.graph_trust import ScopeTrust, TrustMeasurements
+from orchestrator.measurement.scope_sample import all_of, sample_by_scope
+
+_PASSAGES = 200
+"""Documents of one scope that stand in for queries."""
+_MAX_NEAREST = 100
+"""Nearest documents by vector that count as found; a tenth of the documents if there are few."""
+_SEED_FRACTION = 10
+"""One in so many of them is a seed."""
+_WALK_DEPTH = 1_000
+_MAX_CHARS = 400
+"""Of a passage, as a query: queries are short, and the model's time grows with the length."""
+_MIN_WALKS = 20
+"""With fewer walks that reached anything, nothing is known about the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustMeasurement:
+    """What the measurement reads."""
+
+    documents: DocumentReader
+    encoder: QueryEncoder
+    vectors: Retriever
+    graph: Retriever
+
+    async def run(self, generation: int) -> TrustMeasurements:
+        """Measure every scope that has enough documents in a sample.
+
+        :param generation: of the index.
+        :raises AdapterError: if a source does not answer.
+        """
+        scopes = []
+        for scope, sample in (await sample_by_scope(self.documents)).items():
+            lifts = [await self._lift(record, sample.count) for record in _evenly_chosen(sample.records)]
+            known = [lift for lift in lifts if lift is not None]
+            if len(known) >= _MIN_WALKS:
+                lift, highest = round(median(known), 6), (sample.count - 1) / _nearest_count(sample.count)
+                scopes.append(ScopeTrust(scope.tenant, scope.environment, lift, len(known), highest))
+        return TrustMeasurements(generation, scopes)
+
+    async def _lift(self, record: Record, count: int) -> float | None:
+        """How many times more often than by chance a walk from a passage's nearest documents finds the next nearest.
+
+        ``None`` if it reaches nothing else: then the graph says nothing about the passage.
+        """
+        scope, own_id = Scope(record.tenant, record.environment), record.document.id
+        size = _nearest_count(count)
+        everything = all_of(scope)
+        vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS])
+        ranking = await self.vectors.search(SourceQuery("", size + 1, scope, everything, everything, vector))
+        nearest = [id_ for id_ in ranking.ids if id_ != own_id][:size]
+        seeds = nearest[: max(size // _SEED_FRACTION, 1)]
+        walk = await self.graph.search(
+            SourceQuery("", _WALK_DEPTH, scope, everything, everything, seeds=Documents.of_ids(seeds))
+        )
+        fraction = _fraction_on(walk.ids, walk.scores.tolist(), {*seeds, own_id}, set(nearest))
+        return None if fraction is None else fraction * (count - 1) / size
+
+
+def _nearest_count(count: int) -> int:
+    """Of so many documents, the number of nearest ones by vector that count as found."""
+    return min(_MAX_NEAREST, count // _SEED_FRACTION)
+
+
+def _evenly_chosen(records: Sequence[Record]) -> Sequence[Record]:
+    return records[:: max(len(records) // _PASSAGES, 1)][:_PASSAGES]
+
+
+def _fraction_on(ids: Sequence[str], scores: Sequence[float], known: set[str], expected: set[str]) -> float | None:
+    """The fraction of the mass outside ``known`` that is on ``expected``."""
+    new = {id_: score for id_, score in zip(ids, scores, strict=True) if id_ not in known}
+    mass = sum(new.values())
+    return sum(score for id_, score in new.items() if id_ in expected) / mass if mass else None

@@ -1,0 +1,115 @@
+"""The factors of each boost, as columns over the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+import numpy as np
+
+from adapters import Snapshot
+from adapters.ports.graph import CentralityReader
+from fusion import Candidates, Floats, Sources, centrality, importance, recency, relationship
+from orchestrator.planning.plan import DAY_S, BoostPlan, RankingPlan
+from orchestrator.schema.search import Degraded
+from orchestrator.stages.budget import BOOSTS
+from orchestrator.stages.search_context import SearchContext
+from orchestrator.stages.stage_results import FusedCandidates
+
+
+async def boost_columns(
+    plan: RankingPlan,
+    fused: FusedCandidates,
+    sources: Sources,
+    centralities: CentralityReader,
+    snapshot: Snapshot,
+    context: SearchContext,
+) -> tuple[dict[str, Floats | None], list[Degraded]]:
+    """The factors of each planned boost, and a report for each boost that failed, which is left out."""
+    factors: dict[str, Floats | None] = {}
+    degraded: list[Degraded] = []
+    for boost in plan.boosts:
+        if boost.name == "centrality":
+            async with context.best_effort("boosts", BOOSTS) as attempt:
+                factors[boost.name] = await _centrality(plan, boost, fused, sources, centralities, snapshot)
+            degraded += attempt.failures
+        else:
+            factors[boost.name] = _by_columns(plan, boost, fused.candidates, sources)
+    return factors, degraded
+
+
+def _by_columns(plan: RankingPlan, boost: BoostPlan, candidates: Candidates, sources: Sources) -> Floats | None:
+    """A boost that is known from the candidates alone; ``None`` if it applies to none of them."""
+    match boost.name:
+        case "importance":
+            return None if candidates.fields is None else _where_known(candidates.fields.importance, importance)
+        case "recency":
+            if candidates.fields is None:
+                return None
+            # By the age at the beginning of the day: the same factor for all of that day.
+            return _where_known(
+                candidates.fields.created_at, lambda created_at: recency((plan.day * DAY_S - created_at) / DAY_S)
+            )
+        case "relationship":
+            return _relationship(boost, candidates, sources)
+        case "centrality":
+            raise ValueError("centralities are read, not computed from columns")
+        case _:
+            assert_never(boost.name)
+
+
+def _where_known(values: Floats, factor: Callable[[Floats], Floats]) -> Floats | None:
+    rows = np.flatnonzero(~np.isnan(values))
+    if not len(rows):
+        return None
+    column = np.ones(len(values))
+    column[rows] = factor(values[rows])
+    return column
+
+
+def _relationship(boost: BoostPlan, candidates: Candidates, sources: Sources) -> Floats | None:
+    """By the score of the walk divided by its best score, if there was a walk."""
+    for name in candidates.sources:
+        if sources[name].is_graph and len(rows := candidates.rows[name]):
+            scores = candidates.scores[name]
+            best = scores.max()
+            if best > 0:
+                column = np.ones(len(candidates))
+                column[rows] = relationship(np.maximum(scores, 0.0) / best, boost.weight)
+                return column
+    return None
+
+
+async def _centrality(
+    plan: RankingPlan,
+    boost: BoostPlan,
+    fused: FusedCandidates,
+    sources: Sources,
+    reader: CentralityReader,
+    snapshot: Snapshot,
+) -> Floats | None:
+    weight = boost.weight
+    if boost.is_scaled:
+        weight *= _graph_knowledge(plan, fused.candidates, sources)
+    if weight == 0:
+        return None
+    rows = fused.fused.rows
+    ids = fused.candidates.ids(rows)
+    values = await reader.centralities(plan.scope, ids, snapshot)
+    if not values:
+        return None
+    column = np.ones(len(fused.candidates))
+    column[rows] = centrality(np.array([values.get(id_, 0.0) for id_ in ids]), weight)
+    return column
+
+
+def _graph_knowledge(plan: RankingPlan, candidates: Candidates, sources: Sources) -> float:
+    """How much of the query a graph knows, times its weight where that is below 1, as with a graph of little trust."""
+    return max(
+        (
+            min(plan.weights.get(name, 1.0), 1.0) * candidates.entity_coverage[name]
+            for name in candidates.sources
+            if sources[name].is_graph
+        ),
+        default=0.0,
+    )

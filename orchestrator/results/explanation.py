@@ -1,0 +1,60 @@
+"""How a response came about. The access check of hits applies to everything in it, too."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+
+from adapters import Snapshot
+from adapters.model.batching import batches
+from fusion import Documents, Ranking
+from orchestrator.auth.visibility import visibility_check
+from orchestrator.planning.plan import Plan
+from orchestrator.schema.explain import ExplainedHit, Explanation, Removed
+from orchestrator.stages.stage_results import Page, Ranked, Retrieved
+
+_BATCH_DOCUMENTS = 64
+"""Candidates that are in memory at once: each may have a megabyte."""
+
+
+async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> Explanation:
+    """The explanation of a page. Nothing in it belongs to one request: it is cached with the hits.
+
+    :raises AdapterError: if the documents cannot be read.
+    """
+    documents, ranking = snapshot.documents, plan.ranking
+    ids = sorted({id_ for each in retrieved.rankings for id_ in each.ids})
+    check = visibility_check(ranking.filter)
+    shown: set[str] = set()
+    for batch in batches(ids, _BATCH_DOCUMENTS):
+        records = await documents.fetch(ranking.scope, Documents.of_ids(batch))
+        shown |= {id_ for id_, record in records.items() if check(record)}
+    visible = await documents.counts("collection", ranking.access)
+    passing = await documents.counts("collection", ranking.filter)
+    candidates = ranked.fused.candidates
+    rows = np.array(list(ranked.collapsed_into.items()), np.int64).reshape(-1, 2)
+    collapsed = zip(candidates.ids(rows[:, 0]), candidates.ids(rows[:, 1]), strict=True)
+    return Explanation(
+        profile=plan.profile,
+        fusion=ranked.fused.strategy,
+        weights=ranking.weights,
+        boosts=tuple(boost.name for boost in ranking.boosts),
+        collapse=ranking.collapse,
+        depth=ranking.depth,
+        encoder=retrieved.encoder,
+        expansions=retrieved.expansions,
+        rankings={each.source: _explained(each, shown) for each in retrieved.rankings},
+        removed=Removed(
+            filter=sum(visible.values()) - sum(passing.values()),
+            min_score=len(shown.intersection(candidates.ids(ranked.fused.below))),
+            min_confidence=ranked.unsure,
+            collapsed={id_: into for id_, into in collapsed if id_ in shown and into in shown},
+            deleted=page.deleted,
+            withheld=page.withheld,
+        ),
+    )
+
+
+def _explained(ranking: Ranking, shown: AbstractSet[str]) -> tuple[ExplainedHit, ...]:
+    return tuple(ExplainedHit(each.id, each.rank, each.score) for each in ranking if each.id in shown)

@@ -1,0 +1,106 @@
+"""From ranked rows to hits with text, and the post-retrieval access check.
+
+The sources were searched within the filter already. Here every document is checked against it once more, by the
+filter's own meaning and not by any backend's translation of it: a document that fails is withheld and replaced by the
+next candidate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from adapters import AdapterError, Record, Sensitivity, Snapshot
+from adapters.model.document import Metadatum, rank_fields, values_of
+from fusion import DocId, Documents, FusedHit, fused_hits, window
+from orchestrator.auth.visibility import visibility_check
+from orchestrator.planning.plan import Plan
+from orchestrator.schema.search import HYBRID, SearchHit
+from orchestrator.stages.search_context import SearchContext
+from orchestrator.stages.stage_results import AllSourcesFailed, Failed, Page, Ranked, logged_reason
+
+_log = logging.getLogger(__name__)
+
+_MAX_REFILLS = 4
+"""Maximum number of times that a page is filled up. Without it, a source that returns only forbidden documents would
+cause an endless loop."""
+
+
+async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: SearchContext, embedding_model: str) -> Page:
+    """The page of a plan.
+
+    :param embedding_model: that encoded the documents.
+    :raises AllSourcesFailed: if the documents cannot be read: without them there is neither text nor access check.
+    """
+    check, candidates = visibility_check(plan.ranking.filter), ranked.fused.candidates
+    rerank = plan.page.rerank
+    size = max(plan.page.limit, rerank.max_hits) if rerank else plan.page.limit
+    hits: list[SearchHit] = []
+    sensitivities: list[Sensitivity] = []
+    end, deleted, withheld = plan.page.offset, 0, 0
+    for _ in range(_MAX_REFILLS):
+        rows = ranked.rows[end : end + size - len(hits)]
+        if not len(rows):
+            break
+        end += len(rows)
+        fused = fused_hits(candidates, ranked.fused.fused, rows)
+        records = await _fetch(snapshot, candidates.documents(rows), context)
+        for hit, row in zip(fused, rows.tolist(), strict=True):
+            record = records.get(hit.id)
+            if record is None:
+                deleted += 1
+            elif not check(record):
+                withheld += 1
+            else:
+                hits.append(_search_hit(hit, row, plan, ranked, record, embedding_model))
+                sensitivities.append(record.document.sensitivity)
+    if withheld:
+        _log.error("a source returned %d documents that the request's filter excludes", withheld)
+    return Page(tuple(hits), tuple(sensitivities), end, len(ranked.rows), deleted, withheld)
+
+
+async def _fetch(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
+    try:
+        async with asyncio.timeout(context.deadline.remaining_s()):
+            return await snapshot.documents.fetch(snapshot.scope, documents)
+    except (TimeoutError, AdapterError) as error:
+        failed = Failed("documents", logged_reason("reading documents", error), context.timings.total_ms())
+        raise AllSourcesFailed((failed,)) from error
+
+
+def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Record, embedding_model: str) -> SearchHit:
+    document = record.document
+    sources = {source: hit.sources.get(source) for source in plan.ranking.weights}
+    found_by = [source for source, contribution in sources.items() if contribution]
+    heading_path, chunker_version = document.metadata.get("heading_path"), document.metadata.get("chunker_version")
+    start = document.parent_start
+    return SearchHit(
+        id=document.id,
+        parent_id=document.parent_id,
+        collection=document.collection,
+        title=document.title,
+        text=document.text,
+        url=document.url,
+        metadata=document.metadata,
+        score=float(ranked.score[row]),
+        fusion_score=hit.fusion_score,
+        confidence=ranked.confidences.of_row(row),
+        method=found_by[0] if len(found_by) == 1 else HYBRID,
+        found_in=tuple(f"{source}/{document.collection}" for source in found_by),
+        sources=sources,
+        boosts={name: 1.0 if column is None else float(column[row]) for name, column in ranked.factors.items()},
+        embedding_model=embedding_model,
+        chunker_version=chunker_version if isinstance(chunker_version, str) else None,
+        chunk_index=document.chunk_index,
+        heading_path=_headings(heading_path),
+        window_id=window(rank_fields(document), plan.ranking.window_radius) if document.parent_id else None,
+        span=(0, len(document.text)),
+        source_span=None if start is None else (start, start + len(document.text)),
+        neighbor_ids=(),
+    )
+
+
+def _headings(value: Metadatum) -> tuple[str, ...]:
+    """The headings above a chunk, as its metadata has them: one text, or several from the outermost on."""
+    return tuple(each for each in values_of(value) if isinstance(each, str))

@@ -1,0 +1,91 @@
+"""From the results of all stages to the body of the response. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET, UnsetType
+
+from adapters import Snapshot
+from cache import hash_key
+from orchestrator.planning.page_token import HASH_BYTES, PageToken
+from orchestrator.planning.plan import Plan
+from orchestrator.schema.explain import Explanation
+from orchestrator.schema.search import Degraded, ResponseBody, Route
+from orchestrator.stages.stage_results import Page, Ranked, Retrieved
+
+
+def respond(
+    plan: Plan,
+    retrieved: Retrieved,
+    ranked: Ranked,
+    page: Page,
+    degraded: Sequence[Degraded],
+    snapshot: Snapshot,
+    build_id: str,
+    explanation: Explanation | UnsetType = UNSET,
+) -> ResponseBody:
+    """The body of the response."""
+    return ResponseBody(
+        hits=page.hits,
+        mode=plan.mode,
+        route=_route(plan, retrieved),
+        encoder=retrieved.encoder,
+        confidence=ranked.confidences.answer,
+        degraded=tuple(degraded),
+        index_version=build_id,
+        generation=snapshot.generation,
+        next_cursor=_next_cursor(plan, retrieved, ranked, page, snapshot),
+        explain=explanation,
+    )
+
+
+def execution_hash(plan: Plan, retrieved: Retrieved, ranked: Ranked) -> bytes:
+    """A hash of how the ranking was computed: it has to be the same on every page."""
+    weights: dict[str, float] = {boost.name: boost.weight for boost in plan.ranking.boosts}
+    return hash_key(
+        [ranking.source for ranking in retrieved.rankings],
+        ranked.fused.strategy,
+        sorted(plan.ranking.weights.items()),
+        [(name, weights[name]) for name in sorted(ranked.factors)],
+        plan.ranking.window_radius,
+        retrieved.expansions,
+    )[:HASH_BYTES]
+
+
+def page_warning(plan: Plan, retrieved: Retrieved, ranked: Ranked, generation: int) -> str:
+    """Why this page may not continue the first one; empty if it does."""
+    token = plan.page.token
+    if token is None:
+        return ""
+    if token.generation != generation:
+        return "documents were written since the first page: hits may come twice or not at all"
+    if token.execution_hash != execution_hash(plan, retrieved, ranked):
+        return "the first page was made otherwise: hits may come twice or not at all"
+    return ""
+
+
+def _next_cursor(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> str | None:
+    """The token of the next page, if there is one. The result of a reranker has no pages."""
+    if page.end >= page.total or plan.page.rerank:
+        return None
+    first = plan.page.token
+    return PageToken.at(
+        page.end,
+        plan.page.ranking_hash,
+        first.execution_hash if first else execution_hash(plan, retrieved, ranked),
+        first.generation if first else snapshot.generation,
+        plan.ranking.depth,
+        plan.ranking.day,
+        retrieved.encoder,
+    ).encode()
+
+
+def _route(plan: Plan, retrieved: Retrieved) -> Route:
+    """The sources that were searched, and why; with the reason if a planned source was skipped."""
+    planned = plan.ranking.sources
+    if retrieved.searched == planned:
+        return Route(planned, plan.reason)
+    skipped = " and ".join(source for source in planned if source not in retrieved.searched)
+    reason = f"{plan.reason}; it names nothing and the others agree, so {skipped} was not asked"
+    return Route(retrieved.searched, reason)

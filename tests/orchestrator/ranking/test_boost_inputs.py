@@ -1,0 +1,98 @@
+"""Boosts: which are on, which factors they have, and how a response shows them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from math import exp
+from pathlib import Path
+
+import pytest
+
+from adapters.engine import EmbeddedIndex
+from tests.conftest import vector_record
+from tests.orchestrator.services import NOW, SETTINGS, FixedGraph, empty_index, search, search_service
+
+pytestmark = pytest.mark.anyio
+TODAY = datetime.fromtimestamp(NOW, UTC).replace(hour=0)
+
+ONLY_VECTOR = {"graph": 0.0, "keyword": 0.0}
+
+
+@pytest.fixture
+async def index(tmp_path: Path) -> EmbeddedIndex:
+    index = empty_index(tmp_path)
+    text = "Alpha Centauri"
+    await index.write(
+        [
+            vector_record("plain", text, seed=1),
+            vector_record("rated", text, seed=1, importance=6),
+            vector_record("old", text, seed=1, created_at=TODAY - timedelta(days=30)),
+            vector_record("new", text, seed=1, created_at=TODAY + timedelta(hours=11), importance=0),
+        ],
+        (),
+    )
+    return index
+
+
+async def test_importance_and_recency_are_on_unless_a_request_switches_them_off(index: EmbeddedIndex) -> None:
+    """All four have equal vectors and no graph; the factors are 1 + 6/20, and 0.7 + 0.3 * exp(-0.023 * 30)."""
+    service = search_service(index)
+    response = await search(service, mode="hybrid", weights=ONLY_VECTOR)
+    by_id = {hit.id: hit for hit in response.hits}
+    assert by_id["rated"].boosts == {"importance": 1 + 6 / 20, "recency": 1.0}
+    assert by_id["old"].boosts == {"importance": 1.0, "recency": 0.7 + 0.3 * exp(-0.023 * 30)}
+    assert by_id["new"].boosts == {"importance": 1.0, "recency": 1.0}
+    for hit in response.hits:
+        assert hit.score == pytest.approx(hit.fusion_score * hit.boosts["importance"] * hit.boosts["recency"])
+    assert [hit.id for hit in response.hits] == ["rated", "plain", "new", "old"]
+    off = await search(service, mode="hybrid", weights=ONLY_VECTOR, boosts={"importance": False, "recency": False})
+    assert [hit.boosts for hit in off.hits] == [{}] * 4
+    assert [hit.score for hit in off.hits] == [hit.fusion_score for hit in off.hits]
+
+
+async def test_an_age_is_the_same_all_day(index: EmbeddedIndex) -> None:
+    service = search_service(index)
+    noon = (await search(service, mode="hybrid", weights=ONLY_VECTOR)).hits
+    service.now = lambda: TODAY.timestamp() + 86_399
+    assert (await search(service, mode="hybrid", weights=ONLY_VECTOR)).hits == noon
+    service.now = lambda: TODAY.timestamp() + 86_400
+    old = next(hit for hit in (await search(service, mode="hybrid", weights=ONLY_VECTOR)).hits if hit.id == "old")
+    assert old.boosts["recency"] == 0.7 + 0.3 * exp(-0.023 * 31)
+
+
+async def test_a_relationship_is_the_score_of_the_walk_divided_by_its_best(index: EmbeddedIndex) -> None:
+    await index.write([vector_record("far", "Only Centauri Alpha", seed=2)], ())
+    service = search_service(index)
+    response = await search(service, mode="hybrid", boosts={"relationship": True}, explain=True)
+    assert response.explain
+    assert response.explain.boosts == ("importance", "recency", "relationship")
+    walk = {hit.id: hit.score for hit in response.explain.rankings["graph"]}
+    for hit in response.hits:
+        expected = 1 + 0.1 * walk.get(hit.id, 0.0) / max(walk.values())
+        assert hit.boosts["relationship"] == pytest.approx(expected)
+    without = await search(service, mode="vector", boosts={"relationship": True})
+    assert {hit.boosts["relationship"] for hit in without.hits} == {1.0}
+
+
+async def test_the_settings_name_the_boosts_that_are_on(index: EmbeddedIndex) -> None:
+    response = await search(
+        search_service(index, settings=SETTINGS.changed(boosts="")), mode="hybrid", weights=ONLY_VECTOR
+    )
+    assert [hit.boosts for hit in response.hits] == [{}] * 4
+    other = search_service(index, settings=SETTINGS.changed(boosts="recency"))
+    assert set((await search(other, mode="hybrid", weights=ONLY_VECTOR)).hits[0].boosts) == {"recency"}
+
+
+async def test_in_the_profile_rrf_centrality_counts_as_far_as_the_graph_knows_the_query(index: EmbeddedIndex) -> None:
+    """What it knows is half of the weight of the graph, which is twice that."""
+    service = search_service(index, centralities=FixedGraph(plain=1.0))
+    factors = []
+    for query in ("Alpha Centauri", "Alpha Centauri with unknown words", "text"):
+        response = await search(service, query, mode="hybrid", profile="rrf")
+        plain = next(hit for hit in response.hits if hit.id == "plain")
+        graph = plain.sources["graph"]
+        factors.append(plain.boosts["centrality"])
+        assert factors[-1] == pytest.approx(1 + (graph.weight / 2 if graph else 0.0))
+    assert factors == sorted(set(factors), reverse=True)
+    explicit = await search(service, "text", mode="hybrid", profile="rrf", boosts={"centrality": True})
+    assert next(hit for hit in explicit.hits if hit.id == "plain").boosts["centrality"] == 2.0
