@@ -12,11 +12,10 @@ from contextlib import asynccontextmanager
 from time import monotonic, perf_counter
 from typing import Any
 
-from redis._parsers import _AsyncRESP2Parser
 from redis.asyncio import Redis
-from redis.exceptions import InvalidResponse
 
 from cache import codec
+from cache.bounded_redis import BoundedParser
 from cache.circuit_breaker import CircuitBreaker
 from cache.policy import CacheEntry
 from cache.stats import Stats
@@ -26,8 +25,6 @@ _log = logging.getLogger(__name__)
 _MAX_FAILURES, _RESET_S = 3, 1.0
 _MAX_CONTENT_BYTES = 1_048_576
 """A larger entry costs more to fetch than to compute."""
-_MAX_REPLY_BYTES = 4 * _MAX_CONTENT_BYTES
-"""A longer reply is none of ours. One without end would fill the memory while messages are waited for."""
 _MAX_CONCURRENT_CALLS = 16
 """One event loop gets no more done with more concurrent calls, and each needs a connection."""
 _MAX_PENDING_WRITES = 64
@@ -49,7 +46,7 @@ def connect(url: str, call_timeout_s: float) -> Redis:
         "protocol": 2,
         # Not that of hiredis, which redis-py prefers where it is installed: it allocates as many elements as a reply
         # announces. One that announced 2,000,000,000 stopped the event loop for seconds.
-        "parser_class": _BoundedParser,
+        "parser_class": BoundedParser,
     }
     client: Redis = Redis.from_url(
         url, socket_connect_timeout=10 * call_timeout_s, max_connections=4 * _MAX_CONCURRENT_CALLS, **chosen
@@ -60,22 +57,6 @@ def connect(url: str, call_timeout_s: float) -> Redis:
     # Options of a URL are parameters of a connection: one that does not exist raises only when it is made.
     client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
     return client
-
-
-class _BoundedParser(_AsyncRESP2Parser):
-    """Refuses replies that are too long. ``_pos`` is the number of bytes of the reply that are read already."""
-
-    async def _read(self, length: int) -> bytes:
-        self._check(length)
-        return await super()._read(length)
-
-    async def _readline(self) -> bytes:
-        self._check(0)
-        return await super()._readline()
-
-    def _check(self, length: int) -> None:
-        if length < 0 or self._pos + length > _MAX_REPLY_BYTES:
-            raise InvalidResponse(f"a reply of more than {_MAX_REPLY_BYTES} bytes, or of less than none")
 
 
 class RedisFailed(Exception):

@@ -2,8 +2,8 @@
 
 An answer without end would fill the memory of the process before its time is up, and the driver has no setting for a
 limit. On uvloop, a write to a closed connection raises an error that the driver does not expect. So the driver's class
-of connections is replaced. It is private to the driver: if a new release no longer uses it,
-``tests/adapters/servers/test_lying_servers.py`` fails.
+of connections is replaced. It is private to the driver: ``pyproject.toml`` excludes releases that this file was not
+tested with, and ``tests/adapters/servers/test_lying_servers.py`` tests the limit.
 """
 
 from __future__ import annotations

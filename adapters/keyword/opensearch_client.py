@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 import aiohttp
@@ -36,19 +37,32 @@ class _Response(aiohttp.ClientResponse):
 
 
 class _Connection(AIOHttpConnection):
-    """The client's connection with a session of ours."""
+    """The client's connection with a session of ours.
 
-    async def _create_aiohttp_session(self) -> None:
+    :param maxsize: maximum number of connections to the server.
+    """
+
+    def __init__(self, *, maxsize: int, ssl_context: ssl.SSLContext | None = None, **options: Any) -> None:
+        super().__init__(maxsize=maxsize, ssl_context=ssl_context, **options)
+        self.max_connections, self.tls = maxsize, ssl_context
+
+    async def perform_request(self, *arguments: Any, **options: Any) -> Any:
+        """See :class:`opensearchpy.AIOHttpConnection`, which would create another session for its first request."""
+        if self.session is None:
+            self.session = self._new_session()
+        return await super().perform_request(*arguments, **options)
+
+    def _new_session(self) -> aiohttp.ClientSession:
         events = aiohttp.TraceConfig()
         events.on_request_redirect.append(_refuse_redirect)
         events.on_request_start.append(_add_trace_context)
-        self.session = aiohttp.ClientSession(
+        return aiohttp.ClientSession(
             headers=self.headers,
             skip_auto_headers=("accept", "accept-encoding"),
             auto_decompress=False,  # nothing compressed was asked for, and a small response may unpack to a huge one
             cookie_jar=aiohttp.DummyCookieJar(),
             response_class=_Response,
-            connector=aiohttp.TCPConnector(limit=self._limit or 0, ssl=self._ssl_context),
+            connector=aiohttp.TCPConnector(limit=self.max_connections, ssl=self.tls or True),
             trace_configs=[events],
         )
 
@@ -78,21 +92,27 @@ class _Json(JSONSerializer):
 def connect(address: Address, limits: Limits, ca_file: str | None = None) -> AsyncOpenSearch:
     """A client of the server at ``address``. Call it on the event loop that will use the client.
 
-    :param ca_file: path of the certificates that are trusted; those of the system by default.
+    :param ca_file: path of certificates that are trusted besides those of the system.
     """
     secure = address.scheme.endswith("s")
     return AsyncOpenSearch(
         hosts=[{"host": address.host, "port": address.port}],
         http_auth=(address.user, address.password) if address.user else None,
         use_ssl=secure,
-        verify_certs=secure,
-        ca_certs=ca_file,
+        ssl_context=_tls(ca_file) if secure else None,
         timeout=max(limits.read_timeout_s, limits.write_timeout_s) + 1,  # the exact limit is applied around every call
         max_retries=0,
         serializer=_Json(),
         connection_class=_Connection,
         maxsize=limits.max_connections,
     )
+
+
+def _tls(ca_file: str | None) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if ca_file:
+        context.load_verify_locations(ca_file)
+    return context
 
 
 def translate(error: Exception) -> AdapterError | None:

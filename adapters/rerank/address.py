@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-from adapters.model.errors import Unavailable
 from adapters.ports import plugin
+from adapters.ports.optional_packages import extra
 from adapters.ports.reranker import Reranker
 
 NONE = "none://"
@@ -42,10 +42,8 @@ def reranker(
 
         return FunctionReranker(plugin.import_function(address, FORMS), address), None
     kind, url = _url(address)
-    try:
+    with extra("rerank"):
         from adapters.rerank import http  # noqa: PLC0415
-    except ImportError as error:
-        raise Unavailable(f"{error.name} is not installed: pip install 'trivium[rerank]'") from error
     client = http.connect(key, rerank_timeout_s)
     implementation = http.ChatReranker if kind == "chat" else http.CrossEncoder
     return implementation(client, url, model, rerank_timeout_s), client.aclose

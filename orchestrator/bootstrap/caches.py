@@ -17,6 +17,7 @@ from uuid import uuid4
 import msgspec
 
 from adapters import Unavailable
+from adapters.ports.optional_packages import extra
 from adapters.storage import checked_file, files
 from cache import CachePolicy, CircuitBreaker, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
 from cache.circuit_breaker import State
@@ -103,10 +104,8 @@ def _level(stats: Stats, **others: Any) -> CacheLevel:
 def _open_redis(
     settings: Settings, stack: AsyncExitStack
 ) -> tuple[SharedLevel, InvalidationCounters, list[CircuitBreaker]]:
-    try:
+    with extra("redis"):
         from cache import counters, redis  # noqa: PLC0415
-    except ImportError as error:
-        raise Unavailable(f"{error.name} is not installed: pip install 'trivium[redis]'") from error
     timeout_s = settings.cache.timeout_ms / 1_000
     # Two clients, so that reading responses does not block the connections of the counters.
     try:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, SourceQuery, Unavailable
+from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, SourceQuery
 from adapters.embedded import EmbeddedSources
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
+from adapters.ports.optional_packages import extra
 from adapters.ports.server import ServerSource
 from adapters.servers.fingerprints import build_name
 from adapters.servers.server import Limits, Partitioning
@@ -92,7 +92,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
         return replica
 
     if address := settings.sources.address(VECTOR.name):
-        with _extra("qdrant"):
+        with extra("qdrant"):
             from adapters.vector import qdrant, qdrant_collection  # noqa: PLC0415
         client = qdrant.connect(address, settings.sources.qdrant_api_key.get_secret_value() or None, limits)
         layout = qdrant_collection.CollectionLayout(
@@ -104,7 +104,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
         )
         add(VECTOR, qdrant.QdrantVector(client, index_name, dimension, build_id, limits, layout), address)
     if address := settings.sources.address(KEYWORD.name):
-        with _extra("opensearch"):
+        with extra("opensearch"):
             from adapters.keyword import opensearch, opensearch_client  # noqa: PLC0415
         partitioning = Partitioning(shards=layouts.opensearch_shards, copies=layouts.replication_factor)
         keyword = opensearch.OpenSearchKeyword(
@@ -113,7 +113,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
         backends.documents_replica = add(KEYWORD, keyword, address)
         backends.documents = keyword
     if address := settings.sources.address(GRAPH.name):
-        with _extra("memgraph"):
+        with extra("memgraph"):
             from adapters.graph import bolt, memgraph  # noqa: PLC0415
         graph = memgraph.MemgraphGraph(
             bolt.Bolt(address, limits), index_name, build_id, settings.ranking.link_strengths
@@ -172,15 +172,6 @@ def search_probes(backends: Backends, scope: Scope, dimension: int) -> dict[str,
         for name, binding in backends.bindings.items()
         if not binding.server and name not in embedded
     }
-
-
-@contextmanager
-def _extra(name: str) -> Iterator[None]:
-    """Name the extra of the distribution that is not installed."""
-    try:
-        yield
-    except ImportError as error:
-        raise Unavailable(f"{error.name} is not installed: pip install 'trivium[{name}]'") from error
 
 
 class NoCentralities:

@@ -16,7 +16,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from adapters import Unavailable
+from adapters.ports.optional_packages import extra
 from orchestrator.bootstrap import open_service
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.terminal import err, out, reported_errors
@@ -221,14 +221,11 @@ def _parse_shard(value: str) -> tuple[int, int]:
 def _evaluation_errors() -> Iterator[None]:
     from orchestrator.evaluation.runner import IncompleteRun  # noqa: PLC0415  # see evaluate
 
-    try:
-        with reported_errors(
-            usage_errors=(BadDataset, NotAShard, DuplicateRun), failures=(IncompleteRun, BrokenExecutor)
-        ):
-            yield
-    except ImportError as error:
-        with reported_errors():
-            raise Unavailable(f"{error.name} is not installed: pip install 'trivium[evaluate]'") from error
+    with (
+        reported_errors(usage_errors=(BadDataset, NotAShard, DuplicateRun), failures=(IncompleteRun, BrokenExecutor)),
+        extra("evaluate"),
+    ):
+        yield
 
 
 def _print(evaluation: Evaluation) -> None:

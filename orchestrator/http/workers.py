@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import selectors
+import signal
 import socket
 import threading
 import time
@@ -200,8 +201,11 @@ class _ReceivingServer:
                 message, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
             except BlockingIOError:
                 return
-            if not message:  # the parent has ended, or this server is closed
+            if not message:
                 self._loop.remove_reader(self._channel)
+                if not self._is_closed:  # the parent has ended: this process gets no more connections
+                    _log.warning("the parent process has ended, so this one ends, too")
+                    signal.raise_signal(signal.SIGTERM)
                 return
             for descriptor in descriptors:
                 connection = socket.socket(fileno=descriptor)

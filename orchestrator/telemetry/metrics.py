@@ -41,7 +41,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._folder = os.environ.get(MULTIPROCESS_VARIABLE)
-        self._children: dict[tuple[str, ...], Any] = {}
+        self._children: dict[tuple[object, ...], Any] = {}
         self._totals: dict[tuple[str, ...], float] = {}
         self._requests = self._histogram(
             "request_duration_seconds",
@@ -211,7 +211,7 @@ class Metrics:
 
     def _child(self, metric: M, *label_values: str) -> M:
         """The metric for some values of its labels, without the lock that ``labels`` takes each time."""
-        key = (metric._name, *label_values)
+        key = (metric, *label_values)
         child: M | None = self._children.get(key)
         if child is None:
             child = self._children[key] = metric.labels(*label_values)

@@ -271,7 +271,9 @@ async def test_redis_has_a_client_for_reads_and_one_with_a_longer_time_limit_for
 async def test_the_client_of_redis_that_is_not_installed_is_named_with_its_extra(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    monkeypatch.setitem(sys.modules, "redis", None)
+    monkeypatch.delitem(sys.modules, "redis.asyncio", raising=False)
+    monkeypatch.delitem(sys.modules, "cache.bounded_redis", raising=False)
     monkeypatch.delitem(sys.modules, "cache.redis", raising=False)
     monkeypatch.delattr(cache, "redis", raising=False)
     async with AsyncExitStack() as stack:

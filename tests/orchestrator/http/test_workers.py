@@ -119,6 +119,21 @@ def test_two_processes_have_the_same_number_of_connections_and_one_that_dies_is_
         wait_for_even_connections(parent, port)
 
 
+def test_the_workers_end_with_a_parent_that_is_killed(
+    serve: Serve, python: str, tmp_path: Path, model_dir: Path
+) -> None:
+    """The process that ``serve`` starts is the parent of the one that is killed: it must end by itself."""
+    shell = [python, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])"]
+    env = environment(data_dir=tmp_path, model_dir=model_dir)
+    with serve(env, "--workers", "2", run_by=shell) as (process, _):
+        (parent,) = psutil.Process(process.pid).children()
+        workers = workers_of(parent)
+        assert len(workers) == 2
+        parent.kill()
+        _, alive = psutil.wait_procs(workers, 30)
+        assert alive == []
+
+
 def wait_for_even_connections(parent: psutil.Process, port: int) -> None:
     """Return when both processes are ready, so that they have eight of sixteen connections each."""
     deadline = time.monotonic() + 60
