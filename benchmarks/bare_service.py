@@ -76,7 +76,7 @@ def create_app() -> FastAPI:
 class _Engines:
     def __init__(self, service: Service) -> None:
         assert service.health.embedded  # noqa: S101  # the settings of this benchmark
-        self._retrievers = {source.name: retriever for source, retriever, *_ in service.health.embedded.bindings()}
+        self._retrievers = {source.name: retriever for source, retriever, _ in service.health.embedded.retrievers()}
         self._encoders = service.search.retrieval.preparation.encoders
         self._encoder: EncoderName = service.settings.encoding.query_encoder
         self._depth = service.settings.sources.candidates

@@ -27,8 +27,8 @@ _STOPPING = Unavailable("the service is stopping: try again")
 
 
 class RequestBoundary:
-    """ASGI middleware around all routes. It takes the place of FastAPI's error handling, which would cost a search more
-    than a cached response does.
+    """ASGI middleware around all routes. Every error becomes a response here, or in FastAPI's handler of errors, which
+    raises it again after the response.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -56,9 +56,10 @@ class RequestBoundary:
                 await error_response(_STOPPING, context.request_id)(scope, receive, outgoing.send)
             raise
         except Exception as error:
-            if outgoing.is_started:
+            if not outgoing.is_started:
+                await error_response(error, context.request_id)(scope, receive, outgoing.send)
+            elif not outgoing.is_ended:
                 raise
-            await error_response(error, context.request_id)(scope, receive, outgoing.send)
             _clear_variables(error)
         finally:
             metrics.in_flight -= 1
@@ -81,6 +82,7 @@ class _Outgoing:
     """Adds headers to the response, and writes its log line."""
 
     def __init__(self, context: HttpContext, scope: Scope, send: Send, start: float) -> None:
+        self.is_ended = False
         self._status: int | None = None
         self._context = context
         self._scope = scope
@@ -97,6 +99,8 @@ class _Outgoing:
                 # A repeated request reaches another process, and the rest of a body is not waited for.
                 headers.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", ()), *headers]
+        else:
+            self.is_ended = not message.get("more_body", False)
         await self._send(message)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -27,20 +28,9 @@ CLIENT_DISCONNECTED = 499
 """For the log only: there is no client to send it to."""
 
 STATUSES: Mapping[int, str] = {
-    400: "not HTTP",
-    401: "no key",
-    403: "not allowed",
-    404: "not found",
-    405: "method not allowed",
-    408: "request too slow",
-    413: "body too large",
-    422: "request not understood",
-    429: "too many requests",
-    431: "headers too large",
-    500: "internal error",
-    503: "service unavailable",
+    status: HTTPStatus(status).phrase for status in (400, 401, 403, 404, 405, 408, 413, 422, 429, 431, 500, 503)
 }
-"""Every error status of this service, with its title."""
+"""Every error status of this service, with its title: the status phrase (RFC 9457, section 4.2.1)."""
 
 
 _STATUS_BY_ERROR: dict[type[Exception], int] = {Forbidden: 403, NotFound: 404, BadRequest: 422, AdapterError: 503}
@@ -83,7 +73,7 @@ def error_response(error: Exception, request_id: str) -> Response:
             return problem(503, "no source could answer", request_id, failures)
         case _:
             _log.error("request %s failed", request_id, exc_info=error)
-            return problem(500, "a defect of the service; the log has it under this request id", request_id)
+            return problem(500, "internal error; see the log for this request id", request_id)
 
 
 def problem(status: int, detail: str, request_id: str, errors: tuple[str, ...] = ()) -> Response:

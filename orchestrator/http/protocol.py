@@ -1,8 +1,8 @@
-"""uvicorn's HTTP protocol with limits: small headers, a request in time, a response that is read, no work for a client
-that has disconnected.
+"""uvicorn's HTTP protocol with limits: small headers, a request in time, one request at a time, a response that is
+read, no work for a client that has disconnected.
 
-It overrides methods of uvicorn that are not its public interface. ``docs/decisions/0014-connection-limits.md`` says
-why; ``tests/orchestrator/http/test_protocol.py`` fails when one of these methods changes in uvicorn.
+It overrides methods of uvicorn that are not its public interface, so ``pyproject.toml`` excludes releases that this
+file was not tested with. ``docs/decisions/0014-connection-limits.md`` says why.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from orchestrator.http.errors import problem
@@ -39,21 +38,22 @@ class ConnectionLimits:
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """One connection, within the :class:`ConnectionLimits` of the application."""
+    """One connection, within the :class:`ConnectionLimits` of the application.
+
+    A request that is sent before the response to the one before it is not read: that response is the last one of the
+    connection, which is then closed, and the client sends its request again (RFC 9112, section 9.3.2). Parsed requests
+    that wait would need a hundred times the memory of their bytes.
+    """
 
     _header_bytes = 0
     """Since headers began, or since the last chunk of a body: what the parser buffers counts, too."""
     _headers_too_large = False
-    _is_discarding = False
-    """The request was refused; what follows is discarded until the connection is closed."""
+    _ignores_input = False
+    """The request was refused, or another one came behind it: what follows is not parsed."""
     _request_timer: asyncio.TimerHandle | None = None
-    """Runs while a request is awaited, and until all of it was received, but not while reading is paused."""
-    _request_remaining_s = 0.0
-    """Of its time, while reading is paused."""
+    """Runs while a request is awaited, and until all of it was received."""
     _reader_timer: asyncio.TimerHandle | None = None
     """Runs while the client does not read."""
-    _last_cycle: RequestResponseCycle | None = None
-    """The request that was started last; uvicorn's ``cycle`` may be one that waits behind it."""
 
     def __init__(self, config: Config, *arguments: Any, **options: Any) -> None:
         super().__init__(config, *arguments, **options)
@@ -61,12 +61,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     @property
     def _running_cycle(self) -> RequestResponseCycle | None:
-        """The request that is being processed."""
-        return self._last_cycle if self._last_cycle and not self._last_cycle.response_complete else None
+        """The request that is being received or processed."""
+        return self.cycle if self.cycle and not self.cycle.response_complete else None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.flow = _ObservedFlowControl(transport, self._pause_request_timer, self._resume_request_timer)
         self._start_request_timer()
         if len(self.connections) > self._limits.max_connections and not self._close_longest_idle():
             self._refuse(503)
@@ -88,15 +87,14 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         """
         timer = self._request_timer or self.timeout_keep_alive_task
         cycle = self._running_cycle
-        is_processed = cycle and (cycle is not self.cycle or cycle.response_started or not cycle.more_body)
-        is_used = is_processed or self._is_discarding or self.transport.is_closing()
+        is_processed = cycle is not None and (cycle.response_started or not cycle.more_body)
+        is_used = is_processed or self._ignores_input or self.transport.is_closing()
         return math.inf if is_used or timer is None or timer.cancelled() else timer.when()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_request_timer()
         self._stop_reader_timer()
         if cycle := self._running_cycle:
-            _abandon(cycle)
             context: HttpContext | None = cycle.scope["state"].get(STATE_KEY)
             if context and context.task:
                 context.is_disconnected = True
@@ -117,17 +115,20 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._receive(data[start : start + limit] if len(data) > limit else data)
 
     def _receive(self, data: bytes) -> None:
-        if self._is_discarding or self.transport.is_closing():
+        if self._ignores_input or self.transport.is_closing():
             return
         self._header_bytes += len(data)
         super().data_received(data)
-        is_open = not (self._is_discarding or self.transport.is_closing())
-        if self._header_bytes > self._limits.max_header_bytes and is_open:
+        if self._ignores_input or self.transport.is_closing():
+            return
+        if self._header_bytes > self._limits.max_header_bytes:
             self._refuse(431)
-        elif not (self._request_timer or self._running_cycle or self._is_discarding):
+        elif not (self._request_timer or self._running_cycle):
             self._start_request_timer()  # blank lines between two requests: uvicorn's own timer has stopped
 
     def on_message_begin(self) -> None:
+        if self._running_cycle:
+            raise ValueError  # the parser stops, and reports it like any other error
         super().on_message_begin()
         self._header_bytes = 0
         self._start_request_timer()
@@ -137,9 +138,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         size = len(self.url) + sum([len(name) + len(value) for name, value in self.headers])
         if size > self._limits.max_header_bytes:
             self._headers_too_large = True
-            raise ValueError  # the parser reports it like any other error
+            raise ValueError
         super().on_headers_complete()
         self.headers = []  # those of a trailer are not headers of the request (RFC 9110, section 6.5.1)
+        self.cycle.transport = cast(asyncio.Transport, _ClosingTransport(self.transport, self._close_after_response))
 
     def on_body(self, body: bytes) -> None:
         self._header_bytes = 0
@@ -149,11 +151,6 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._header_bytes = 0
         self._stop_request_timer()
         super().on_message_complete()
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._last_cycle = cycle
-        cycle.transport = cast(asyncio.Transport, _ClosingTransport(self.transport, self._close_after_response))
-        super()._start_asgi_task(cycle, app)
 
     def send_400_response(self, msg: str) -> None:
         del msg  # it is always the same
@@ -168,18 +165,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._request_timer.cancel()
             self._request_timer = None
 
-    def _pause_request_timer(self) -> None:
-        if self._request_timer and not self._is_discarding:
-            self._request_remaining_s = self._request_timer.when() - self.loop.time()
-            self._request_timer.cancel()
-
-    def _resume_request_timer(self) -> None:
-        if self._request_timer and self._request_timer.cancelled():
-            self._request_timer = self.loop.call_later(self._request_remaining_s, self._on_request_timeout)
-
     def _on_request_timeout(self) -> None:
         self._request_timer = None
-        if not self.transport.is_closing():
+        if self.flow.read_paused:  # the client waits for this process
+            self._start_request_timer()
+        elif not self.transport.is_closing():
             self._refuse(408)
 
     def _start_reader_timer(self, unsent: int) -> None:
@@ -203,12 +193,13 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         """Respond to data that is no request, and close; if a request is being processed, its response is the last."""
         self._stop_request_timer()
         if cycle := self._running_cycle:
-            if cycle is not self.cycle or cycle.response_started or not cycle.more_body:
+            if cycle.response_started or not cycle.more_body:
                 cycle.keep_alive = False
-                self.pipeline.clear()
+                self._ignores_input = True
                 self.flow.pause_reading()
                 return
-            _abandon(cycle)  # the rest of its body cannot come any more
+            cycle.disconnected = True  # the rest of its body cannot come any more
+            cycle.message_event.set()
         limits = self._limits
         detail = _DETAILS[status].format(max_bytes=limits.max_header_bytes, timeout_s=limits.client_timeout_s)
         response = problem(status, detail, "none")
@@ -219,8 +210,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         log_request("none", "none", "none", status)
 
     def _close_after_response(self) -> None:
-        self.pipeline.clear()
-        has_unread = self.flow.read_paused or (self._last_cycle is not None and self._last_cycle.more_body)
+        has_unread = self.flow.read_paused or self.cycle.more_body
         if has_unread and not self.transport.is_closing():
             self._discard_and_close()
         else:
@@ -229,36 +219,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def _discard_and_close(self) -> None:
         """Discard for a moment what still comes: closing now would reset the connection and lose the response."""
         self._stop_request_timer()
-        self._is_discarding = True
+        self._ignores_input = True
         self.flow.resume_reading()
         self.transport.write_eof()
         self._request_timer = self.loop.call_later(_DISCARD_S, self.transport.close)
-
-
-def _abandon(cycle: RequestResponseCycle) -> None:
-    """Nothing waits for its body, and nothing reads its response."""
-    cycle.disconnected = True
-    cycle.message_event.set()
-
-
-class _ObservedFlowControl(FlowControl):
-    """uvicorn's flow control, which reports when reading is paused and resumed."""
-
-    def __init__(
-        self, transport: asyncio.Transport, on_pause: Callable[[], None], on_resume: Callable[[], None]
-    ) -> None:
-        super().__init__(transport)
-        self._on_pause, self._on_resume = on_pause, on_resume
-
-    def pause_reading(self) -> None:
-        if not self.read_paused:
-            super().pause_reading()
-            self._on_pause()
-
-    def resume_reading(self) -> None:
-        if self.read_paused:
-            super().resume_reading()
-            self._on_resume()
 
 
 class _ClosingTransport:

@@ -100,7 +100,7 @@ async def test_a_refusal_names_the_remedy_and_reveals_no_key(keyed: KeyedClient)
     assert without_key.headers["www-authenticate"] == "Bearer"
     assert "Authorization: Bearer" in without_key.json()["detail"]
     as_reader = await keyed.request("reader", "GET", "/v1/cache")
-    assert as_reader.json()["title"] == "not allowed"
+    assert as_reader.json()["title"] == "Forbidden"
     assert "trivium_" not in without_key.text + as_reader.text
 
 

@@ -265,7 +265,7 @@ def _with_unfiltered_sources(world: World) -> World:
     search = world.service.search
     embedded = world.service.health.embedded
     calls = {}
-    for source, _, _, entities in embedded.bindings():  # type: ignore[union-attr]
+    for source, _, entities in embedded.retrievers():  # type: ignore[union-attr]
         memo: Memo[Ranking] = Memo(60.0, lambda: 0.0)
         retriever = MemoizedRetriever(_Unfiltered(source.name, world), memo, search.data_versions.current)
         calls[source.name] = SourceCall(source, retriever, entities)

@@ -57,7 +57,7 @@ STATUS_BY_ERROR: list[tuple[Exception, int, str]] = [
     (Rejected("refused"), 503, "refused"),
     (BadResponse("not understood"), 503, "not understood"),
     (VersionMismatch("built by another encoder"), 503, "built by another encoder"),
-    (ZeroDivisionError("password=hunter2"), 500, "a defect of the service; the log has it under this request id"),
+    (ZeroDivisionError("password=hunter2"), 500, "internal error; see the log for this request id"),
 ]
 
 

@@ -103,7 +103,7 @@ CHUNKED = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chun
         ((CHUNKED, b"5\r\nhello"), [404]),
         ((b"POST /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [405]),
         ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [200]),
-        ((LIVEZ + b"GET /livez HTTP/1.1\r\nhost:",), [200, 408]),
+        ((LIVEZ + b"GET /livez HTTP/1.1\r\nhost:",), [200]),
     ],
     ids=[
         "nothing",
@@ -112,7 +112,7 @@ CHUNKED = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chun
         "half of chunks",
         "405",
         "a body of a GET",
-        "pipelined",
+        "half of a request behind another",
     ],
 )
 def test_a_connection_is_closed_if_the_rest_of_a_request_does_not_arrive(
@@ -142,12 +142,13 @@ def test_a_trailer_is_not_a_header(port: int) -> None:
 
 
 def test_a_request_behind_a_large_body_is_not_part_of_it(port: int) -> None:
-    """In one write: a large body, and the beginning of the next request."""
+    """In one write: a large body, and the beginning of the next request, which the client has to send again."""
     body = json.dumps({"query": "a", "timeout_ms": 10_000, "collections": ["x" * 500] * 20}).encode()
     body += b" " * 100_000
     search = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body) + body
     received = exchange(port, search + LIVEZ[:30], LIVEZ[30:])
-    assert response_statuses(received)[:2] == [200, 200]
+    assert response_statuses(received) == [200]
+    assert b"connection: close" in received
 
 
 def test_a_path_with_an_additional_slash_does_not_exist_and_is_not_redirected(port: int) -> None:

@@ -286,7 +286,7 @@ def test_another_trust_or_day_changes_the_key() -> None:
 
 def test_another_process_has_the_same_keys(python: str) -> None:
     """Whatever the seed of its hashes, by which Python orders sets."""
-    code = "from tests.orchestrator.planning import test_cache_key as t; print(t.key().hex(), len(t.CHANGES))"
+    code = "from tests.orchestrator.planning import test_plan_key as t; print(t.key().hex(), len(t.CHANGES))"
     outputs = {
         subprocess.run(
             [python, "-c", code],
