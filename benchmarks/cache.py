@@ -68,8 +68,8 @@ def _memory_limit(keys: int) -> bool:
     for number in range(keys):
         memory.put(b"%016d" % number, CacheEntry(b"x" * (1_000 + number % 4_000), 0.0, 60.0, 60.0))
     growth = _resident_bytes() - before
-    is_bounded = memory.bytes <= _L1_BYTES and growth <= 1.25 * _L1_BYTES
-    measured = f"{memory.bytes / 2**20:.1f} MiB counted, the process grew by {growth / 2**20:.1f} MiB, "
+    is_bounded = memory.size_bytes <= _L1_BYTES and growth <= 1.25 * _L1_BYTES
+    measured = f"{memory.size_bytes / 2**20:.1f} MiB counted, the process grew by {growth / 2**20:.1f} MiB, "
     return report(
         is_bounded, f"64 MiB are not exceeded with {keys:,} distinct keys", f"{measured}{len(memory):,} entries"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from cachetools import LRUCache
 
 from cache.policy import CacheEntry
 from cache.stats import Stats
@@ -23,12 +23,15 @@ class MemoryLevel:
         if max_bytes < 1:
             raise ValueError(f"the size of the memory cache is {max_bytes} bytes, allowed are 1 and more")
         self.stats = Stats()
-        self.bytes = 0
-        self._max_bytes = max_bytes
-        self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()
+        self._entries = _Entries(max_bytes, self.stats)
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all entries."""
+        return int(self._entries.currsize)
 
     def get(self, key: bytes, now: float, other_key: bytes | None = None) -> CacheEntry | None:
         """The entry, now the most recently used one; ``None`` if there is none or it is expired at ``now``.
@@ -36,13 +39,13 @@ class MemoryLevel:
         :param other_key: where to look if there is none at ``key``. Both together are one lookup.
         """
         for each in (key,) if other_key is None else (key, other_key):
-            entry = self._entries.get(each)
-            if entry is None:
+            stored = self._entries.get(each)
+            if stored is None:
                 continue
+            entry, _ = stored
             if entry.freshness(now) == "expired":
                 self.delete(each)
                 continue
-            self._entries.move_to_end(each)
             self.stats.record_found(entry, now)
             return entry
         self.stats.misses += 1
@@ -54,23 +57,25 @@ class MemoryLevel:
         An entry that is larger than ``max_bytes`` is not stored and evicts nothing.
         """
         self.delete(key)
-        size = _size(key, entry)
-        if size > self._max_bytes:
+        size = len(key) + len(entry.content) + OVERHEAD
+        if size > self._entries.maxsize:
             self.stats.skipped += 1
             return
-        while self.bytes + size > self._max_bytes:
-            evicted_key, evicted = self._entries.popitem(last=False)
-            self.bytes -= _size(evicted_key, evicted)
-            self.stats.evictions += 1
-        self._entries[key] = entry
-        self.bytes += size
+        self._entries[key] = entry, size
         self.stats.stored += 1
 
     def delete(self, key: bytes) -> None:
         """Remove the entry, if there is one."""
-        if (deleted := self._entries.pop(key, None)) is not None:
-            self.bytes -= _size(key, deleted)
+        self._entries.pop(key, None)
 
 
-def _size(key: bytes, entry: CacheEntry) -> int:
-    return len(key) + len(entry.content) + OVERHEAD
+class _Entries(LRUCache[bytes, tuple[CacheEntry, int]]):
+    """The entries with their sizes in bytes. Evictions are counted."""
+
+    def __init__(self, max_bytes: int, stats: Stats) -> None:
+        super().__init__(max_bytes, getsizeof=lambda stored: stored[1])
+        self._stats = stats
+
+    def popitem(self) -> tuple[bytes, tuple[CacheEntry, int]]:
+        self._stats.evictions += 1
+        return super().popitem()

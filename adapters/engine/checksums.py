@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from adapters.model.errors import Damaged
+from adapters.storage.checked_file import CHECKSUM_BYTES
 
 Digests: TypeAlias = Mapping[str, str]
 """By path relative to the folder of the index, 128 bits of BLAKE2b (RFC 7693) in hexadecimal digits."""
@@ -26,7 +27,7 @@ def checksum(path: Path) -> str:
     :raises OSError: if it cannot be read.
     """
     with path.open("rb") as file:
-        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+        return file_digest(file, lambda: blake2b(digest_size=CHECKSUM_BYTES)).hexdigest()
 
 
 def damaged_files(folder: Path, digests: Digests) -> Iterator[Path]:
@@ -70,7 +71,7 @@ class CheckedFiles:
     def check(self, digests: Digests) -> None:
         """Read the files of a commit that were not read before.
 
-        :raises Damaged: if one of them is not what was written.
+        :raises Damaged: if one of them has another checksum than when it was written.
         :raises OSError: if one of them cannot be read.
         """
         stamps = {name: _stamp((self._folder / name).stat()) for name in digests}
@@ -91,5 +92,5 @@ def _stamp(status: os.stat_result) -> _Stamp:
 def _damaged(path: Path) -> Damaged:
     return Damaged(
         "the index is damaged: `trivium doctor` says where, `trivium rebuild` keeps what is whole",
-        f"{path} is not what was written",
+        f"{path}: checksum mismatch",
     )

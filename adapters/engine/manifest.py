@@ -41,7 +41,7 @@ class Manifest(msgspec.Struct, frozen=True):
     def read(cls, folder: Path, build_id: str) -> Manifest:
         """The current manifest of ``folder``; where there is none, that of an empty index of ``build_id``.
 
-        :raises Damaged: if it is not what was written.
+        :raises Damaged: if it has another checksum than when it was written.
         """
         try:
             return _read(folder / _NAME)

@@ -134,5 +134,5 @@ def _dead(path: Path, manifest: Manifest, damaged: Collection[Path], with_delete
         return np.zeros(sum(manifest.rows), np.bool_)
     raise Damaged(
         "it is not known which documents were deleted: --with-deleted takes all of them for living ones",
-        f"{path} is not what was written",
+        f"{path}: checksum mismatch",
     )

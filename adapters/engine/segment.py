@@ -73,7 +73,7 @@ class Segment:
     def record(self, row: int) -> Record:
         """Decode one row's record.
 
-        :raises Damaged: if it is not what was written.
+        :raises Damaged: if it has another checksum than when it was written.
         """
         record = _whole_record(self._records[self._start(row) : self._ends[row]])
         if record is None:

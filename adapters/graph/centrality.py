@@ -61,7 +61,7 @@ class CentralityFile:
     empty.
 
     :param name: the measure.
-    :raises Damaged: if the file is not what was written.
+    :raises Damaged: if the file has another checksum than when it was written.
     """
 
     def __init__(self, path: Path, name: Centrality) -> None:
@@ -80,7 +80,7 @@ class CentralityFile:
     def refresh(self) -> None:
         """Read the file if it was replaced since the last time.
 
-        :raises Damaged: if it is not what was written; the centralities stay as they were.
+        :raises Damaged: if it has another checksum than when it was written; the centralities stay as they were.
         """
         self._file.refresh()
         if self._file.value is not None:

@@ -6,7 +6,7 @@ AdapterError
 ├── TimedOut         did not answer within its time limit
 ├── Rejected         understood the request and refused it: the request is wrong
 ├── BadResponse      answered something that cannot be understood
-├── Damaged          stored something that is not what was written
+├── Damaged          found a stored file whose checksum does not match
 ├── VersionConflict  has newer versions of documents than were written to it
 └── VersionMismatch  has an index that another encoder or analyser built
 """
@@ -56,7 +56,7 @@ class BadResponse(AdapterError):
 
 
 class Damaged(AdapterError):
-    """Stored data is not what was written: a disk has changed it."""
+    """A stored file whose checksum does not match: a disk has changed it."""
 
 
 class VersionConflict(AdapterError):

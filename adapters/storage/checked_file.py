@@ -1,6 +1,7 @@
 """Files with a checksum: what a disk has changed is found when it is read, and never taken for what was written.
 
-The name of a file is part of its checksum, so that a file does not pass under another name.
+The first line of a file is ``trivium``, a space, and 128 bits of BLAKE2b (RFC 7693) over its name and its content, in
+hexadecimal digits; the content follows. The name counts, so that a file does not pass under another one.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from adapters.model.errors import Damaged
 from adapters.storage import files
 
-_MAGIC = b"TRIVIUM1"
-_CHECKSUM_BYTES = 16
+CHECKSUM_BYTES = 16
+_FIRST_LINE_BYTES = len(b"trivium \n") + 2 * CHECKSUM_BYTES
 
 T = TypeVar("T")
 
@@ -25,7 +28,7 @@ def write(path: Path, content: bytes) -> None:
 
     :raises OSError: if it cannot be written.
     """
-    files.replace(path, _MAGIC + _checksum(path, content) + content, mode=0o600)
+    files.replace(path, _first_line(path, content) + content, mode=0o600)
 
 
 def read(path: Path) -> bytes:
@@ -35,9 +38,20 @@ def read(path: Path) -> bytes:
     :raises OSError: if it cannot be read; :class:`FileNotFoundError` if there is none.
     """
     stored = path.read_bytes()
-    start = len(_MAGIC) + _CHECKSUM_BYTES
-    content = stored[start:]
-    if stored[:start] != _MAGIC + _checksum(path, content):
+    content = stored[_FIRST_LINE_BYTES:]
+    if stored[:_FIRST_LINE_BYTES] != _first_line(path, content):
+        raise _damaged(path)
+    return content
+
+
+def mapped(path: Path) -> npt.NDArray[np.uint8]:
+    """The content of a file, mapped into memory; errors as of :func:`read`."""
+    if path.stat().st_size < _FIRST_LINE_BYTES:
+        raise _damaged(path)
+    # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
+    stored = np.asarray(np.memmap(path, np.uint8, mode="r"))
+    content = stored[_FIRST_LINE_BYTES:]
+    if stored[:_FIRST_LINE_BYTES].tobytes() != _first_line(path, content.data):
         raise _damaged(path)
     return content
 
@@ -54,11 +68,8 @@ def is_damaged(path: Path) -> bool:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace a file by the JSON ``{"checksum": …, "content": value}``.
-
-    :raises OSError: if it cannot be written.
-    """
-    files.replace(path, _envelope(path, msgspec.json.encode(value)), mode=0o600)
+    """Replace a file by a value as JSON; errors as of :func:`write`."""
+    write(path, msgspec.json.encode(value))
 
 
 def read_json(path: Path, kind: type[T]) -> T:
@@ -68,22 +79,14 @@ def read_json(path: Path, kind: type[T]) -> T:
     :raises msgspec.ValidationError: if it was written as another type.
     :raises OSError: as :func:`read`.
     """
-    stored = path.read_bytes()
-    content = stored[len(_envelope(path, b"")) - 1 : -1]
-    if stored != _envelope(path, content):
-        raise _damaged(path)
-    return msgspec.json.decode(content, type=kind)
+    return msgspec.json.decode(read(path), type=kind)
 
 
-def _envelope(path: Path, content: bytes) -> bytes:
-    return b'{"checksum":"%s","content":%s}' % (_checksum(path, content).hex().encode(), content)
-
-
-def _checksum(path: Path, content: bytes) -> bytes:
-    hashed = blake2b(path.name.encode() + b"\0", digest_size=_CHECKSUM_BYTES)
+def _first_line(path: Path, content: bytes | memoryview) -> bytes:
+    hashed = blake2b(path.name.encode() + b"\0", digest_size=CHECKSUM_BYTES)
     hashed.update(content)
-    return hashed.digest()
+    return b"trivium %s\n" % hashed.hexdigest().encode()
 
 
 def _damaged(path: Path) -> Damaged:
-    return Damaged("a stored file is damaged", f"{path} is not what was written")
+    return Damaged("a stored file is damaged", f"{path}: checksum mismatch")

@@ -73,7 +73,7 @@ class Caches:
     def report(self) -> CacheReport:
         """The counters of every cache."""
         cache = self.responses.levels
-        levels = {"l1": _level(cache.l1.stats, entries=len(cache.l1), bytes=cache.l1.bytes)}
+        levels = {"l1": _level(cache.l1.stats, entries=len(cache.l1), bytes=cache.l1.size_bytes)}
         if cache.l2:
             levels["l2"] = _level(cache.l2.stats, state=self._redis_state())
         for name, memo in self._memos.items():
@@ -131,7 +131,7 @@ def _installation_id(data_dir: Path) -> str:
 
     Where it cannot be stored, on a read-only disk, every process has its own.
 
-    :raises Damaged: if it is not what was written.
+    :raises Damaged: if it has another checksum than when it was written.
     """
     file = data_dir / "installation-id"
     try:

@@ -32,7 +32,7 @@ class MetadataKeys:
     def checked(self, lines: Sequence[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
         """The lines; one whose document would add a key too many is invalid. The keys of the others are added.
 
-        :raises Damaged: if the file is not what was written.
+        :raises Damaged: if the file has another checksum than when it was written.
         :raises Unavailable: if it cannot be read or written.
         """
         name = fingerprint(scope.tenant, scope.environment)

@@ -63,7 +63,7 @@ class ScopeFile(Generic[T]):
     def refresh(self) -> None:
         """Read the file if it has changed.
 
-        :raises Damaged: if it is not what was written.
+        :raises Damaged: if it has another checksum than when it was written.
         """
         if self._file.refresh():
             self._by_scope = {Scope(each.tenant, each.environment): each for each in self._file.value.scopes}

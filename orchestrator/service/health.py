@@ -107,9 +107,9 @@ class HealthService:
         findings = [Finding("embedder", True, self.encoder), *self._examine_embedded()]
         if self.embedded is not None:
             damaged = await anyio.to_thread.run_sync(self.embedded.damaged)
-            findings += [Finding(path, False, "is not what was written", _REBUILD_ADVICE) for path in damaged]
+            findings += [Finding(path, False, "checksum mismatch", _REBUILD_ADVICE) for path in damaged]
         damaged = await anyio.to_thread.run_sync(self.metadata_keys.damaged)
-        findings += [Finding(path, False, "is not what was written", _KEYS_ADVICE) for path in damaged]
+        findings += [Finding(path, False, "checksum mismatch", _KEYS_ADVICE) for path in damaged]
         for source, server in self.servers.items():
             findings += await self._examine_server(source, server)
         for source, search in self.searches.items():

@@ -30,7 +30,7 @@ def test_a_stale_entry_is_returned_and_an_expired_one_is_deleted() -> None:
     memory.put(b"a", entry())
     assert memory.get(b"a", 12.0) == entry()
     assert memory.get(b"a", 15.0) is None
-    assert (len(memory), memory.bytes) == (0, 0)
+    assert (len(memory), memory.size_bytes) == (0, 0)
     assert (memory.stats.stale, memory.stats.misses, memory.stats.mean_age_s) == (1, 1, 12.0)
     assert memory.stats.hit_rate == 0.5
 
@@ -73,7 +73,7 @@ def test_the_bytes_are_those_of_the_stored_entries_and_never_above_the_bound(ste
             while model_bytes() > MAX_BYTES:
                 model.popitem(last=False)
         assert len(memory) == len(model)
-        assert memory.bytes == model_bytes() <= MAX_BYTES
+        assert memory.size_bytes == model_bytes() <= MAX_BYTES
     assert [memory.get(bytes([number]), 0.0) for number in range(10)] == [
         model.get(bytes([number])) for number in range(10)
     ]

@@ -53,4 +53,4 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class DamagedWrite(AdapterError):
-    """A write in the log is not what was appended: its disk has changed it."""
+    """A write in the log whose checksum does not match: a disk has changed it."""

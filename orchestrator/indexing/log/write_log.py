@@ -106,14 +106,14 @@ class WriteLog:
     def read(self, sequence: int) -> Write:
         """One write.
 
-        :raises DamagedWrite: if it is not what was appended.
+        :raises DamagedWrite: if it has another checksum than when it was written.
         :raises AdapterError: if it cannot be read.
         """
         path = self._path(sequence)
         try:
             return _decode(checked_file.read(path))
         except (Damaged, msgspec.DecodeError) as error:
-            raise DamagedWrite("a write is damaged", f"{path} is not what was appended") from error
+            raise DamagedWrite("a write is damaged", f"{path}: checksum mismatch") from error
         except OSError as error:
             raise AdapterError("the write log cannot be read", f"{path}: {error}") from error
 
@@ -155,7 +155,7 @@ class WriteLog:
     def hidden(self, sequence: int) -> frozenset[Key] | None:
         """See :meth:`record_hidden`; ``None`` if it is not decided yet.
 
-        :raises DamagedWrite: if the record is not what was written.
+        :raises DamagedWrite: if the record has another checksum than when it was written.
         """
         path = self._hidden_path(sequence)
         try:

@@ -193,7 +193,7 @@ async def test_the_counters_of_every_cache_are_reported(opened: OpenService) -> 
             hits=1,
             misses=2,
             entries=2,
-            bytes=levels.l1.bytes,
+            bytes=levels.l1.size_bytes,
             stale=2,
             stored=2,
             evictions=3,
@@ -202,7 +202,7 @@ async def test_the_counters_of_every_cache_are_reported(opened: OpenService) -> 
             mean_age_s=stats.mean_age_s,
             hit_rate=stats.hit_rate,
         )
-        assert levels.l1.bytes > 0
+        assert levels.l1.size_bytes > 0
         assert stats.mean_age_s > 0
         assert 0 < stats.hit_rate < 1
         assert report.levels["keyword"] == CacheLevel(hits=1, misses=1, entries=1)

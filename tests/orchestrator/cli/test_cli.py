@@ -171,9 +171,9 @@ def test_doctor_and_search_report_a_file_that_cannot_be_opened(
     newest = max((tmp_path / "data" / "index").glob(damaged))
     newest.write_bytes(newest.read_bytes()[:3])
     code, out, _ = run("doctor")
-    assert (code, "is not what was written" in out) == (1, True)
+    assert (code, "checksum mismatch" in out) == (1, True)
     code, _, err = run("search", "x")
-    assert (code, "is not what was written" in err) == (1, True)
+    assert (code, "checksum mismatch" in err) == (1, True)
 
 
 def test_a_port_in_use_is_reported_before_any_work(env: dict[str, str]) -> None:

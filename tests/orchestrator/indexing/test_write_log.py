@@ -212,7 +212,7 @@ def test_sequence_numbers_grow_even_if_the_clock_does_not(log: WriteLog, monkeyp
 
 
 def test_a_log_that_is_full_stores_nothing_until_it_is_truncated(tmp_path: Path) -> None:
-    size = len(msgpack.encode(DELETE)) + 24  # with the checksum
+    size = len(msgpack.encode(DELETE)) + 41  # with the line of the checksum
     log = open_log(tmp_path, max_bytes=2 * size)
     sequences = [log.append(DELETE, REPLICAS) for _ in range(3)]  # the third makes it larger than allowed
     log.mark_applied("one", sequences[-1])
