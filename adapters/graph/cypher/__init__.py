@@ -1,6 +1,7 @@
 """The statements that are sent to graph servers, one a file; those that differ by dialect in a folder for each.
 
-``{name}`` in a file stands for the fragment of that name; in ``{name:argument}`` the fragment has an argument.
+``{name}`` in a file stands for a value that is given with it, or for the fragment of that name; in ``{name:value}`` the
+fragment is given a value, its ``{argument}``.
 
 The text of a statement never depends on a request: planning a text that the server has not seen costs it more than
 running a hundred that it has. So filters are parameters, made by :func:`clauses`.
@@ -46,9 +47,9 @@ def walk_statement(rings: int) -> str:
     names = ["ring0", "ring1", "passing1", "ring2", "passing2"]
     farther = ""
     for number in range(3, rings + 1):
-        steps = statement("fragments/farther_ring").replace("<all before>", ", ".join(names))
-        steps = steps.replace("<two before>", f"ring{number - 2}").replace("<one before>", f"ring{number - 1}")
-        ring = _text("fragments/last_ring" if number == rings else "fragments/ring", str(number))
+        before = {"two_before": f"ring{number - 2}", "one_before": f"ring{number - 1}", "all_before": ", ".join(names)}
+        steps = _text("fragments/farther_ring", **before)
+        ring = _text("fragments/last_ring" if number == rings else "fragments/ring", argument=str(number))
         farther += f"{steps}\n{ring}\n"
         names += [f"ring{number}"] if number == rings else [f"ring{number}", f"passing{number}"]
     # Of each ring between the first and the last: the documents that pass the filter, if these were taken apart.
@@ -56,17 +57,16 @@ def walk_statement(rings: int) -> str:
         f"CASE WHEN size(passing{number}) > 0 THEN passing{number} ELSE ring{number} END" for number in range(1, rings)
     ]
     results = enumerate(["ring0", *apart, f"ring{rings}"])
-    walk = statement("walk").replace("<farther rings>", farther).replace("<rings>", ", ".join(names))
-    return walk.replace("<weighted results>", ", ".join(f"[{each}, $weights[{number}]]" for number, each in results))
+    weighted = ", ".join(f"[{each}, $weights[{number}]]" for number, each in results)
+    return _text("walk", farther_rings=farther, rings=", ".join(names), weighted_results=weighted)
 
 
-def _text(name: str, argument: str = "") -> str:
+def _text(name: str, **values: str) -> str:
     text = files(__package__).joinpath(f"{name}.cypher").read_text("utf-8")
-    return _PLACEHOLDER.sub(_fragment, _COMMENT.sub("", text).strip().replace("{argument}", argument))
-
-
-def _fragment(placeholder: re.Match[str]) -> str:
-    return _text(f"fragments/{placeholder[1]}", placeholder[2] or "")
+    text = _COMMENT.sub("", text).strip()
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", value)
+    return _PLACEHOLDER.sub(lambda found: _text(f"fragments/{found[1]}", argument=found[2] or ""), text)
 
 
 def schema(dialect: Dialect) -> list[str]:

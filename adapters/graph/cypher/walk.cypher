@@ -2,8 +2,8 @@
 // best documents as columns.
 // A ring is the mass on documents after 0, 1, 2, 3 or more steps, as pairs of a document and its mass. Mass goes from a
 // document over its links in one step, and over the names that it mentions in two. A document with too many edges is
-// reached but not passed through; a seed may have more. What is in angle brackets is put in by walk_statement in
-// __init__.py.
+// reached but not passed through; a seed may have more. The rings after the second, and the results, are put in by
+// walk_statement in __init__.py.
 {linked_names}
 CALL {
   WITH request
@@ -43,9 +43,9 @@ CALL {
   {over_links:fanout}
 }
 {ring:2}
-<farther rings>CALL {
-  WITH <rings>
-  UNWIND [<weighted results>] AS ring
+{farther_rings}CALL {
+  WITH {rings}
+  UNWIND [{weighted_results}] AS ring
   UNWIND ring[0] AS pair
   WITH pair[0] AS d, sum(pair[1] * ring[1]) AS score
   WITH d, score, d.filter_terms AS filter_terms
