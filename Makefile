@@ -17,17 +17,30 @@ BUILD_REQUIREMENTS = import tomllib; print(*tomllib.load(open("pyproject.toml", 
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom demo test test-all test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry soak clean
+.PHONY: help setup lock sbom docs demo test test-all test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-.venv/installed: pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx adapters/vector/*.pyx) adapters/encoders/model_build.py
+UV_INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
+SOURCES = pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.pyx adapters/vector/*.pyx) \
+  adapters/encoders/model_build.py
+
+# What the service needs, in the locked releases.
+.venv/service: $(SOURCES)
+	@echo "installing Trivium into .venv"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(UV_INSTALL) --constraint requirements.lock --editable .
+	@touch $@
+
+# Everything for development as well.
+.venv/installed: $(SOURCES)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check uv
 	$(BIN)/uv pip install --python $(BIN)/python --require-hashes --requirement requirements.lock
 	$(BIN)/uv pip install --python $(BIN)/python --editable ".[dev]"
-	@touch $@
+	@touch $@ .venv/service
 
 setup: .venv/installed  ## Create .venv with everything for development and the command .venv/bin/trivium
 
@@ -46,8 +59,12 @@ sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: the Pytho
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.json dist/contents/bin/python
 	$(BIN)/pip-licenses --python dist/contents/bin/python --from mixed --format markdown --output-file dist/licences.md
 
-demo: setup  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:8080
-	TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo
+docs: setup  ## Build the documentation as a site, dist/site, with no link that leads nowhere
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --requirement pyproject.toml --extra docs
+	$(BIN)/mkdocs build --strict
+
+demo: .venv/service  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:8080
+	@TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo
 
 # Two processes; the tests of a file stay together, and so do all that share the real servers.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup

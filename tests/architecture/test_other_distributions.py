@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("orchestrator", "adapters", "cache", "fusion")
+PACKAGES = ("trivium", "orchestrator", "adapters", "cache", "fusion")
 FENCED = {
     "adapters/graph/bounded_bolt.py": "neo4j",
     "cache/bounded_redis.py": "redis",

@@ -35,6 +35,7 @@ async def index_documentation(service: Service, console: Console) -> None:
 async def answer_questions(service: Service, console: Console) -> None:
     """Three questions, and the rank of each hit in each source."""
     sources = [source.name for source in service.search.sources]
+    console.print(f"{len(QUERIES)} questions, and the rank of each hit in {', '.join(sources)}:")
     for query in QUERIES:
         request = SearchRequest(query=query, limit=5, timeout_ms=10_000)
         print_response(console, query, await service.search.search(request, service.anonymous, "demo"), sources)

@@ -1,0 +1,36 @@
+"""Every example runs as it is, and prints what it says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.orchestrator.served import Serve, environment
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(python: str, example: str, folder: Path, *arguments: str) -> str:
+    command = [python, str(EXAMPLES / example), *arguments]
+    env = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    return subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, text=True).stdout
+
+
+def test_in_process(python: str, tmp_path: Path) -> None:
+    assert run(python, "in_process.py", tmp_path).startswith("1 The Prestige ")
+
+
+def test_in_process_async(python: str, tmp_path: Path) -> None:
+    assert run(python, "in_process_async.py", tmp_path).startswith("1 ")
+
+
+def test_over_http(python: str, serve: Serve, tmp_path: Path) -> None:
+    with serve(environment(data_dir=tmp_path)) as (_, address):
+        first, second = run(python, "over_http.py", tmp_path, address).splitlines()
+    assert "'indexed': 1" in first
+    assert second.startswith("1 ")
+
+
+def test_every_example_has_a_test() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"in_process", "in_process_async", "over_http"}
