@@ -192,7 +192,7 @@ async def _stored(settings: Mapping[str, str]) -> dict[str, State]:
     await client.close()
     bolt = Bolt(Address.parse(settings["graph"], GRAPH_SCHEMES), _LIMITS)
     rows = await bolt.read(
-        "MATCH (d:Document {index: $index}) WHERE d.present RETURN d.id AS id, d.labels AS terms",
+        "MATCH (d:Document {index: $index}) WHERE d.present RETURN d.id AS id, d.filter_terms AS terms",
         {"index": _INDEX_NAME},
     )
     await bolt.close()
