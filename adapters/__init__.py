@@ -1,4 +1,4 @@
-"""Backends behind small ports: one folder for each source, with its embedded and its server implementation.
+"""Adapters behind small ports: one folder for each source, with its embedded and its server implementation.
 
 Here: ports, their implementations, documents and filters. Not here: when a source is searched, and what is done with
 its ranking.

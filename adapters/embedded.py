@@ -22,17 +22,17 @@ from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from fusion.source import Source
 
 MIN_FIT_DOCUMENTS = 200
-"""With fewer documents there is too little to fit a static encoder to, and no load that would need one."""
+"""Minimum number of documents to fit a static encoder to: fewer are too little data, and need no faster encoder."""
 
 Components: TypeAlias = tuple[VectorComponent | None, KeywordComponent | None, GraphComponent | None]
 """The parts of an index that belong to the sources; ``None`` for a source that is on a server."""
 
 
 class EmbeddedSources:
-    """The sources of one embedded index, which has the documents, too, with its maintenance and its health.
+    """The sources of one embedded index, with its documents, its maintenance and its health.
 
     :param components: of the index; ``None`` for a source that is on a server.
-    :param model_dir: folder of what is computed once for a model.
+    :param model_dir: folder of the files that are computed once for a model.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class EmbeddedSources:
 
     @property
     def centralities(self) -> CentralityReader | None:
-        """Of the embedded graph, if the graph is embedded."""
+        """The reader of centralities; ``None`` if the graph is on a server."""
         return self._graph_source
 
     @property
     def link_strengths(self) -> LinkStrengthReader | None:
-        """Of the embedded graph, if the graph is embedded."""
+        """The reader of link strengths; ``None`` if the graph is on a server."""
         return self._graph_source
 
     def retrievers(self) -> list[tuple[Source, Retriever, EntityLookup | None]]:
-        """Each embedded source, its search, and, for the graph, what finds the entities of a query."""
+        """Each embedded source with its retriever and, for the graph, its entity lookup."""
         found: list[tuple[Source, Retriever, EntityLookup | None]] = []
         if self._vector:
             found.append((VECTOR, EmbeddedVector(self.index, self._vector), None))
@@ -77,7 +77,7 @@ class EmbeddedSources:
         return found
 
     def damaged(self) -> list[str]:
-        """The files that are not what was written. Reads all of them: blocks."""
+        """The damaged files. Reads all files: blocks."""
         return [str(path) for path in self.index.damaged()]
 
     def documents_by_source(self) -> Mapping[str, int]:
@@ -99,12 +99,12 @@ class EmbeddedSources:
     def newest_generation(self) -> int:
         """The newest commit on disk. Reads a file.
 
-        :raises AdapterError: if that cannot be found out.
+        :raises AdapterError: if it cannot be read.
         """
         return self.index.newest_generation()
 
     def mismatch(self) -> str | None:
-        """How the index was built, if not as the settings require."""
+        """How the index was built; ``None`` if it was built as the settings require."""
         return self.index.mismatch
 
     def static_encoder_outdated(self) -> bool:

@@ -94,7 +94,7 @@ def _single_flight(port: int) -> bool:
 
 
 async def _send_concurrently(port: int, request: bytes, count: int) -> int:
-    """The number of equal requests that are answered with status 200."""
+    """The number of equal requests whose response has status 200."""
     connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
     for _, writer in connections:
         writer.write(request)

@@ -1,4 +1,4 @@
-"""How well the confidence of responses tells questions that a corpus answers from others: a part of ``bench-quality``.
+"""How well confidence separates queries that a corpus answers from others: a part of ``make bench-quality``.
 
 Queries that the corpus cannot answer: questions of the other data sets, random words of those questions, and questions
 in other languages. None of them is among those that the calibration uses.

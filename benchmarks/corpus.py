@@ -30,12 +30,12 @@ _console = Console(stderr=True)
 
 
 def corpus_folder(max_passages: int) -> Path:
-    """Where the index of a number of passages is."""
+    """The folder of the index of a number of passages."""
     return ROOT / f"passages-{max_passages}"
 
 
 def build_corpus(folder: Path, max_passages: int) -> list[str]:
-    """Write the documents, the index and the queries into a folder, unless they exist; the queries."""
+    """Write the documents, the index and the queries into a folder, unless they exist; returns the queries."""
     queries_file = folder / QUERIES_FILE
     if not queries_file.exists():
         _console.print("reading the documentation of this machine …")
@@ -62,7 +62,7 @@ def distinct_queries(documents: Sequence[Document], max_queries: int) -> list[st
 async def index_documents(service: Service, documents: Sequence[Document]) -> None:
     """Index documents.
 
-    :raises SystemExit: if a document is refused, or a replica does not have all of them.
+    :raises SystemExit: if a document is rejected, or a replica does not have all of them.
     """
 
     def refuse(line: InvalidLine) -> None:

@@ -55,7 +55,7 @@ class MeasuredProcess:
         self._read_line()
 
     def measure(self, queries: Sequence[str], hits: int) -> Round:
-        """One round."""
+        """Measure one round."""
         assert self._process.stdin  # noqa: S101  # it is a pipe
         self._process.stdin.write(json.dumps({"queries": queries, "hits": hits}) + "\n")
         self._process.stdin.flush()
@@ -102,7 +102,7 @@ def main() -> None:
 def _run_rounds(
     commands: Sequence[Sequence[str]], folder: Path, encoder: str, batches: Sequence[Sequence[str]], hits: int
 ) -> list[list[Round]]:
-    """Start a process for each command, and run the rounds alternately; the rounds of each command."""
+    """Start a process for each command, and run the rounds alternately; returns those of each command."""
     measured: list[list[Round]] = [[] for _ in commands]
     with ExitStack() as stack:
         processes = [stack.enter_context(_started(command, folder, encoder)) for command in commands]
@@ -127,7 +127,7 @@ def _started(command: Sequence[str], folder: Path, encoder: str) -> Iterator[Mea
 
 
 def _print(encoder: str, measured: Sequence[Sequence[Round]]) -> bool:
-    """Print the medians, and the ratios if there are two releases; whether they are within their limits."""
+    """Print the medians, and the ratios if there are two releases; returns whether these are within their limits."""
     searches = [[each.search_us for each in rounds] for rounds in measured]
     hits = [[each.hit_us for each in rounds] for rounds in measured]
     if len(measured) == 1:

@@ -37,7 +37,7 @@ _LIMITS = Limits(read_timeout_s=30, write_timeout_s=60)
 _LANGUAGE_TERM = "language\0t"
 
 State = dict[str, str]
-"""By document, the number of the batch that wrote it last."""
+"""The number of the batch that wrote each document last."""
 
 
 class KilledService:
@@ -57,7 +57,7 @@ class KilledService:
         self._server = start_service(self._settings, self._log)
 
     def kill(self) -> None:
-        """End it without warning, as a power failure would."""
+        """Kill it (SIGKILL), as a power failure would."""
         self._server.kill()
 
 
@@ -183,7 +183,7 @@ def _wait_until_applied(write_log: Path) -> None:
 
 
 async def _stored(settings: Mapping[str, str]) -> dict[str, State]:
-    """By replica, its documents."""
+    """The documents of each replica."""
     async with open_service(load(**settings, source_timeout_ms=30_000)) as service:
         documents = await service.documents.get_many([str(id_) for id_ in range(_DOCUMENTS)], service.anonymous)
     client = opensearch_client.connect(Address.parse(settings["keyword"], KEYWORD_SCHEMES), _LIMITS)

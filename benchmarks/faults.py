@@ -1,4 +1,4 @@
-"""``make bench-faults``: each backend killed, hung, slow, resetting …, one and two of them, under constant load.
+"""``make bench-faults``: each server killed, hung, slow, resetting …, one and two of them, under constant load.
 
 Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), cached responses are in
 a real Redis, each behind a proxy that causes the faults. Vectors and documents are in the embedded index, which is
@@ -39,20 +39,20 @@ from tests.servers.start import free_port
 out = Console()
 
 _SOURCES = {"opensearch": "keyword", "bolt": "graph"}
-"""The source that is missing if a backend does not answer. Without Redis none is missing."""
+"""The source that is missing if a server fails. Without Redis none is missing."""
 _BACKENDS = (*_SOURCES, "redis")
 _TIMEOUT_MS = 1_000
 _MAX_LATE_MS = 20
 _RESET_MS = 1_000
 _MAX_OTHERS = 0.2
-"""Maximum fraction of responses without a source whose backend had no fault. Not 0: if such a backend stalls for half a
+"""Maximum fraction of responses without a source whose server had no fault. Not 0: if such a server stalls for half a
 second, its circuit opens, for one of the eight seconds of a scenario."""
 _LOAD = 0.7
 _SLOW_FACTOR = 10
 _MAX_P95_MS = 300.0
 _WARM_UP_QUERIES = 300
 _SERVER_ERROR = re.compile(rb'"status":5|"message":"request [^"]* failed')
-"""In a line of the log."""
+"""Matches a log line of an internal error."""
 _SHOWN_LINES = 10
 
 
@@ -60,7 +60,7 @@ _SHOWN_LINES = 10
 class Outcome:
     """The responses during a fault, and after it; ``due_s`` of the latter is the time since its end.
 
-    :param healthy: the sources whose backends had no fault.
+    :param healthy: the sources whose servers had no fault.
     """
 
     during: Sequence[Response]
@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def p99_ms(self) -> float:
-        """Of all responses during the fault."""
+        """The 99th percentile of the time of all responses during the fault."""
         return percentile([response.ms for response in self.during], 0.99)
 
     @property
@@ -100,7 +100,7 @@ class Outcome:
 
     @property
     def others(self) -> float:
-        """The fraction of responses, during the fault and after it, without a source whose backend had no fault."""
+        """The fraction of responses, during the fault and after it, without a source whose server had no fault."""
         responses = _successful((*self.during, *self.after))
         return sum(bool(_failed_sources(each) & self.healthy) for each in responses) / max(len(responses), 1)
 
@@ -118,7 +118,7 @@ class Outcome:
 
 
 def main() -> None:
-    """Every scenario, one after the other."""
+    """Run every scenario, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5.0, help="duration of each fault")
     parser.add_argument("--faults", nargs="+", choices=FAULTS, default=FAULTS)
@@ -149,8 +149,8 @@ def main() -> None:
         failed = 0
         table = Table(title="faults under constant load")
         columns = ("responses", "p99 ms", "degraded", "unreported", "5xx", "recovery s", "others")
-        for column in ("backends", "fault", *columns, ""):
-            table.add_column(column, justify="left" if column in {"backends", "fault", ""} else "right")
+        for column in ("servers", "fault", *columns, ""):
+            table.add_column(column, justify="left" if column in {"servers", "fault", ""} else "right")
         for backends, fault in _scenarios(arguments.faults):
             affected = {name: proxies[name] for name in backends}
             outcome = _scenario(load, rate, arguments.seconds, affected, fault, delays_s)
@@ -191,7 +191,7 @@ def _start_backends(stack: ExitStack, folder: Path) -> tuple[dict[str, Proxy], d
 
 
 def _index(settings: Mapping[str, object], max_passages: int) -> list[str]:
-    """Index passages; distinct queries."""
+    """Index passages; returns distinct queries."""
     documents = passages(max_passages)
     queries = distinct_queries(documents, 40_000)
 
@@ -210,7 +210,7 @@ def _index(settings: Mapping[str, object], max_passages: int) -> list[str]:
 
 
 def _capacity(load: Load) -> float:
-    """The highest of rising rates at which requests are answered in time and from all sources."""
+    """The highest of rising rates at which responses are in time and from all sources."""
     rate, sustained = 10.0, 10.0
     while True:
         result = load(rate, 3.0)
@@ -265,7 +265,7 @@ def _body(response: Response) -> dict[str, Any]:
 
 
 def _failed_sources(response: Response) -> set[str]:
-    """Those whose failure is reported."""
+    """The sources whose failure is reported."""
     return {each["source"] for each in _body(response)["degraded"]}
 
 

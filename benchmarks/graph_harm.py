@@ -1,4 +1,4 @@
-"""``make bench-graph-harm``: graphs that say nothing, or less than before, must not make hybrid search worse.
+"""``make bench-graph-harm``: graphs without information, or with less, must not make hybrid search worse.
 
 The graph of each judged data set is replaced: shuffled, one hub, a tree, none; and where it has a hierarchy, second
 parents for 5, 11 and 30 % of the children, and all types of links as one, each without the names of the types. Prints
@@ -37,7 +37,7 @@ _TEXT = "+".join(TEXT_SOURCES)
 _ALLOWED = -0.005
 _CHILDREN = 5
 _UNNAMED = "links"
-"""A type whose name says nothing."""
+"""A link type whose name has no known meaning."""
 
 Records = Sequence[VectorRecord]
 

@@ -4,7 +4,7 @@
 The hostile requests are random, mutated, truncated, deeply nested, or contain statements of other languages.
 
 Claims: no status 500 and no undocumented status, no response that its schema does not allow, no growth of memory, no
-log line that a request wrote, no standstill of the event loop. Exit code 1 if one is false.
+log line that a request wrote, no blocked event loop. Exit code 1 if one is false.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _VALUES = (
 
 
 def main() -> None:
-    """Schemathesis, then the hostile requests."""
+    """Run schemathesis, then send the hostile requests."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--examples", type=int, default=3_000, help="maximum number for each operation and kind")
     parser.add_argument("--bodies", type=int, default=100_000, help="number of hostile requests")

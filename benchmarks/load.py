@@ -1,10 +1,10 @@
 """``make bench-load``: 100,000 passages of real text, uncached hybrid search over HTTP, two workers, each encoder.
 
-The highest rate that the workers hold is found; then latencies at 70 % and at a fifth of it are measured, and at 70 %
+The highest rate that the workers sustain is found; then latencies at 70 % and at a fifth of it are measured, at 70 %
 also those of :mod:`benchmarks.bare_service`, which only calls the engines. Every query is sent once, so no response
 comes from a cache. Last, queries are repeated as users repeat them (Zipf's law), so that most responses come from the
-cache. The load generator uses the same machine as the service, and two cores are all it has where the goals were set:
-compare two runs by their ratios. Exit code 1 if a goal is missed.
+cache. The load generator uses the same machine as the service; the goals are for a machine with two cores. Compare two
+runs by their ratios. Exit code 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from benchmarks.service import ServerProcess, start_python, start_service
 from tests.servers.start import free_port
 
 _GOALS = {"model": 550.0, "static": 1_000.0}
-"""Requests per second that two workers on two cores have to hold, by encoder."""
+"""Requests per second that two workers on two cores have to sustain, by encoder."""
 _MAX_P95_MS, _MAX_P99_MS, _MAX_LOW_P50_MS = 50.0, 30.0, 6.0
-"""At the highest rate, at 70 % of it, and at a fifth of it."""
+"""Limits at the highest rate, at 70 % of it, and at a fifth of it."""
 _MAX_RATIO = 1.5
-"""To the bare engines, in CPU time and in p99."""
+"""Maximum ratio to the bare engines, in CPU time and in p99."""
 _MAX_UNEVEN = 0.2
 _MAX_MEMORY = 0.9
 _FIRST, _FACTORS = 0.4, (1.12, 1.04)
-"""The first rate as a fraction of the goal, halved until one is held; then from each rate to the next, in large steps
-while they are held, then in small ones."""
+"""The first rate as a fraction of the goal, halved until one is sustained; then the factors from each rate to the next,
+large while they are sustained, then small."""
 _LOWEST_RATE = 10.0
 _ATTEMPTS = 2
 """A rate at which the service falls behind is tried again: other machines share the processor."""
@@ -53,8 +53,8 @@ _MANIFEST = Path(__file__).parents[1] / "k8s" / "base" / "search.yaml"
 _REPEATED, _REPEATED_GOAL, _REPEATED_RATE = 2_000, 3_000.0, 3_200.0
 """Distinct queries that are repeated; requests per second: the goal, and those that are sent."""
 _WARM_UP_ROUNDS, _WARM_UP_RATE = 2, 100
-"""For each process: how often all queries are sent to fill the caches, and how many per second. Which process a query
-reaches is chance: of two, each misses one query in 16. Together it takes 40 s; a response is cached for at least 54."""
+"""Rounds of all queries that fill the caches, and queries per second, for each process. Queries reach the processes at
+random: of two, each misses one query in 16. All rounds take 40 s; a response is cached for at least 54 s."""
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ def _measure(encoder: str, folder: Path, bodies: Iterator[bytes], workers: int, 
     uneven = 1 - low_count / high_count if len(best.by_process) == workers else 1.0
     return all(
         [
-            report(best.result.rate >= _GOALS[encoder], f"{encoder}: holds {_GOALS[encoder]:.0f}/s", _rate(best)),
+            report(best.result.rate >= _GOALS[encoder], f"{encoder}: sustains {_GOALS[encoder]:.0f}/s", _rate(best)),
             report(p99 <= _MAX_P99_MS, f"p99 at 70 % of it is at most {_MAX_P99_MS:g} ms", f"{p99:.1f} ms"),
             report(
                 low.result.percentile(0.5) <= _MAX_LOW_P50_MS,
@@ -155,7 +155,7 @@ def _repeated(folder: Path, queries: list[str], workers: int, seconds: float) ->
 
 
 def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
-    """The highest rate that is held."""
+    """The highest rate that is sustained."""
 
     def sustained(rate: float) -> _Measured | None:
         attempts = (run(rate) for _ in range(_ATTEMPTS))
@@ -164,7 +164,7 @@ def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
     rate = first_rate
     while (best := sustained(rate)) is None:
         if rate < _LOWEST_RATE:
-            raise SystemExit(f"not even {rate:.0f} requests per second are held")
+            raise SystemExit(f"not even {rate:.0f} requests per second are sustained")
         rate /= 2
     for factor in _FACTORS:
         while (higher := sustained(rate * factor)) is not None:
@@ -173,7 +173,7 @@ def _highest(run: Callable[[float], _Measured], first_rate: float) -> _Measured:
 
 
 def _is_sustained(result: Result) -> bool:
-    """Whether all requests were answered in time, and from all sources."""
+    """Whether all responses were in time, and from all sources."""
     return (
         result.percentile(0.95) < _MAX_P95_MS
         and result.failures <= _MAX_FAILED * len(result.responses)
@@ -212,7 +212,7 @@ def _row(measured: _Measured) -> tuple[str, ...]:
 
 
 def _memory_mib(server: ServerProcess) -> float:
-    """Of all processes, without mapped files, as the service reports it."""
+    """Memory of all processes, without mapped files, as the service reports it."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as response:
         families = text_string_to_metric_families(response.read().decode())
         (value,) = (sample.value for family in families for sample in family.samples if sample.name == _MEMORY)
@@ -220,7 +220,7 @@ def _memory_mib(server: ServerProcess) -> float:
 
 
 def _memory_limit_mib() -> float:
-    """Of a pod that searches."""
+    """The memory limit of a pod that searches."""
     deployment = next(yaml.safe_load_all(_MANIFEST.read_text()))
     limit: str = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
     return float(limit.removesuffix("Gi")) * 1_024

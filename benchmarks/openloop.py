@@ -55,7 +55,7 @@ class Result:
 
     @property
     def latencies(self) -> list[float]:
-        """Of successful responses, in ms."""
+        """The times of successful responses, in ms."""
         return [response.ms for response in self.responses if response.status == _SUCCESS]
 
     @property
@@ -122,7 +122,7 @@ async def _offer(
         body = bodies[number % len(bodies)]
         run.send((start + due_s, f"{head}content-length: {len(body)}\r\n\r\n".encode() + body))
         number += 1
-    run.result.offered = number / seconds  # of a Poisson process, a few per cent from the mean that was asked for
+    run.result.offered = number / seconds  # a few per cent from the requested mean, as in any Poisson process
     while len(run.result.responses) < number:
         run.response_received.clear()
         await run.response_received.wait()
@@ -135,7 +135,7 @@ async def _offer(
 class _Run:
     """One run. ``due``: requests without a connection; ``idle``: free connections, the last used one at the end.
 
-    Requests take the connections in turn, so that each process behind them gets its part.
+    Requests use the connections one after another, so that each process behind them gets its share.
     """
 
     def __init__(self, port: int, result: Result, sample_every: int) -> None:

@@ -90,7 +90,7 @@ async def _source_query(service: Service, source: str, text: str) -> SourceQuery
 
 
 async def _recorded_calls(adapter: Any, source: str, query: SourceQuery) -> Callable[[], Awaitable[Any]]:
-    """Search once; the result makes the same calls by the driver alone."""
+    """Search once; returns a function that makes the same calls by the driver alone."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     if source == GRAPH.name:
         target, name = adapter._bolt, "read"

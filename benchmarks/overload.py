@@ -89,7 +89,7 @@ class MemoryWatch:
 
 
 def _sustained(load: Load, start_rate: float) -> Result:
-    """The highest of rising rates at which all requests are answered in time; the first is one that is."""
+    """The highest of rising rates at which all responses are in time; the first is halved until they are."""
     rate, best = start_rate, None
     while True:
         # Two attempts, because other machines share the processor.

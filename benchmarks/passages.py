@@ -22,7 +22,7 @@ _ROFF = re.compile(r"^[.'].*$|\\f[A-Z(]\w?|\\[-&|^ ]|\\\([a-z]{2}|\\s[-+]?\d", r
 
 
 def passages(max_passages: int) -> list[Document]:
-    """At most ``max_passages`` passages, the same ones on the same machine."""
+    """Returns at most ``max_passages`` passages, the same ones on the same machine."""
     documents: dict[bytes, Document] = {}
     for title, text in _texts():
         for chunk in _chunks(text):

@@ -35,7 +35,7 @@ class FaultCommand:
 
 
 class Proxy:
-    """Forwards ``port`` to a backend, both on 127.0.0.1."""
+    """Forwards ``port`` to a server, both on 127.0.0.1."""
 
     def __init__(self, port: int, commands: Connection) -> None:
         self.port = port
@@ -51,7 +51,7 @@ class Proxy:
 def proxy(port: int, target: int) -> Iterator[Proxy]:
     """A running proxy.
 
-    :param target: port of the backend.
+    :param target: port of the server.
     """
     parent_end, child_end = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, target, child_end), daemon=True)

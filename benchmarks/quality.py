@@ -153,8 +153,8 @@ def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float, tuple[int,
 
 
 async def _latencies(workspace: Workspace) -> list[float]:
-    """By profile, the median ms of a search without any cache but that of the query's vector; by encoder, the mean ms
-    of CPU of a search that encodes the query.
+    """The median ms of a search by profile, without any cache but that of the query's vector; then the mean CPU ms of a
+    search that encodes the query, by encoder.
     """
     times: dict[ProfileName, list[float]] = {"joint": [], "rrf": []}
     cpu: dict[EncoderName, list[float]] = {encoder: [] for encoder in _ENCODERS}
@@ -163,7 +163,7 @@ async def _latencies(workspace: Workspace) -> list[float]:
             encoder: service.search.with_settings(service.search.settings.changed(query_encoder=encoder))
             for encoder in _ENCODERS
         }
-        for text in workspace.dataset.queries.values():  # first, while no vector is remembered
+        for text in workspace.dataset.queries.values():  # first, while no vector is cached
             for encoder, search in by_encoder.items():
                 request = make_request(text, {"mode": "hybrid", "limit": 10, "cache": "bypass"})
                 start = process_time()

@@ -78,7 +78,7 @@ async def _measure(folder: Path, records: Sequence[VectorRecord], vectors: Matri
     recalls = {}
     for depth in _DEPTHS:
         row = [f"{depth}"]
-        for width in (search_width, int):  # the narrowest search keeps as many candidates as it returns
+        for width in (search_width, int):  # the narrowest search has as many candidates as results
             with patch.object(embedded, "search_width", width):
                 found, cpu_ms = await _search(source, records[0], vectors, depth)
             recall = float(np.mean(found >= cosines[:, depth - 1 : depth] - _ROUNDING))

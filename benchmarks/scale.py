@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def _build(folder: Path, size: int) -> float:
-    """Write the index, unless it exists; documents per second."""
+    """Write the index, unless it exists; returns documents per second."""
     rate_file = folder / "indexed-per-second"
     if not rate_file.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ async def _write(folder: Path, records: list[VectorRecord]) -> float:
 
 
 def _measure(folder: Path, size: int, queries: int) -> dict[str, float]:
-    """Two processes, one after the other; the figures of the first, and the memory that the second adds."""
+    """Start two processes; returns the figures of the first, and the memory that the second adds."""
     command = [sys.executable, "-m", "benchmarks.scale_process", str(folder), str(size), str(queries)]
     with ExitStack() as stack:
         results: list[dict[str, Any]] = []

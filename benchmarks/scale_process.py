@@ -23,7 +23,7 @@ _QUERY_WORDS, _WARM_UP = 6, 100
 
 
 def main() -> None:
-    """Measure."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="as benchmarks.scale builds it")
     parser.add_argument("documents", type=int)

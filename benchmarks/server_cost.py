@@ -2,12 +2,11 @@
 responses.
 
 Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), vectors are embedded and
-queries are encoded by the static encoder (no package contains a Qdrant server). First the time limits are lifted, since
-work that was abandoned at a limit would look cheap: CPU times, and what it saves to send requests to a busy server
-together (decision 30), in turn with sending each by itself. Then the share of responses that have every source within
-the default time limits is measured, one at a time, and at most 16 at a time at a rate that the servers can take: that
-which uses half of the processor by the CPU times measured before. No response and no ranking comes from a cache. Exit
-code 1 if a goal is missed.
+queries are encoded by the static encoder (no package contains a Qdrant server). CPU times are measured without time
+limits, because work that is cancelled at a limit would look cheap; so is the saving if requests to a busy server are
+sent together (decision 30), in turn with sending each alone. Then the share of responses that have every source within
+the default time limits is measured, one at a time, and at most 16 at a time at a rate that uses half of the processor
+by the CPU times measured before. No response and no ranking comes from a cache. Exit code 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _MAX_MS = {("keyword", "own"): 1.0, ("vector", "own"): 1.0, ("hybrid", "own"): 4
 """Goals by mode and process, in CPU ms per query with 16 at a time."""
 _BATCHED_CONCURRENCY = (16, 64)
 _ROUNDS = 5
-"""Of the comparison of requests that go out together with requests that go out alone; medians are reported."""
+"""Rounds of the comparison of requests that are sent together and alone; medians are reported."""
 _MIN_COMPLETE = {1: 0.99, 16: 0.95}
 _UTILISATION = 0.5
 
@@ -130,7 +129,7 @@ async def _run(settings: Mapping[str, str], servers: Mapping[str, psutil.Process
 async def _savings(
     service: Service, texts: Iterator[str], servers: Mapping[str, psutil.Process], queries: int
 ) -> Table:
-    """What it saves that requests to a busy server go out together."""
+    """The saving if requests to a busy server are sent together."""
     table = Table(title="hybrid: requests to a busy server together, and each alone", title_justify="left")
     for column in ("requests", "at a time", "this process", *servers, "wall p50 ms", "wall p95 ms"):
         table.add_column(column, justify="left" if column == "requests" else "right")

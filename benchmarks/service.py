@@ -36,7 +36,7 @@ class ServerProcess:
         self.process.wait(_STOP_TIMEOUT_S)
 
     def kill(self) -> None:
-        """End it without warning, as a power failure would."""
+        """Kill it (SIGKILL), as a power failure would."""
         self.process.kill()
         self.process.wait(_STOP_TIMEOUT_S)
 

@@ -1,7 +1,7 @@
 """``python -m benchmarks.sizing``: processors, memory and costs for a number of documents and queries per second.
 
 Unit costs are CPU times per query and bytes per document, measured by the commands of docs/performance.md or assumed,
-as each line says. Memory grows in proportion to the documents, processors to the queries. The CPU time of a search is
+as each line states. Memory grows in proportion to the documents, processors to the queries. The CPU time of a search is
 taken to grow with the logarithm of the documents of a shard, and every shard is searched. Change a figure below, or
 give the others as options.
 """
@@ -18,7 +18,7 @@ from benchmarks.claims import out
 
 _GIB = 2**30
 _UTILISATION = 0.6
-"""Of a processor, at the rate that is asked for: the rest is for peaks and for the loss of a node."""
+"""Fraction of a processor in use at the given rate: the rest is for peaks and for the loss of a node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The parser of replies of Redis, with a maximum size.
 
-redis-py has no setting for a limit, and a reply without end would fill the memory while messages are waited for. So its
-parser is extended. The parser is private to redis-py: ``pyproject.toml`` excludes releases that this file was not
+redis-py has no setting for a limit, and an endless reply would fill the memory while the process waits for messages. So
+its parser is extended. The parser is private to redis-py: ``pyproject.toml`` excludes releases that this file was not
 tested with, and ``tests/cache/test_lying_redis.py`` tests the limit.
 """
 
@@ -11,7 +11,7 @@ from redis._parsers import _AsyncRESP2Parser
 from redis.exceptions import InvalidResponse
 
 MAX_REPLY_BYTES = 4_194_304
-"""A longer reply is none of ours."""
+"""Maximum size of a reply: no command of this package has a larger one."""
 
 
 class BoundedParser(_AsyncRESP2Parser):
@@ -27,4 +27,4 @@ class BoundedParser(_AsyncRESP2Parser):
 
     def _check(self, length: int) -> None:
         if length < 0 or self._pos + length > MAX_REPLY_BYTES:
-            raise InvalidResponse(f"a reply of more than {MAX_REPLY_BYTES} bytes, or of less than none")
+            raise InvalidResponse(f"a reply of more than {MAX_REPLY_BYTES} bytes, or of a negative size")

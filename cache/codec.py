@@ -1,4 +1,4 @@
-"""A cache entry as bytes, for a store that other programs and other releases of this one write to as well."""
+"""A cache entry as bytes, for a server that other programs and other releases of this one write to as well."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def encode(key: bytes, entry: CacheEntry) -> bytes:
 
 
 def decode(key: bytes, encoded: bytes) -> CacheEntry | None:
-    """The entry that :func:`encode` encoded with this key; ``None`` for any other bytes, as a store that confuses its
-    keys may return them."""
+    """The entry that :func:`encode` encoded with this key; ``None`` for any other bytes, such as the entry of
+    another key."""
     if len(encoded) < _HEADER.size:
         return None
     format_, created_at, ttl_s, stale_while_revalidate_s, checksum, key_length = _HEADER.unpack_from(encoded)

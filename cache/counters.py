@@ -85,7 +85,7 @@ class RedisInvalidationCounters:
         await self._send()
 
     async def flush(self, flush_timeout_s: float = 2.0) -> None:
-        """Before the process ends: try for ``flush_timeout_s`` seconds to send what was not sent yet."""
+        """Try for ``flush_timeout_s`` seconds to send what was not sent yet. Call it before the process ends."""
         with suppress(TimeoutError):
             async with asyncio.timeout(flush_timeout_s):
                 while self._unsent:
@@ -108,14 +108,14 @@ class RedisInvalidationCounters:
                         await channel.subscribe(self._prefix)
                     await self._listen(channel)
             except (RedisError, OSError, TimeoutError):
-                pass  # it is tried again
+                pass  # it is retried
             except Exception:
                 # No error may end this task: it would cancel the other tasks of its task group.
                 _log.exception("receiving invalidations was interrupted, retrying within %s seconds", self._poll_s)
             await asyncio.sleep(self._until_poll_s())
 
     async def _poll(self) -> None:
-        self._poll_at = monotonic() + self._poll_s  # before any error, so that it is not repeated at once
+        self._poll_at = monotonic() + self._poll_s  # before any error, so that it is not repeated immediately
         await self._send()
         await self._read(list(self._known))
 
@@ -127,7 +127,7 @@ class RedisInvalidationCounters:
             if monotonic() >= self._poll_at:
                 await self._poll()
             wait_s = self._until_poll_s()
-            async with asyncio.timeout(wait_s + self._writes.deadline_s):  # it may connect again
+            async with asyncio.timeout(wait_s + self._writes.deadline_s):  # it may reconnect
                 message = await channel.get_message(ignore_subscribe_messages=True, timeout=wait_s)
             if message and (update := _MESSAGE.fullmatch(message["data"])):
                 self._update(update[1].decode(), int(update[2]))
@@ -168,8 +168,8 @@ class RedisInvalidationCounters:
 def _count(value: object) -> int:
     """The value of a counter in a response of Redis.
 
-    :raises ValueError: if it is none: then the call counts as failed.
+    :raises ValueError: if it is not a counter; then the call counts as failed.
     """
     if not isinstance(value, bytes) or not _COUNT.fullmatch(value):
-        raise ValueError("the response is no counter")
+        raise ValueError("the response is not a counter")
     return int(value)

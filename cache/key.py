@@ -7,7 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 _PART_BYTES = 2_047
-"""For longer inputs :mod:`hashlib` releases the interpreter, and waits longer than it hashes until it gets it back."""
+"""Maximum size of one update: for more, :mod:`hashlib` releases the GIL, and waits to acquire it again."""
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 

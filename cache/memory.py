@@ -13,7 +13,7 @@ then rounded up."""
 
 
 class MemoryLevel:
-    """Not thread-safe: it belongs to one event loop.
+    """Cache entries in memory. Not thread-safe: it belongs to one event loop.
 
     :param max_bytes: limit for keys, contents and ``OVERHEAD`` of all entries.
     :raises ValueError: if ``max_bytes`` is not positive.
@@ -30,13 +30,13 @@ class MemoryLevel:
 
     @property
     def size_bytes(self) -> int:
-        """Of all entries."""
+        """Size of all entries in bytes."""
         return int(self._entries.currsize)
 
     def get(self, key: bytes, now: float, other_key: bytes | None = None) -> CacheEntry | None:
         """The entry, now the most recently used one; ``None`` if there is none or it is expired at ``now``.
 
-        :param other_key: where to look if there is none at ``key``. Both together are one lookup.
+        :param other_key: a second key, for which there is a lookup if there is none at ``key``. Both count as one.
         """
         for each in (key,) if other_key is None else (key, other_key):
             stored = self._entries.get(each)

@@ -17,7 +17,7 @@ class CacheEntry:
     They are fresh for ``ttl_s`` seconds, then stale for ``stale_while_revalidate_s`` seconds, when they may be returned
     while they are recomputed (RFC 5861, section 3), then expired.
 
-    ``created_at`` is in seconds since the epoch, so it means the same in every process.
+    ``created_at`` is in seconds since the epoch, so it has the same meaning in every process.
     """
 
     content: bytes

@@ -1,4 +1,4 @@
-"""What this process shares with others through a server, as Protocols."""
+"""The ports of what processes share through a server."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from cache.stats import Stats
 
 
 class InvalidationCounters(Protocol):
-    """By name, a number that grows with every write, as far as this process knows it."""
+    """Numbers by name that grow with every write, as far as this process knows them."""
 
     def known(self, name: str) -> int:
         """The value that this process knows; 0 if it knows none."""
         ...
 
     async def ensure_loaded(self, names: Collection[str]) -> bool:
-        """Read the counters that are not known yet; whether other processes use the same values for these names."""
+        """Read the counters that are not known yet; returns whether other processes use the same values."""
         ...
 
     async def increment(self, names: Iterable[str]) -> None:
@@ -39,7 +39,7 @@ class SharedLevel(Protocol):
 
     @property
     def state(self) -> str:
-        """Of its circuit breaker: ``closed``, ``open`` or ``half-open``."""
+        """The state of its circuit breaker: ``closed``, ``open`` or ``half-open``."""
         ...
 
     async def get(self, key: bytes, now: float) -> CacheEntry | None:

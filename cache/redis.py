@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 _MAX_FAILURES, _RESET_S = 3, 1.0
 _MAX_CONTENT_BYTES = 1_048_576
-"""A larger entry costs more to fetch than to compute."""
+"""Maximum size of an entry: a larger one costs more to fetch than to compute."""
 _MAX_CONCURRENT_CALLS = 16
-"""One event loop gets no more done with more concurrent calls, and each needs a connection."""
+"""Maximum number of calls at a time: more do not increase the throughput, and each needs a connection."""
 _MAX_PENDING_WRITES = 64
-"""Further writes are dropped."""
+"""Maximum number of pending writes; further ones are dropped."""
 
 
 def connect(url: str, call_timeout_s: float) -> Redis:
@@ -44,8 +44,8 @@ def connect(url: str, call_timeout_s: float) -> Redis:
     chosen: dict[str, Any] = {
         "socket_timeout": None,
         "protocol": 2,
-        # Not that of hiredis, which redis-py prefers where it is installed: it allocates as many elements as a reply
-        # announces. One that announced 2,000,000,000 stopped the event loop for seconds.
+        # Not the parser of hiredis, which redis-py prefers: it allocates as many elements as a reply announces, and
+        # 2,000,000,000 elements block the event loop for seconds.
         "parser_class": BoundedParser,
     }
     client: Redis = Redis.from_url(
@@ -53,8 +53,8 @@ def connect(url: str, call_timeout_s: float) -> Redis:
     )
     # An option of the URL has precedence over an argument.
     if others := [name for name, value in chosen.items() if client.connection_pool.connection_kwargs[name] != value]:
-        raise TypeError(f"the options {', '.join(others)} are chosen by Trivium and must not be in the URL")
-    # Options of a URL are parameters of a connection: one that does not exist raises only when it is made.
+        raise TypeError(f"the options {', '.join(others)} are set by Trivium and must not be in the URL")
+    # An unknown option of the URL raises only when a connection is made.
     client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
     return client
 
@@ -66,7 +66,7 @@ class RedisFailed(Exception):
 class GuardedRedis:
     """A Redis client behind a deadline, a limit of concurrent calls and a circuit breaker.
 
-    :param deadline_s: for every call, including the wait for a slot and for a connection.
+    :param deadline_s: time limit of every call, including the wait for a slot and for a connection.
     """
 
     def __init__(self, client: Redis, deadline_s: float, clock: Callable[[], float] = monotonic) -> None:
@@ -92,7 +92,7 @@ class GuardedRedis:
             # Not only errors of the client: its parser raises a TypeError or an IndexError for a corrupted reply.
             call_s = perf_counter() - slot_acquired_at if slot_acquired_at else 0.0
             if isinstance(error, TimeoutError) and call_s < self.deadline_s / 2:
-                self.breaker.abandoned()  # most of the time passed in our own queue: no evidence against Redis
+                self.breaker.abandoned()  # most of the time passed in our own queue, not in Redis
             else:
                 self._record_failure(error)
             raise RedisFailed(str(error) or "timed out") from error
@@ -126,11 +126,11 @@ class RedisLevel:
 
     @property
     def state(self) -> str:
-        """Of the circuit breaker: ``closed``, ``open`` or ``half-open``."""
+        """The state of the circuit breaker: ``closed``, ``open`` or ``half-open``."""
         return self.redis.breaker.state
 
     async def get(self, key: bytes, now: float) -> CacheEntry | None:
-        """The entry; ``None`` if Redis has none, fails or is too slow, or if the bytes are no encoded entry of it."""
+        """The entry; ``None`` if Redis has none, fails or is too slow, or if the bytes are not an entry of this key."""
         redis_key = self._prefix + key
         try:
             async with self.redis.call() as client:

@@ -32,12 +32,12 @@ class SingleFlight(Generic[T]):
         """The result of ``load``, which is called once for all callers that wait at the same time.
 
         Cancelling one waiter does not affect the others; when the last waiter is cancelled, the computation is
-        cancelled too. An error is raised to every waiter and not remembered: the next call starts a new computation.
+        cancelled too. An error is raised to every waiter and not cached: the next call starts a new computation.
         """
         return await self.attach(key, load)
 
     def attach(self, key: Hashable, load: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
-        """:meth:`run`, but the computation is started, or joined, by the call itself and not when it is awaited."""
+        """:meth:`run` that starts, or joins, the computation when it is called, and not when the result is awaited."""
         flight = self._computations.get(key)
         if flight is None:
             flight = self._start(key, load)

@@ -12,7 +12,7 @@ class Stats:
     """Counts since the process began.
 
     :param hits: lookups that found a fresh entry.
-    :param stale: lookups that found a stale entry, which was usable all the same.
+    :param stale: lookups that found a stale entry, which is still usable.
     :param skipped: entries that were not stored because they were too large or too many writes were pending.
     :param age_s: sum of the ages of all entries found, in seconds.
     """

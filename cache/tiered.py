@@ -26,7 +26,7 @@ class Computed:
 
 
 Compute: TypeAlias = Callable[[bool], Coroutine[Any, Any, Computed]]
-"""Computes the bytes. Its argument is ``recompute: bool``: if true, nothing may be used that any other cache stored."""
+"""Computes the bytes. Its argument is ``recompute: bool``: if true, results of other caches must not be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class TieredCache:
 
         :param mode: ``use`` returns a cached entry if there is one; ``refresh`` recomputes and stores; ``bypass``
             recomputes and stores nothing.
-        :param flight_key: what else a computation depends on (its time limit, for example). Only calls with the same
-            ``key`` and ``flight_key`` wait for the same computation and get the same degraded result.
-        :param shared: whether the key means the same to other processes, so that L2 may be used.
+        :param flight_key: what else a computation depends on, such as its time limit. Only calls with the same ``key``
+            and ``flight_key`` wait for the same computation and get the same degraded result.
+        :param shared: whether the key has the same meaning in other processes, so that L2 may be used.
         :param reject: returns the error to raise instead of starting a computation, or ``None``. It is called only if
             L1 has no fresh entry and no computation is under way; a stale entry is returned even if it rejects.
         :raises Exception: what ``compute`` raises or ``reject`` returns.

@@ -1,7 +1,7 @@
-"""Pure ranking arithmetic on columns: no input or output, no ``async``, nothing of ours imported.
+"""Pure ranking arithmetic on columns: no I/O, no ``async``, no import of another package of this project.
 
 Here: rankings and candidates, fusion strategies, boosts, collapsing of chunks, the walk over a graph. Not here:
-anything that reads a store, a clock or a setting.
+anything that reads an index, a clock or a setting.
 """
 
 from fusion.boosts import Boosted, Factors, boost, centrality, importance, recency, relationship

@@ -1,8 +1,8 @@
-"""Bounded factors on a fusion score: they may change an order a little, never turn it upside down.
+"""Boosts: bounded factors on the fusion score, which reorder the candidates and can rank a relevant document lower.
 
-Each factor has bounds, so with the default weights a product of all of them lies between ``0.7`` (oldest) and
-``1.5 * 1.1 * 1.1`` (most important, most central, most related): no document overtakes one whose ``fusion_score`` is
-more than 1.815 / 0.7 = 2.6 times its own.
+With the default weights the product of all factors lies between ``0.7`` (oldest) and ``1.5 * 1.1 * 1.1`` (most
+important, most central, most related), so no document overtakes one whose ``fusion_score`` is more than 1.815 / 0.7 =
+2.6 times its own. Neighbours in a ranking differ by a few per cent.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from fusion.source import Sources
 from fusion.sums import Fused, rank_by_sum
 
 MIN_RECENCY_FACTOR, MAX_IMPORTANCE_FACTOR = 0.7, 1.5
-"""The lower bound of recency, and the upper bound of importance."""
+"""The lower bound of the factor of recency, and the upper bound of that of importance."""
 
 Factors: TypeAlias = Mapping[str, Floats | None]
-"""By boost, a factor for each row of the candidates; ``None`` if the boost applies to no candidate at all."""
+"""The factors of each boost, one for each row of the candidates; ``None`` if the boost applies to no candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Boosted:
 
 
 def exponentials_by_math(values: Floats) -> Floats:
-    """``exp`` of each value, by the C library: numpy's differs in the last digit from one processor to the next."""
+    """``exp`` of each value, from the C library: numpy's differs in the last digit between processors."""
     return np.fromiter(map(exp, values.tolist()), np.float64, len(values))
 
 
@@ -70,7 +70,7 @@ def importance(values: Floats) -> Floats:
 
 
 def recency(age_days: Floats) -> Floats:
-    """``0.7 + 0.3 * exp(-0.023 * age)``: from 1 today to 0.7, half of the way after 30 days. The future is today."""
+    """``0.7 + 0.3 * exp(-0.023 * age)``: from 1, over 0.85 after 30 days, to 0.7. Negative ages count as 0."""
     return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * exponentials(-0.023 * np.maximum(age_days, 0.0))
 
 

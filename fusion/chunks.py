@@ -16,7 +16,7 @@ CollapseMode: TypeAlias = Literal["none", "parent", "window"]
 
 @dataclass(frozen=True, slots=True)
 class Collapsed:
-    """The rows that stay, in their order, and for each other row the one that replaces it."""
+    """The rows that remain, in their order, and for each other row the one that replaces it."""
 
     rows: Ints
     collapsed_into: Mapping[int, int] = field(default_factory=dict)
@@ -27,7 +27,7 @@ def collapse(candidates: Candidates, rows: Ints, mode: CollapseMode, radius: int
 
     ``parent`` returns the best chunk of each parent document. ``window`` drops a chunk if a better chunk of the same
     parent is at most ``radius`` positions away. In both, a parent is dropped when one of its chunks is a result,
-    however good the parent itself is: the answer is the passage. A document that is a chunk itself is never dropped as
+    whatever its own score: the answer is the passage. A document that is a chunk itself is never dropped as
     a parent.
 
     :param rows: of the candidates, best first.

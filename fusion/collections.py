@@ -14,8 +14,8 @@ def merge_collections(rankings: Sequence[Ranking]) -> Ranking:
     """Merge rankings of one source. A document that two of them contain counts once, at its better score.
 
     The order is that of the scores, which one source gives on one scale; ties go to the better rank, then to the
-    smaller id. Each document keeps the rank that it has within its own collection: ``rrf`` treats the collections as
-    lists beside each other, all other strategies as one long list.
+    smaller id. Each document has the rank of its own collection: ``rrf`` treats the collections as parallel
+    lists, all other strategies as one long list.
 
     :raises ValueError: if there is no ranking, or the rankings are of different sources.
     """

@@ -1,8 +1,8 @@
 """Rankings and candidates as columns of numbers.
 
-A query carries some 300 candidates and shows ten, so ids and objects are made for the page only. A document is a number
-that its :class:`DocumentTable` can turn into an id. Sources that read one snapshot of one index share a table, and
-their rankings are joined number by number; rankings of different tables are joined by id.
+A query has about 300 candidates and returns ten, so ids and objects are created for the page only. A document is a
+number that its :class:`DocumentTable` maps to an id. Sources that read one snapshot of one index share a table, and
+their rankings are joined by number; rankings of different tables are joined by id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusion.sort import distinct
 
 
 class DocumentTable(Protocol):
-    """Documents by number. A number means the same document for as long as the table lives."""
+    """Documents by number. A number means the same document for as long as the table exists."""
 
     def ids(self, docs: Ints) -> list[DocId]:
         """The ids of these documents, in order."""
@@ -52,7 +52,7 @@ _EMPTY = IdTable(())
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Some documents of a table, in an order that means something."""
+    """Some documents of a table, in a meaningful order."""
 
     docs: Ints
     table: DocumentTable
@@ -83,7 +83,7 @@ class RankedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one source found, best first, as columns of equal length.
+    """The result of one source, best first, as columns of equal length.
 
     :param docs: numbers of documents in ``table``, each once.
     :param scores: on the source's own scale, never rising.
@@ -107,7 +107,7 @@ class Ranking:
 
     @classmethod
     def empty(cls, source: str, entity_coverage: float = 0.0) -> Ranking:
-        """A ranking of nothing."""
+        """A ranking without documents."""
         return cls(source, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), _EMPTY, entity_coverage)
 
     @classmethod
@@ -153,7 +153,7 @@ class Ranking:
 
     @property
     def ids(self) -> tuple[DocId, ...]:
-        """The ids, best first. They are made here: for explanations and tests."""
+        """The ids, best first. They are created on each call: for explanations and tests."""
         return tuple(self.table.ids(self.docs))
 
     @property
@@ -181,7 +181,7 @@ class Candidates:
     scores: Mapping[str, Floats]
     entity_coverage: Mapping[str, float]
     _positions: dict[str, Ints] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """By source, what :meth:`positions` has computed."""
+    """The results of :meth:`positions`, by source."""
 
     @classmethod
     def of(cls, rankings: Sequence[Ranking]) -> Candidates:
@@ -209,7 +209,7 @@ class Candidates:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the sources that answered, sorted. Sums are added in this order, so they are the same every time."""
+        """Names of the sources with a ranking, sorted. Sums are added in this order, so they are reproducible."""
         return tuple(self.rows)
 
     def ids(self, rows: Ints) -> list[DocId]:
@@ -221,7 +221,7 @@ class Candidates:
         return Documents(self.docs[rows], self.table)
 
     def positions(self, source: str) -> Ints:
-        """By row, the position in a source's ranking, from 0; the number of candidates where it lacks the document."""
+        """Each row's position in a source's ranking, from 0; the number of candidates where it has none."""
         positions = self._positions.get(source)
         if positions is None:
             positions = self._positions[source] = np.full(len(self.docs), len(self.docs))
@@ -243,7 +243,7 @@ def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:
 def _join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], DocumentTable, RankFields | None]:
     """The same for rankings of different tables: their ids are numbered in the order of first sight.
 
-    Of several sources that report fields of a document the last one by name counts.
+    If several sources return fields of a document, those of the last source by name are used.
     """
     ids = [ranking.ids for ranking in rankings]
     names = tuple(dict.fromkeys(chain.from_iterable(ids)))

@@ -16,7 +16,7 @@ from fusion.sums import Fused
 class Concatenate:
     """``concatenate()``: all of the first source by ``fallback_priority``, then what is new in the second, and so on.
 
-    ``fusion_score`` falls in equal steps from 1.0: it says nothing but the order.
+    ``fusion_score`` falls in equal steps from 1.0: it expresses only the order.
     """
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""How sure it is that documents answer a query, from the raw scores of the sources.
+"""The confidence that documents answer a query, from the raw scores of the sources.
 
-A fusion score cannot say it: the best document of a ranking always has 1. Raw scores can, once they are compared with
+A fusion score does not express it, because it is relative to the best of each source. Raw scores do, compared with
 those of queries that the documents do not answer: the evidence of a document is a weighted sum of its raw scores, and a
 :class:`Calibration` maps it to a confidence by a logistic curve (Platt: "Probabilistic Outputs for Support Vector
 Machines", 1999).
@@ -30,21 +30,21 @@ class Calibration(Struct, frozen=True, gc=False):
     scale: float
 
     def confidence(self, evidence: float) -> float:
-        """In [0, 1]."""
+        """The confidence for some evidence, in [0, 1]."""
         exponent = (self.threshold - evidence) / self.scale
         return 1.0 / (1.0 + exp(max(-_MAX_EXPONENT, min(exponent, _MAX_EXPONENT))))
 
 
 Calibrations: TypeAlias = tuple[tuple[str, Calibration], ...]
-"""By the name of the sources that give the evidence, see :func:`calibration_name`."""
+"""Calibrations by the name of the sources that give the evidence, see :func:`calibration_name`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confidences:
-    """How sure it is that the candidates answer a query.
+    """The confidence that the candidates answer a query.
 
     :param evidence: by row; empty without a calibration.
-    :param calibration: ``None`` if nothing is known.
+    :param calibration: ``None`` if there is none for these sources.
     :param answer: the confidence of the best candidate: whether the documents answer the query at all.
     """
 
@@ -54,7 +54,7 @@ class Confidences:
 
     @classmethod
     def of(cls, candidates: Candidates, sources: Sources, text: str, calibrations: Calibrations) -> Confidences:
-        """Of the candidates of a query.
+        """The confidences of the candidates of a query.
 
         :param text: of the query.
         """
@@ -75,7 +75,7 @@ UNKNOWN = Confidences(np.zeros(0), None, None)
 
 
 def evidence_sources(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Those that give evidence, in the order of their names."""
+    """The sources that give evidence, in the order of their names."""
     return tuple(sorted((source for source in sources if source.evidence), key=lambda source: source.name))
 
 
@@ -85,7 +85,7 @@ def calibration_name(sources: Iterable[Source]) -> str:
 
 
 def evidence(candidates: Candidates, sources: Iterable[Source], text: str) -> Floats:
-    """By row, the sum of its raw scores times the source's weight of evidence; of a graph, of the entity coverage.
+    """The evidence of each row: the sum over sources of its raw score, or a graph's entity coverage, times the weight.
 
     Scores that grow with the number of words are divided by it. A document that a source did not return counts with the
     source's lowest score.

@@ -4,7 +4,7 @@ Scores are added, not ranks: each is divided by the best of its source (CombSUM 
 Fox, Shaw: "Combination of Multiple Searches", TREC-2, 1994; Lee: "Analyses of Multiple Evidence Combination", SIGIR
 1997) and raised to the exponent of the source: above 1 for text sources (sharper head), below 1 for the walk (flatter).
 The walk counts more, the more of the query consists of entities that the graph knows. A document that no text source
-has among its first 100 is known by the walk alone, and counts only as far as such entities justify it.
+has among its first 100 is found by the walk alone, and its contribution is reduced if these entities are few.
 docs/decisions/0006-joint-walk-by-default.md and 0025-trust-by-query.md have the measurements.
 """
 
@@ -22,9 +22,9 @@ from fusion.source import Sources, described
 from fusion.sums import Fused, rank_by_sum, raw_sums, sum_contributions
 
 _KNOWN_DEPTH = 100
-"""First documents of a text source that it is taken to know. A fixed number: deeper searches change no order."""
+"""Number of a text source's documents that count as found by it. It is fixed, so deeper searches change no order."""
 _FULL_COVERAGE = 0.1
-"""The entity coverage from which on a document that only the walk knows counts in full."""
+"""The entity coverage from which on a document that only the walk finds counts in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class JointWalk:
     def _best_contribution(
         self, candidates: Candidates, source: str, weights: Mapping[str, float], sources: Sources
     ) -> float:
-        """What the first document of a ranking gets."""
+        """The contribution of the first document of a ranking."""
         is_graph = described(source, sources).is_graph
         strength = self.base + self.slope * candidates.entity_coverage[source] if is_graph else 1.0
         return weights.get(source, 1.0) * strength
@@ -80,7 +80,7 @@ class JointWalk:
     ) -> Floats:
         scores = candidates.scores[source]
         best = scores[0] if len(scores) else 0.0
-        if best <= 0:  # a cosine may be negative, and then it is no evidence
+        if best <= 0:  # such as a negative cosine
             return np.zeros(len(scores))
         highest = self._best_contribution(candidates, source, weights, sources)
         description = described(source, sources)
@@ -92,7 +92,7 @@ class JointWalk:
 
 
 def _unknown_to_texts(candidates: Candidates, graph: str, sources: Sources) -> npt.NDArray[np.bool_]:
-    """Of the ranking of a graph, the documents that no text source knows; none if no text source found anything."""
+    """Flags of the documents of a graph's ranking that no text source found; none if no text source found any."""
     known = np.zeros(len(candidates), np.bool_)
     for source in candidates.sources:
         if not described(source, sources).is_graph:
@@ -103,8 +103,8 @@ def _unknown_to_texts(candidates: Candidates, graph: str, sources: Sources) -> n
 def _power(values: Floats, exponent: float) -> Floats:
     """``values ** exponent`` for a multiple of one half.
 
-    By multiplications and a square root, whose results are exactly rounded (IEEE 754-2019, section 5.4.1). Those of
-    ``numpy.power`` differ in the last digit from one processor to the next, and with them the order of documents.
+    It uses multiplications and a square root, which are exactly rounded (IEEE 754-2019, section 5.4.1). The results
+    of ``numpy.power`` differ in the last digit between processors, and with them the order of documents.
     """
     whole, has_root = divmod(int(2 * exponent), 2)
     result = np.sqrt(values) if has_root else np.ones(len(values))

@@ -1,4 +1,4 @@
-"""What each source contributed to a document: made for the documents of one page only."""
+"""The contribution of each source to a document, computed for the documents of one page only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusion.sums import Fused
 
 
 class Contribution(Struct, frozen=True):
-    """What one source contributed to one hit. ``rank`` starts at 1; ``contribution`` is in units of the raw sum."""
+    """The contribution of one source to one hit. ``rank`` starts at 1; ``contribution`` is in units of the raw sum."""
 
     rank: int
     score: float
@@ -25,7 +25,7 @@ class FusedHit(Struct, frozen=True):
     """A document with its fusion score and where it comes from.
 
     ``raw`` is the strategy's own sum; ``fusion_score`` is in [0, 1], 1.0 being first place in every source. ``sources``
-    has a key for every source that answered, ``None`` where it did not return the document.
+    has a key for every source with a ranking, ``None`` where it did not return the document.
     """
 
     id: DocId
@@ -57,7 +57,7 @@ def fused_hits(candidates: Candidates, fused: Fused, rows: Ints | None = None) -
 
 
 def _contributions(candidates: Candidates, fused: Fused, source: str, rows: Ints) -> list[Contribution | None]:
-    """What a source contributed to each of some rows; ``None`` where it did not return the document."""
+    """The contribution of a source to each of some rows; ``None`` where it did not return the document."""
     positions, absent = candidates.positions(source).take(rows), len(candidates)
     if not len(candidates.rows[source]):
         return [None] * len(positions)

@@ -39,13 +39,13 @@ class Adjacency:
 
 
 class WalkScratch:
-    """Memory that a walk numbers its nodes in, reused by the next walk. For one thread at a time."""
+    """Memory in which a walk numbers its nodes, reused by the next walk. Only one thread may use it at a time."""
 
     def __init__(self) -> None:
         self._index = np.full(0, -1, np.int32)
 
     def index_of(self, nodes: int) -> npt.NDArray[np.int32]:
-        """By node of a graph, -1 everywhere. A walk sets what it wrote back to -1."""
+        """An array with -1 for each node of a graph. A walk resets the elements that it has written to -1."""
         if len(self._index) != nodes:
             self._index = np.full(nodes, -1, np.int32)
         return self._index
@@ -53,10 +53,10 @@ class WalkScratch:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How far and how long: ``steps`` of following an edge with probability ``follow`` (else back to a seed), among at
-    most ``cap`` nodes within ``hops`` edges of the seeds. A node with more than ``fanout`` edges is reached but not
-    passed through: an edge from a hub carries no information. For a seed the limit is ``seed_fanout``. Over the cap the
-    most visited nodes stay; of those equally visited, the smallest."""
+    """A random walk of ``steps`` steps: over an edge with probability ``follow``, else back to a seed; among at most
+    ``cap`` nodes within ``hops`` edges of the seeds. A node with more than ``fanout`` edges is reached but not
+    passed through: an edge from a hub carries no information. For a seed the limit is ``seed_fanout``. If there
+    are more nodes than ``cap``, the most visited remain; of those equally visited, the smallest."""
 
     steps: int = 5
     follow: float = 0.7
@@ -67,7 +67,7 @@ class Walk:
 
     @classmethod
     def of_hops(cls, documents: int | None) -> Walk:
-        """The walk that reaches documents so many documents away from a name: two edges each, and one to the first."""
+        """The walk for a maximum distance in documents from a name: two edges for each, and one to the first."""
         if documents is None:
             return cls()
         edges = 2 * documents + 1

@@ -1,4 +1,4 @@
-"""What ranking needs to know about documents, as columns."""
+"""The fields of documents that ranking needs, as columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class DocumentFields(Struct, frozen=True, array_like=True):
-    """What ranking needs to know about one document.
+    """The fields of one document that ranking needs.
 
     ``parent`` is the id of the document that this one is a chunk of; ``chunk`` is its index there, from 0;
     ``created_at`` is in seconds since the epoch; ``importance`` is from 0 to 10.
@@ -44,7 +44,7 @@ class RankFields:
 
     @classmethod
     def of(cls, fields: Sequence[DocumentFields | None]) -> RankFields | None:
-        """Columns from one value a document; ``None`` if no document has any field."""
+        """Columns from one value for each document; ``None`` if no document has any field."""
         if all(each is None or each == _NO_FIELDS for each in fields):
             return None
         numbers: dict[DocId, int] = {}
@@ -59,7 +59,7 @@ class RankFields:
         )
 
     def is_known(self) -> npt.NDArray[np.bool_]:
-        """By row, whether any field is known."""
+        """Returns for each row whether any field is known."""
         known: npt.NDArray[np.bool_] = (self.parent >= 0) | (self.chunk >= 0) | ~np.isnan(self.created_at)
         return known | ~np.isnan(self.importance)
 

@@ -3,8 +3,8 @@
 Cormack, Clarke, Buettcher: "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
 Methods", SIGIR 2009. A document's raw score is ``sum over sources of weight / (k + rank)``, rank from 1.
 
-A graph that knows little of a query drags the sum of ranks far down (docs/decisions/0025-trust-by-query.md), so its
-weight may depend on how much of the query it knows.
+A graph that knows few entities of a query makes the sum of ranks much worse (docs/decisions/0025-trust-by-query.md), so
+its weight may depend on the entity coverage.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Strategies that add scores, each source's brought to one scale first. Ranks alone lose how far hits are apart.
+"""Strategies that add scores, which are scaled for each source first. Ranks alone lose the distances between hits.
 
 Shaw, Fox: "Combination of Multiple Searches", TREC-2, 1994 (CombSUM); Lee: "Analyses of Multiple Evidence Combination",
 SIGIR 1997 (scaling). All are weighted; a ``fusion_score`` of 1.0 is 1 in every source.
@@ -23,7 +23,7 @@ _DEVIATIONS = 3.0
 class ScoreSum:
     """The weighted sum of scores that ``scale`` maps to [0, 1].
 
-    :param scale: from the scores of a ranking, best first, to as many values in [0, 1].
+    :param scale: maps the scores of a ranking, best first, to as many values in [0, 1].
     """
 
     name: str
@@ -58,9 +58,9 @@ def dbsf() -> ScoreSum:
 
 
 def weighted_sum() -> ScoreSum:
-    """``weighted_sum()``: cosines as they are, and of other sources the position in the ranking, from 1 down to 1/n.
+    """``weighted_sum()``: cosines unchanged, and for other sources the position in the ranking, from 1 to 1/n.
 
-    Cosines mean the same from query to query; BM25 and a walk's probability do not.
+    Cosines are comparable between queries; BM25 scores and a walk's probabilities are not.
     """
     return ScoreSum("weighted_sum", _comparable)
 
@@ -86,7 +86,7 @@ def _distributed(scores: Sequence[float], source: Source) -> list[float]:
 
 
 def _comparable(scores: Sequence[float], source: Source) -> list[float]:
-    """Negative cosines are no evidence."""
+    """Cosines, 0 for negative ones; or values by position."""
     if source.comparable_scores:
         return [min(max(score, 0.0), 1.0) for score in scores]
     return [1.0 - index / len(scores) for index in range(len(scores))]

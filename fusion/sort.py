@@ -35,7 +35,7 @@ def tied_by_numpy(order: _Ints, values: _Floats, ties: _Ints) -> tuple[_Ints, _I
 
 def distinct_by_numpy(numbers: _Ints) -> tuple[_Ints, _Ints]:
     """The distinct numbers, ascending; and for each of ``numbers``, its index among them."""
-    # What np.unique does, without what it allows for: that took twice the time.
+    # The same as np.unique without options, in half of the time.
     order = numbers.argsort(kind="stable")
     ascending = numbers.take(order)
     is_first = np.ones(len(numbers), np.bool_)

@@ -1,4 +1,4 @@
-"""The description of a source. It is written once; no stage names a source."""
+"""The description of a source. Stages read it, and contain no name of a source."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ QueryInput: TypeAlias = Literal["query_vector", "expansions"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What planning, retrieval, fusion and boosting know about one source.
+    """The properties of one source that planning, retrieval, fusion and boosting use.
 
     :param name: key of weights, ``degraded``, explanations and settings.
     :param role: the rankings of ``text`` sources give the seeds of a second stage and decide whether it is needed. A
         ``graph`` source knows entities: it reports how much of a query they cover.
     :param needs: see :data:`QueryInput`.
-    :param stage: 2 if the source may start from what the sources of stage 1 found.
+    :param stage: 2 if the source may start from the results of the sources of stage 1.
     :param per_collection: whether several collections are searched one by one, so that each gets its own depth.
     :param exponent: of a score divided by the best score of the ranking, in ``joint_walk``; a multiple of 0.5. Above 1
         makes the head of the ranking sharper, below 1 flatter.
-    :param comparable_scores: whether raw scores mean the same for every query (cosines do, BM25 does not).
+    :param comparable_scores: whether raw scores are comparable between queries (cosines are, BM25 scores are not).
     :param evidence: weight of a raw score in the evidence that a document answers a query; for a graph, of the entity
         coverage. 0 if the source gives none.
     :param usual_evidence: the evidence that nine in ten queries without an answer do not reach, over many corpora.
-    :param tie_priority: equal sums are ordered by the rank in the source with the smallest priority; ``None`` takes no
-        part in that.
+    :param tie_priority: equal sums are ordered by the rank in the source with the smallest priority; ``None`` for a
+        source whose ranks are not used for that.
     :param fallback_priority: position in ``concatenate()``; the smallest comes first.
-    :param exact_phrases: searched alone for a query that is only quoted text, because it alone can demand a phrase.
-    :param identifier_boost: weighs more if the query contains an identifier.
+    :param exact_phrases: whether a query that is only quoted text searches only this source, which can require phrases.
+    :param identifier_boost: whether its weight is higher for a query with an identifier.
     :param scaled_by_trust: whether the default weight is multiplied by the measured trust of the scope.
     :raises ValueError: if the exponent is no multiple of 0.5, or negative.
     """

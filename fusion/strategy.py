@@ -26,7 +26,7 @@ class Strategy(Protocol):
 
 @runtime_checkable
 class SeededStrategy(Strategy, Protocol):
-    """A strategy with two stages: the sources of stage 2 start from what the sources of stage 1 found."""
+    """A strategy with two stages: the sources of stage 2 start from the results of the sources of stage 1."""
 
     def seeds(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Ints:
         """Rows of the candidates of stage 1 that stage 2 starts from, best first."""
@@ -53,7 +53,7 @@ _ARGUMENT = re.compile(r"([a-z_]+)\s*=\s*(-?\d+)")
 def parse(text: str) -> Strategy:
     """Read ``name`` or ``name(key=integer, …)``.
 
-    :raises ValueError: if the name, a key or a value is not allowed; the message says what is.
+    :raises ValueError: if the name, a key or a value is not allowed; the message lists what is.
     """
     match = _FORM.fullmatch(text)
     name = match.group(1) if match else text

@@ -1,4 +1,4 @@
-"""The sum of what each source contributes, and the order that follows from it. Shared by every strategy that adds."""
+"""The sum of the contributions of the sources, and the order by it, for every strategy that adds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def sum_contributions(
 
 
 def raw_sums(candidates: Candidates, contributions: Mapping[str, Floats]) -> Floats:
-    """By row, the sum of its contributions. It is added in the order of the sources, so it is the same every time."""
+    """The sum of the contributions of each row. They are added in the order of the sources, so it is reproducible."""
     if not candidates.sources:
         return np.zeros(len(candidates))
     rows = np.concatenate([candidates.rows[source] for source in candidates.sources])
@@ -93,7 +93,7 @@ def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: 
 
 
 def _tie_positions(candidates: Candidates, sources: Sources) -> Ints:
-    """By row, the position in the ranking that decides ties; the number of candidates where it has none."""
+    """The position of each row in the ranking that decides ties; the number of candidates where it has none."""
     priorities = {
         name: priority for name in candidates.sources if (priority := described(name, sources).tie_priority) is not None
     }

@@ -78,7 +78,7 @@ def _edges(offsets: Ints, nodes: Ints, seeds: int, seed_fanout: int, fanout: int
 def _sum_by_node(nodes: _Targets, values: Floats, index: _Index) -> tuple[Ints, Floats]:
     """Each node once, in the order of first sight, and the sum of its values.
 
-    By writing into ``index`` and reading what stayed: no sorting.
+    Duplicates are found without sorting: by writing to ``index`` and reading it back.
     """
     order = np.arange(len(nodes))
     index[nodes[::-1]] = order[::-1]  # of a node that occurs twice, the first

@@ -1,6 +1,6 @@
-"""The search service: it plans a query, searches the sources, ranks what they return, and offers the result.
+"""The search service: it plans a query, searches the sources, ranks their results, and returns the response.
 
-The package's face: everything else is imported from its room.
+These are the public names; everything else is imported from its own module.
 """
 
 from orchestrator.bootstrap import open_service

@@ -1,4 +1,4 @@
-"""``python -m orchestrator`` is ``trivium``."""
+"""``python -m orchestrator`` runs ``trivium``."""
 
 from orchestrator.cli.main import main
 

@@ -1,4 +1,4 @@
-"""A synchronous face: the service runs in a thread of its own, on its own event loop."""
+"""The synchronous interface: the service runs in a thread of its own, on its own event loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from orchestrator.settings import Settings
 from orchestrator.settings.loading import load
 
 _TIMEOUT_MS = 10_000
-"""Of a search, by default: a caller in the same process waits for a cold start rather than for half a response."""
+"""Default time limit of a search: a caller in the same process waits for a cold start, and gets all sources."""
 _SHOWN_ERRORS = 3
 
 
@@ -51,7 +51,7 @@ def open(folder: str | Path | None = None, **settings: object) -> Index:
     :raises AdapterError: if the index cannot be opened.
     """
     given = {} if folder is None else {"data_dir": Path(folder)}
-    # Without upkeep in a process of its own: see Index.tidy.
+    # Without a process for upkeep: see Index.tidy.
     defaults = {"upkeep_interval_s": 0, "source_timeout_ms": _TIMEOUT_MS}
     return Index(load(**{**defaults, **given, **settings}))
 
@@ -80,11 +80,11 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Finish what runs and close the files. A closed index may be closed again."""
+        """Finish running calls and close the files. A closed index may be closed again."""
         self._stack.close()
 
     def add(self, documents: Iterable[Document | Mapping[str, Any]]) -> int:
-        """Index documents, in bounded memory; the number of documents that were stored.
+        """Index documents in bounded memory, and return the number of documents that were stored.
 
         A document with an id that exists replaces it.
 
@@ -108,7 +108,7 @@ class Index:
     def search(self, query: str, **fields: Any) -> SearchResponse:
         """Search. The fields are those of ``POST /v1/search``.
 
-        :raises ValueError: if a field is unknown or its value is not allowed; the message says what is.
+        :raises ValueError: if a field is unknown or its value is not allowed; the message lists what is.
         """
         try:
             request = msgspec.convert({"timeout_ms": _TIMEOUT_MS, **fields, "query": query}, SearchRequest)
@@ -126,12 +126,12 @@ class Index:
             return None
 
     def delete(self, id_: str) -> bool:
-        """Delete a document; whether there was one."""
+        """Delete a document; returns whether it existed."""
         response = self._portal.call(self._service.documents.delete, id_, self._service.anonymous)
         return bool(response.deleted)
 
     def tidy(self) -> None:
-        """After many writes: merge segments, and measure what ``confidence`` and the weight of the graph need."""
+        """Merge segments, and measure what ``confidence`` and the graph's weight need. Call it after many writes."""
         self._portal.call(self._service.maintenance.optimize, lambda _: None)
 
     def __len__(self) -> int:

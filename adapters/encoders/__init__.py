@@ -1,7 +1,7 @@
-"""Encoders: documents and queries to vectors of one space."""
+"""Encoders of documents and queries into one vector space."""
 
 import os
 
-# Before a module here imports onnxruntime, which otherwise reports its use to its publisher, and stores an identifier
-# of the machine in the home directory.
+# Set before a module here imports onnxruntime, which otherwise sends telemetry and stores an identifier of the machine
+# in the home directory.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

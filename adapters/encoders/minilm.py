@@ -25,13 +25,13 @@ _WINDOW = 256
 _MAX_WINDOWS = 4
 """Later windows of a long text are not encoded; keyword search still finds them."""
 _POOLING = "t"
-"""Part of the identity: another letter whenever the windows of a text are pooled in another way."""
+"""Part of the identity; it changes whenever the windows of a text are pooled in another way."""
 _BATCH_TOKENS = 512
-"""Of documents that are encoded in one run. Larger ones are slower, and the process keeps the memory of the largest."""
+"""Maximum tokens of documents in one run. Larger runs are slower, and the process does not free their memory."""
 _BEGIN, _END = 101, 102
 """[CLS] and [SEP]."""
 _NICENESS = 10
-"""Of the threads that encode documents: queries of the same process have the processors first."""
+"""Niceness of the threads that encode documents, so that queries of the same process run first."""
 
 
 class MiniLM:
@@ -52,7 +52,7 @@ class MiniLM:
             str(self._files.model),
             options,
             providers=["CPUExecutionProvider"],
-            disabled_optimizers=["SkipLayerNormFusion"],  # slower than its parts: see build.py
+            disabled_optimizers=["SkipLayerNormFusion"],  # slower than its parts: see model_build.py
         )
         self.tokenizer = Tokenizer.from_file(str(self._files.tokenizer))
         self.tokenizer.no_padding()
@@ -65,10 +65,10 @@ class MiniLM:
         return f"{self._files.name}{_POOLING}-{self._files.weights[:8]}"
 
     def encode(self, text: str) -> Vector:
-        """See :class:`adapters.ports.QueryEncoder`. A tenth of a millisecond for each token, on one core.
+        """See :class:`adapters.ports.QueryEncoder`. Takes 0.1 ms for each token, on one core.
 
-        Never several in one run: the quantisation takes its range from all of them, so each would get another vector
-        than alone.
+        Queries are never encoded together: the quantisation takes its range from all texts of a run, so the vector of
+        a query would depend on the others.
         """
         ids = self.tokenizer.encode(text[:MAX_QUERY_CHARS], add_special_tokens=False).ids[:MAX_QUERY_TOKENS]
         vector: Vector = self._run(_inputs([ids]))[0]
@@ -90,13 +90,12 @@ class MiniLM:
 
     def encode_tokens(self, windows: Sequence[Sequence[int]]) -> Matrix:
         """One unit row for each list of at most 254 token ids, in order."""
-        # By length, so that the texts of a batch need little padding.
+        # Sorted by length, so that the texts of a batch need little padding.
         order = sorted(range(len(windows)), key=lambda index: -len(windows[index]))
         vectors = np.zeros((len(windows), self.dimension), np.float32)
         with ThreadPoolExecutor(self._threads, initializer=_lower_priority) as pool:
             batches = list(_batches(order, windows))
-            # Prepared in this thread: one of low priority that is interrupted while it holds the interpreter's lock
-            # stops all others.
+            # Prepared in this thread: a low-priority thread that is preempted while it has the GIL blocks all others.
             inputs = [_inputs([windows[index] for index in batch]) for batch in batches]
             for batch, result in zip(batches, pool.map(self._run, inputs), strict=True):
                 vectors[batch] = result
@@ -104,7 +103,7 @@ class MiniLM:
 
     def _windows(self, text: str) -> list[list[int]]:
         # 16 characters for each token: enough text to fill every window.
-        # Not ``encode``, which keeps the interpreter's lock: the event loop would wait 9 ms for a long text.
+        # Not ``encode``, which does not release the GIL: a long text would block the event loop for 9 ms.
         (encoding,) = self.tokenizer.encode_batch_fast([text[: _WINDOW * _MAX_WINDOWS * 16]], add_special_tokens=False)
         ids = encoding.ids
         size = _WINDOW - 2
@@ -116,7 +115,7 @@ class MiniLM:
 
 
 def _inputs(windows: Sequence[Sequence[int]]) -> dict[str, npt.NDArray[np.int32]]:
-    """Of the model: a row for each window, padded to the longest."""
+    """The inputs of the model: a row for each window, padded to the longest."""
     longest = max(map(len, windows)) + 2
     ids = np.zeros((len(windows), longest), np.int32)
     mask = np.zeros_like(ids)
@@ -127,10 +126,10 @@ def _inputs(windows: Sequence[Sequence[int]]) -> dict[str, npt.NDArray[np.int32]
 
 
 def _lower_priority() -> None:
-    """Let all other threads run first, where the operating system has priorities of single threads."""
+    """Lower the priority of this thread, where the operating system has priorities of single threads."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
-        # A process may be lower already, and only an administrator may raise it again.
+        # The process may have a lower priority already, and only an administrator may raise it.
         os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
 
 

@@ -4,7 +4,7 @@ The published int8 files of this model only *store* int8 and multiply floats. Th
 with onnxruntime's fused operators and quantised dynamically, per channel: 2.5 times as many queries a second, at a
 cosine of .993 to the fp32 model (docs/decisions/0004-embedder.md).
 
-Nothing of this package is imported here: when this runs, it is not installed yet.
+Nothing of this package is imported here, because it is not installed yet when this runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Tensors = Mapping[str, npt.NDArray[np.float32]]
 
 
 def build(target: Path) -> None:
-    """Write the model, its tokenizer and ``manifest.json`` to a folder, in some 3 s, unless they are there already.
+    """Write the model, its tokenizer and ``manifest.json`` to a folder, in about 3 s, unless they exist.
 
     The manifest, which is written last, has the name of the model and the SHA-256 of each file.
 
@@ -80,7 +80,7 @@ def published_weights() -> Path:
         root = Path(next(iter(spec.submodule_search_locations))) / folder
         for name, expected in _SHA256.items():
             if _sha256_of_file(root / name) != expected:
-                raise RuntimeError(f"{root / name} is not the file that was published: reinstall {package}")
+                raise RuntimeError(f"{root / name} has a checksum mismatch: reinstall {package}")
         return root
     raise RuntimeError(
         "no package with the MiniLM weights is installed, one of these is needed: "
@@ -107,7 +107,7 @@ def _quantised(tensors: Path, folder: Path) -> Path:
     onnx.save(_network(load_file(tensors)), folder / "fp32.onnx")
     root = logging.getLogger()
     level = root.level
-    root.setLevel(logging.ERROR)  # it recommends a pre-processing that does nothing for fused operators
+    root.setLevel(logging.ERROR)  # hides advice to pre-process, which has no effect on fused operators
     try:
         quantize_dynamic(
             folder / "fp32.onnx",

@@ -1,4 +1,4 @@
-"""The files of the embedding model, which ``adapters/encoders/model_build.py`` made when this package was built."""
+"""The files of the embedding model, which ``adapters/encoders/model_build.py`` writes when this package is built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).with_name("model")
 
 
 class ModelFiles(msgspec.Struct, frozen=True):
-    """What the manifest says.
+    """The content of the manifest.
 
     :param name: of the model and of how it was built.
     :param weights: SHA-256 of the weights that it was built from.
@@ -26,17 +26,17 @@ class ModelFiles(msgspec.Struct, frozen=True):
 
     @property
     def model(self) -> Path:
-        """For onnxruntime."""
+        """The path of the model, in the ONNX format."""
         return _FOLDER / "model.onnx"
 
     @property
     def tokenizer(self) -> Path:
-        """For tokenizers."""
+        """The path of the tokenizer, in the format of the package ``tokenizers``."""
         return _FOLDER / "tokenizer.json"
 
 
 def read() -> ModelFiles:
-    """The installed files, after a comparison with their checksums.
+    """Verify the checksums of the installed files and return them.
 
     :raises Unavailable: if one of them is missing or damaged.
     """

@@ -1,7 +1,7 @@
 """A static query encoder: the vector of a query is the normalised sum of the vectors of its tokens.
 
 It encodes into the space of the documents: :mod:`adapters.encoders.static_fit` fits it to a corpus and to the model
-that encoded the corpus. It is some 50 times faster than the model, and less accurate on long queries.
+that encoded the corpus. It is about 50 times faster than the model, and less accurate on long queries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, V
 from adapters.storage import checked_file
 
 _MAX_CACHED_WORDS = 16_384
-"""Some 3 MB."""
+"""Maximum number of words whose token ids are cached: about 3 MB."""
 _MAX_HEADER_BYTES = 4_096
 
 
@@ -83,7 +83,7 @@ class StaticQueryEncoder:
     def load(cls, path: Path) -> StaticQueryEncoder | None:
         """Map a file that :meth:`save` wrote; ``None`` if there is no file.
 
-        :raises Damaged: if the file has another checksum than when it was written.
+        :raises Damaged: on a checksum mismatch.
         """
         try:
             content = checked_file.mapped(path)

@@ -13,7 +13,7 @@ from adapters.model.errors import Damaged
 from adapters.storage.checked_file import CHECKSUM_BYTES
 
 Digests: TypeAlias = Mapping[str, str]
-"""By path relative to the folder of the index, 128 bits of BLAKE2b (RFC 7693) in hexadecimal digits."""
+"""128 bits of BLAKE2b (RFC 7693) in hexadecimal digits, by path relative to the folder of the index."""
 
 _Stamp: TypeAlias = tuple[int, int, int]
 """Inode, modification time in nanoseconds, size."""
@@ -22,7 +22,7 @@ _UNCHECKED = ".lock"
 
 
 def checksum(path: Path) -> str:
-    """Of the content of a file.
+    """The checksum of the content of a file.
 
     :raises OSError: if it cannot be read.
     """
@@ -31,7 +31,7 @@ def checksum(path: Path) -> str:
 
 
 def damaged_files(folder: Path, digests: Digests) -> Iterator[Path]:
-    """The files that are missing, cannot be read, or are not what was written."""
+    """The files that are missing, cannot be read, or have a checksum mismatch."""
     for name, digest in digests.items():
         try:
             is_whole = checksum(folder / name) == digest
@@ -42,7 +42,7 @@ def damaged_files(folder: Path, digests: Digests) -> Iterator[Path]:
 
 
 class CheckedFiles:
-    """The files of one commit after the other. One that a commit has in common with the one before is read once.
+    """Checks the files of successive commits. A file that two of them have in common is read once.
 
     :param folder: of the index.
     """
@@ -52,9 +52,9 @@ class CheckedFiles:
         self._known: dict[_Stamp, str] = {}
 
     def digests(self, paths: Iterable[Path], before: Digests) -> dict[str, str]:
-        """The digests of the files of a new commit. A hard link to a file of the commit ``before`` keeps its digest.
+        """The digests of the files of a new commit. A hard link to a file of the commit ``before`` has its digest.
 
-        :raises Damaged: if such a file has changed.
+        :raises Damaged: on a checksum mismatch of such a file.
         """
         inodes = {(self._folder / name).stat().st_ino: digest for name, digest in before.items()}
         digests = {}
@@ -71,7 +71,7 @@ class CheckedFiles:
     def check(self, digests: Digests) -> None:
         """Read the files of a commit that were not read before.
 
-        :raises Damaged: if one of them has another checksum than when it was written.
+        :raises Damaged: on a checksum mismatch.
         :raises OSError: if one of them cannot be read.
         """
         stamps = {name: _stamp((self._folder / name).stat()) for name in digests}
@@ -91,6 +91,6 @@ def _stamp(status: os.stat_result) -> _Stamp:
 
 def _damaged(path: Path) -> Damaged:
     return Damaged(
-        "the index is damaged: `trivium doctor` says where, `trivium rebuild` keeps what is whole",
+        "the index is damaged: `trivium doctor` lists the files, `trivium rebuild` recovers the other documents",
         f"{path}: checksum mismatch",
     )

@@ -20,7 +20,7 @@ from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, k
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _MAX_DECODED = 256
-"""Columns of a segment that are decoded at once: documents may have any number of metadata keys."""
+"""Maximum number of decoded columns of a segment: documents may have any number of metadata keys."""
 
 
 class _Column(msgspec.Struct, frozen=True, array_like=True):
@@ -108,7 +108,7 @@ class Columns:
         return bytes(self._stored.names[start : self._name_ends[index]])
 
     def flags(self, condition: Filter) -> Flags:
-        """By row, whether a filter (in any form) is true; shape (count,)."""
+        """Returns for each row whether a filter (in any form) is true; shape (count,)."""
         match condition:
             case Eq(field, value):
                 return self._among(field, (value,))
@@ -128,7 +128,7 @@ class Columns:
                 assert_never(condition)
 
     def counts(self, field: str, flags: Flags) -> dict[str, int]:
-        """How many of the flagged rows have each text value of a field; values without such a row are left out."""
+        """The number of flagged rows with each text value of a field; values without such a row are left out."""
         column = self._column(field)
         numbers = np.bincount(column.text_codes[flags[column.text_rows]], minlength=len(column.codes))
         return {text: number for text, number in zip(column.codes, numbers.tolist(), strict=True) if number}

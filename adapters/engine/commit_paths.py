@@ -1,4 +1,4 @@
-"""The files of a commit, by where they are in the folder of the index."""
+"""The paths of the files of a commit in the folder of the index."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def commit_files(folder: Path, components: Sequence[str], manifest: Manifest) ->
 
 
 def remove_unused(folder: Path, components: Sequence[str], *manifests: Manifest) -> None:
-    """Remove files that none of these commits names. Processes that still read them have them mapped.
+    """Remove the files that none of these commits uses. Processes that still read them have mapped them.
 
-    The commit is published already, so nothing here may fail: a file that cannot be removed now is removed after the
-    next write.
+    The commit is published already, so errors are ignored: a file that cannot be removed is removed after the next
+    write.
     """
     names = {manifest.name for manifest in manifests}
     segments = {name for manifest in manifests for name in manifest.segments}

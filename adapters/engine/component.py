@@ -26,10 +26,10 @@ class IndexComponent(Protocol[T]):
     name: str
     """Its folder."""
     format: str
-    """Name of the recipe of its files, in one word; contained in the build id."""
+    """Name of the format of its files, in one word; a part of the build id."""
 
     def build(self, target: Path, previous: Path | None, segments: SegmentSet, delta: Delta) -> None:
-        """Fill the empty folder ``target`` for ``segments``, from ``previous`` and ``delta`` where there is one."""
+        """Write the files for ``segments`` to the empty folder ``target``, from ``previous`` and ``delta`` if given."""
         ...
 
     def open(self, folder: Path, segments: SegmentSet) -> T:
@@ -43,6 +43,6 @@ class IndexComponent(Protocol[T]):
     def fragment_count(self, index: T) -> int:
         """Number of structures that a search has to visit, besides the segments.
 
-        Built for an empty delta, a component makes as few as it can.
+        A build with an empty delta makes as few as possible.
         """
         ...

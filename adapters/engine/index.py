@@ -39,16 +39,16 @@ from fusion.columns import Documents
 from fusion.rank_fields import DocId
 
 _MAX_FRAGMENTS = 2
-"""One large fragment and what was written since: visiting two costs a search next to nothing."""
+"""One large fragment and one of later writes: a search of two costs almost as little as of one."""
 
 
 class EmbeddedIndex:
     """Documents and their indexes in ``folder``.
 
     :param components: the indexes; each commit has all of them.
-    :param build_id: identity of the encoder and analysers; an index of another one is never written to.
-    :param strict: whether such an index is not read, either.
-    :raises VersionMismatch: if the folder contains an index of another build that must not be read.
+    :param build_id: identity of the encoder and analysers; an index with another one is never written to.
+    :param strict: whether such an index must not be read, either.
+    :raises VersionMismatch: with ``strict``, if the folder contains an index of another build.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class EmbeddedIndex:
         self._components = tuple(components)
         self._build_id = build_id
         self._exchange = RLock()
-        """Locked while the view is exchanged, so that following another process never undoes a write of this one."""
+        """Locked while the view is replaced, so that :meth:`refresh` never undoes a write of this process."""
         files.ensure_folder(folder)
         self._checked = CheckedFiles(folder)
         manifest = Manifest.read(folder, build_id)
@@ -68,12 +68,12 @@ class EmbeddedIndex:
 
     @property
     def build_id(self) -> str:
-        """What the index was built with."""
+        """The build id of the index."""
         return self._view.manifest.build_id
 
     @property
     def mismatch(self) -> str | None:
-        """How the index was built and how it should be, if these differ. The folder is not named: callers see this."""
+        """The build id of the index and the required one, if they differ. Callers see this: it contains no path."""
         return self._describe_mismatch(self._view.manifest)
 
     def _describe_mismatch(self, manifest: Manifest) -> str | None:
@@ -81,7 +81,7 @@ class EmbeddedIndex:
             return None
         return (
             f"the index was built as {manifest.build_id!r}, the settings require "
-            f"{self._build_id!r}: use those settings, or index again into another TRIVIUM_DATA_DIR"
+            f"{self._build_id!r}: use the settings that built it, or index again into another TRIVIUM_DATA_DIR"
         )
 
     def generation(self) -> int:
@@ -91,7 +91,7 @@ class EmbeddedIndex:
     def newest_generation(self) -> int:
         """The newest commit on disk, whether this process has opened it or not. Reads a file.
 
-        :raises Damaged: if that cannot be found out.
+        :raises Damaged: on a checksum mismatch of the manifest.
         """
         return Manifest.read(self._folder, self._build_id).generation
 
@@ -113,7 +113,7 @@ class EmbeddedIndex:
         return self._view
 
     def refresh(self) -> bool:
-        """Open what another process has committed. Whether there was anything new."""
+        """Open what another process has committed; returns whether there was anything new."""
         with self._exchange:
             newest = Manifest.read(self._folder, self._build_id)
             if newest.generation == self._view.manifest.generation:
@@ -122,7 +122,7 @@ class EmbeddedIndex:
             return True
 
     async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
-        """See :class:`adapters.ports.DocumentFetcher`; of the newest commit, as are the four below."""
+        """See :class:`adapters.ports.DocumentFetcher`. This and the next four methods read the newest commit."""
         return await self._view.fetch(scope, documents)
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
@@ -144,7 +144,7 @@ class EmbeddedIndex:
     async def write(
         self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
     ) -> Acknowledgement:
-        """See :class:`adapters.ports.DocumentWriter`; off the event loop."""
+        """See :class:`adapters.ports.DocumentWriter`. Runs in a thread."""
         return await anyio.to_thread.run_sync(self.write_blocking, upserts, list(deletes), clearance)
 
     def write_blocking(
@@ -152,9 +152,9 @@ class EmbeddedIndex:
     ) -> Acknowledgement:
         """Add, replace and delete, in one commit. Waits for a writer in another process.
 
-        Of several records with one key among ``upserts`` the last one counts.
+        If several ``upserts`` have the same key, the last one counts.
 
-        :raises Unavailable: if it cannot be written (a full disk, say); then nothing has changed.
+        :raises Unavailable: if it cannot be written, such as on a full disk; then nothing has changed.
         :raises VersionMismatch: if another encoder or analyser built the index.
         """
         try:
@@ -210,7 +210,7 @@ class EmbeddedIndex:
             self._publish(1 if is_one else 0, ~segments.live, [], Delta([], []), optimized=True)
 
     def rebuild(self) -> None:
-        """Build the files of every component again from the segments as they are: their settings have changed."""
+        """Build the files of every component again from the existing segments, after a change of their settings."""
         with files.exclusive(self._folder / "lock"), self._exchange:
             self.refresh()
             self._require_same_build(self._view.manifest)
@@ -222,7 +222,7 @@ class EmbeddedIndex:
     def _publish(
         self, unmerged: int, dead: Flags, added: Sequence[Stored], delta: Delta, optimized: bool = False
     ) -> None:
-        """The next commit: the first ``unmerged`` segments as they are, all later living rows and ``added`` in one."""
+        """Publish a commit: the first ``unmerged`` segments unchanged, later living rows and ``added`` in a new one."""
         manifest = self._view.manifest
         draft = msgspec.structs.replace(
             manifest,
@@ -230,7 +230,7 @@ class EmbeddedIndex:
             next_docno=manifest.next_docno + len(added),
             optimized=optimized,
         )
-        for leftover in self._folder.glob(f"*/{draft.name}*"):  # of a writer that died here
+        for leftover in self._folder.glob(f"*/{draft.name}*"):  # of a writer that did not finish
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         segments = self._merge(draft.name, unmerged, dead, added)
         self._build(draft.name, segments, delta)
@@ -248,7 +248,7 @@ class EmbeddedIndex:
         remove_unused(self._folder, names, manifest, published)
 
     def _merge(self, name: str, unmerged: int, dead: Flags, added: Sequence[Stored]) -> SegmentSet:
-        """Write the new segment, if it has rows, and the flags of deleted rows; all segments of the commit."""
+        """Write the new segment, if it has rows, and the flags of deleted rows; returns all segments of the commit."""
         before = self._view.segments
         segments = list(before.segments[:unmerged])
         later = zip(before.segments[unmerged:], by_segment(dead, before)[unmerged:], strict=True)
@@ -265,12 +265,12 @@ class EmbeddedIndex:
         return SegmentSet(segments, flags)
 
     def damaged(self) -> list[Path]:
-        """The files of all commits that exist which are not what was written. Reads all of them: blocks."""
+        """The damaged files of all existing commits. Reads all files: blocks."""
         damaged = {path for each in Manifest.copies(self._folder) for path in damaged_files(self._folder, each.files)}
         return sorted(damaged.union(Manifest.damaged(self._folder)))
 
     def _build(self, name: str, segments: SegmentSet, delta: Delta) -> None:
-        """The files of every component."""
+        """Build the files of every component."""
         manifest = self._view.manifest
         for component in self._components:
             target = self._folder / component.name / name
@@ -286,8 +286,8 @@ class EmbeddedIndex:
             try:
                 return self._opened(manifest, before)
             except Exception as error:
-                # Every engine has errors of its own for a file that does not exist. If two newer commits came while
-                # this one was opened, its files were removed: then there is a newer one to open.
+                # The engines raise different errors for a missing file. If two newer commits were published while this
+                # one was opened, its files were removed, and the newest commit is opened instead.
                 newest = Manifest.read(self._folder, self._build_id)
                 if newest.generation == manifest.generation:
                     if isinstance(error, Damaged):
@@ -318,7 +318,7 @@ def _rows(merged: Iterable[tuple[Segment, Iterable[int]]], added: Iterable[Store
 
 
 def pinned_view(index: EmbeddedIndex, query: SourceQuery) -> IndexView:
-    """The commit that a query has to be answered from: the one pinned for its request, else the newest."""
+    """The commit to search for a query: the one pinned for its request, else the newest."""
     return snapshot_view(index, query.snapshot)
 
 

@@ -12,14 +12,14 @@ from adapters.storage import checked_file
 
 _NAME = "manifest.json"
 COPIES = "manifests"
-"""Folder of a copy of each manifest whose commit still exists: for :mod:`adapters.engine.salvage`."""
+"""Folder with a copy of the manifest of each existing commit, for :mod:`adapters.engine.salvage`."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """One commit. Generations count from 1; 0 is the empty index that has no file yet.
+    """One commit. Generations count from 1; 0 is an empty index, which has no files.
 
-    :param rows: of each segment, deleted ones included.
-    :param files: by path relative to the folder of the index, the checksum.
+    :param rows: number of rows of each segment, deleted ones included.
+    :param files: checksums by path relative to the folder of the index.
     """
 
     generation: int
@@ -41,7 +41,7 @@ class Manifest(msgspec.Struct, frozen=True):
     def read(cls, folder: Path, build_id: str) -> Manifest:
         """The current manifest of ``folder``; where there is none, that of an empty index of ``build_id``.
 
-        :raises Damaged: if it has another checksum than when it was written.
+        :raises Damaged: on a checksum mismatch.
         """
         try:
             return _read(folder / _NAME)
@@ -50,7 +50,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @classmethod
     def copies(cls, folder: Path) -> list[Manifest]:
-        """Those of the commits that still exist, the newest first. A damaged copy is left out."""
+        """The manifests of the existing commits, the newest first. A damaged copy is left out."""
         found = []
         for path in sorted((folder / COPIES).glob("*.json"), reverse=True):
             try:
@@ -61,7 +61,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @staticmethod
     def damaged(folder: Path) -> list[Path]:
-        """The manifest and its copies, those of them that are damaged."""
+        """The paths of the manifest and its copies that are damaged."""
         damaged = []
         for path in sorted([*folder.glob(_NAME), *(folder / COPIES).glob("*.json")]):
             try:

@@ -1,4 +1,4 @@
-"""Which segments a write leaves as they are."""
+"""The choice of the segments that a write merges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adapters.engine.columns import Flags
 
 
 def count_unmerged(dead: Sequence[Flags], incoming: int) -> int:
-    """How many of the first segments stay as they are; the later ones are merged with the incoming documents.
+    """The number of first segments that stay unchanged; the later ones are merged with the incoming documents.
 
     The logarithmic method (Bentley, Saxe 1980): a segment is merged when the segments after it have grown to half its
     size, so there are O(log n) segments and a document is written O(log n) times. A segment of which more than half is

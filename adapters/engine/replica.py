@@ -15,17 +15,17 @@ class EmbeddedReplica:
         self._index = index
 
     async def check(self) -> bool:
-        """It exists since it was opened."""
+        """Returns ``True``: the index exists since it was opened."""
         return True
 
     async def create(self) -> None:
-        """It exists since it was opened."""
+        """Does nothing: the index exists since it was opened."""
 
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
-        """One commit of the index, which counts its commits itself."""
+        """Write one commit. The index numbers its commits itself, so ``sequence`` is not used."""
         del sequence
         await self._index.write(upserts, deletes)
 
     async def count(self) -> int:
-        """Living documents."""
+        """Number of living documents."""
         return self._index.current().segments.count

@@ -1,4 +1,4 @@
-"""A new index from what is whole in a damaged one."""
+"""A new index from the undamaged documents of a damaged one."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NEW, _OLD = ".rebuilt", ".damaged"
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """The outcome.
+    """The outcome of :func:`rebuild`.
 
     :param documents: in the new index.
-    :param lost: documents of the damaged index that cannot be read any more; below 0 if deleted ones are back.
+    :param lost: documents of the damaged index that cannot be read; negative if deleted ones were restored.
     :param encoded: documents whose vector was damaged and computed again.
-    :param old: where the damaged index is now.
+    :param old: the folder of the damaged index.
     """
 
     documents: int
@@ -52,13 +52,13 @@ def rebuild(
     with_deleted: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Rebuilt:
-    """Put a new index in the place of a damaged one: every document whose record is whole.
+    """Replace a damaged index by a new one with every document whose record is undamaged.
 
-    The damaged index is moved, not deleted. Writers of other processes wait; generations continue above the old ones.
+    The damaged index is moved, not deleted. Writers of other processes wait; generations continue after the old ones.
 
-    :param with_deleted: take all documents for living ones if the file that says which were deleted is damaged.
+    :param with_deleted: whether deleted documents are restored, too, if the file that lists them is damaged.
     :param progress: called with the number of documents that were written.
-    :raises Damaged: if no manifest is whole, or it is not known which documents were deleted.
+    :raises Damaged: if every manifest is damaged, or, without ``with_deleted``, the list of deleted documents.
     :raises VersionMismatch: if another encoder or analyser built the index.
     :raises Unavailable: if another process is rebuilding it.
     """
@@ -108,7 +108,7 @@ def _manifest(folder: Path, build_id: str) -> Manifest:
 
 
 def _whole_records(folder: Path, manifest: Manifest, with_deleted: bool) -> Iterator[tuple[Record, Vector | None]]:
-    """The living documents whose records are whole, in order, each with its vector if that is."""
+    """The living documents whose records are undamaged, in order, each with its vector if that is undamaged."""
     if not manifest.files:
         return
     damaged = set(damaged_files(folder, manifest.files))
@@ -126,13 +126,13 @@ def _whole_records(folder: Path, manifest: Manifest, with_deleted: bool) -> Iter
 
 
 def _dead(path: Path, manifest: Manifest, damaged: Collection[Path], with_deleted: bool) -> Flags:
-    """By row of all segments, whether it was deleted."""
+    """Returns for each row of all segments whether it was deleted."""
     if path not in damaged:
         flags: Flags = np.load(path)
         return flags
     if with_deleted:
         return np.zeros(sum(manifest.rows), np.bool_)
     raise Damaged(
-        "it is not known which documents were deleted: --with-deleted takes all of them for living ones",
+        "the list of deleted documents is damaged: --with-deleted restores the deleted documents, too",
         f"{path}: checksum mismatch",
     )

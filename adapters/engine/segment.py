@@ -35,7 +35,7 @@ _FRAME = Struct("<II")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One row to write: ``docno`` is its document number: each write of a document assigns the next one."""
+    """One row to write. ``docno`` is its document number; each write of a document assigns the next one."""
 
     docno: int
     record: Record
@@ -55,7 +55,7 @@ class Segment:
         self.vectors = read_vectors(folder, len(self))
         self.columns = Columns.decode(memoryview(_mapped(folder / "columns.msgpack")))
         self.rank_fields = _rank_fields(self.columns, len(self))
-        self._ends: array[int] = array("q", np.load(folder / ENDS).tobytes())  # read one by one, which numpy is slow at
+        self._ends: array[int] = array("q", np.load(folder / ENDS).tobytes())  # single reads, which are slow in numpy
         self._records = _mapped(folder / RECORDS)
 
     def __len__(self) -> int:
@@ -73,24 +73,24 @@ class Segment:
     def record(self, row: int) -> Record:
         """Decode one row's record.
 
-        :raises Damaged: if it has another checksum than when it was written.
+        :raises Damaged: on a checksum mismatch.
         """
         record = _whole_record(self._records[self._start(row) : self._ends[row]])
         if record is None:
             raise Damaged(
-                "a document is damaged: `trivium rebuild` keeps the others", f"segment {self.name}, row {row}"
+                "a document is damaged: `trivium rebuild` recovers the others", f"segment {self.name}, row {row}"
             )
         return record
 
     def size_bytes(self, row: int) -> int:
-        """Of one row's record on disk."""
+        """The size of one row's record on disk."""
         return self._ends[row] - self._start(row)
 
     def _start(self, row: int) -> int:
         return self._ends[row - 1] if row else 0
 
     def stored(self, rows: Iterable[int]) -> Iterator[Stored]:
-        """Rows as they would be written again."""
+        """The rows in the form that :func:`write` takes."""
         for row in rows:
             yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
 
@@ -109,9 +109,9 @@ def _whole_record(frame: bytes) -> Record | None:
 
 
 def whole_records(folder: Path, are_ends_whole: bool) -> Iterator[tuple[int, Record]]:
-    """The records of a damaged segment that are whole, each with its row.
+    """The undamaged records of a damaged segment, each with its row.
 
-    :param are_ends_whole: otherwise the records after the first damaged one cannot be found.
+    :param are_ends_whole: whether the file of ends is undamaged; if not, the first damaged record ends the search.
     """
     try:
         stored = (folder / RECORDS).read_bytes()
@@ -150,7 +150,7 @@ def no_fields(count: int) -> RankFields:
 
 
 def _rank_fields(columns: Columns, count: int) -> RankFields | None:
-    """What ranking needs to know of the rows; ``None`` if no row has any of it."""
+    """The rank fields of the rows; ``None`` if no row has any."""
     texts, codes = columns.texts("parent_id")
     numbers = [columns.numbers(field) for field in ("chunk_index", "created_at", "importance")]
     if not len(codes[0]) and not any(len(rows) for rows, _ in numbers):

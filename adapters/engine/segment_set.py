@@ -20,12 +20,12 @@ from fusion.rank_fields import DocId, Ints, RankFields
 _MASKS = 256
 """Number of cached masks: at 100,000 documents 25 MB."""
 _PARTS = 8
-"""Number of cached conditions that are a part of masks."""
+"""Number of cached conditions; a mask combines several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which positions pass, and how many. ``everything``: all of them, so that a search need not test each."""
+    """The positions that pass a filter, and their number. If ``everything`` passes, a search need not test each."""
 
     flags: Flags
     count: int
@@ -119,7 +119,7 @@ class SegmentSet:
         return mask
 
     def _flags(self, condition: Filter) -> Flags:
-        """By position. The collections of one request have conditions in common, so those of recent ones are cached."""
+        """Returns a flag for each position. Recent conditions are cached: the collections of a request share some."""
         flags = self.live.copy()
         for part in condition.filters if isinstance(condition, And) else (condition,):
             flags &= self._flags_of_part(part)
@@ -134,7 +134,7 @@ class SegmentSet:
 
 
 def _first_if_consecutive(docnos: npt.NDArray[np.int64]) -> int | None:
-    """The first of document numbers that have no gaps, as those of an index have that was written once."""
+    """The first document number if there are no gaps, as in an index that was written once; otherwise ``None``."""
     if len(docnos) and docnos[-1] - docnos[0] == len(docnos) - 1:
         return int(docnos[0])
     return None

@@ -1,4 +1,4 @@
-"""Texts in groups, numbered from 0, and the search for the number of a text.
+"""A table of texts in groups, numbered from 0, that finds the number of a text.
 
 The files are mapped into memory: processes share them, and none decodes them when it starts. They are a hash table with
 linear probing (Knuth: "The Art of Computer Programming", volume 3, 6.4, algorithm L). The hash has a random key, so
@@ -36,7 +36,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """What a :class:`TextTable` reads.
+    """The columns of a :class:`TextTable`.
 
     :param texts: all texts in UTF-8, one after the other; ``ends``: by number, where its text ends.
     :param group_numbers: by number, its group, an index into ``groups``.
@@ -75,7 +75,7 @@ class TextColumns:
         )
 
     def write(self, folder: Path) -> None:
-        """Write them to a folder that is created."""
+        """Create a folder and write the columns to it."""
         folder.mkdir()
         for name in _ARRAYS:
             np.save(folder / f"{name}.npy", getattr(self, name))

@@ -27,13 +27,14 @@ from fusion.rank_fields import DocId
 
 T = TypeVar("T")
 
-_MAX_BYTES_BETWEEN_TURNS = 262_144
+_MAX_BYTES_PER_ITERATION = 262_144
+"""Maximum bytes of records that are decoded in one event loop iteration."""
 _MAX_COUNTED = 10_000
-"""Documents whose values are counted on the event loop."""
+"""Maximum number of documents whose values are counted on the event loop."""
 _MAX_CACHED_COUNTS = 10_000
-"""Counts that are cached, one for each value: with a million documents, counting takes several milliseconds."""
+"""Maximum number of cached counts, one for each value: with a million documents, counting takes milliseconds."""
 _BATCH_DOCUMENTS = 16
-"""Documents that are in memory at once if only one field of each is needed."""
+"""Number of documents in memory at a time if only one field of each is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class IndexView:
         return await _decoded(map(self.segments.locate, self.segments.passing(condition)[:limit].tolist()))
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
-        """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are looked at, once for each filter."""
+        """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are counted, once for each filter."""
         key = (field, filter_key(condition))
         counts = self._counted.get(key)
         if counts is None:
@@ -106,7 +107,7 @@ class IndexView:
         return [each.record for each in self.sample_with_vectors(count)]
 
     def sample_with_vectors(self, count: int) -> list[VectorRecord]:
-        """At most ``count`` documents, evenly spread over the order of writing."""
+        """Returns at most ``count`` documents, evenly spread over the order of writing."""
         living = np.flatnonzero(self.segments.live)
         if not len(living):
             return []
@@ -116,14 +117,14 @@ class IndexView:
 
 
 async def _decoded(rows: Iterable[tuple[Segment, int]]) -> list[Record]:
-    """The records of some rows. Between large ones other tasks have a turn: a megabyte takes some 2 ms."""
-    records, since_turn = [], 0
+    """The records of some rows. Large ones are decoded in several event loop iterations: a megabyte takes 2 ms."""
+    records, size_bytes = [], 0
     for segment, row in rows:
         records.append(segment.record(row))
-        since_turn += segment.size_bytes(row)
-        if since_turn > _MAX_BYTES_BETWEEN_TURNS:
+        size_bytes += segment.size_bytes(row)
+        if size_bytes > _MAX_BYTES_PER_ITERATION:
             await asyncio.sleep(0)
-            since_turn = 0
+            size_bytes = 0
     return records
 
 

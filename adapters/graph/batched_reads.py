@@ -35,7 +35,7 @@ class BatchedReads:
 
         :param request: its own parameters.
         :param common: the other parameters of the statement.
-        :raises AdapterError: as :meth:`Bolt.read` does; if the row is missing.
+        :raises AdapterError: as :meth:`Bolt.read`; also if the row is missing.
         """
         return await self._batcher.send(
             _Read(statement, request, common), lambda: (statement, msgspec.json.encode(common))
@@ -50,5 +50,5 @@ class BatchedReads:
         except (KeyError, TypeError) as error:
             raise unreadable("the graph server's response to searches", error) from error
         if by_number.keys() != set(range(len(rows))):
-            raise BadResponse("the graph server's response to searches is not of those that were sent")
+            raise BadResponse("the graph server's response does not match the searches")
         return [by_number[number] for number in range(len(rows))]

@@ -1,6 +1,6 @@
 """Cypher over Bolt: connections to one server, its dialect, the translation of its errors.
 
-Statements that read run on their own: a transaction would cost twice as much, and the caller of a search repeats it.
+Statements that read run without an explicit transaction, which would double the cost; callers retry searches.
 Writes are managed transactions, with a bounded number of retries.
 """
 
@@ -43,7 +43,7 @@ logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
 _IDLE_S = 60.0
 _MAX_SEARCH_BYTES = 67_108_864
 _MAX_RESPONSE_BYTES = 1_073_741_824
-"""Of all that is read for a search, and for anything else: centralities are computed from all links of a graph."""
+"""Maximum size of what a search reads, and of what maintenance reads: centralities need all links of a graph."""
 _READ, _WRITE = neo4j.READ_ACCESS, neo4j.WRITE_ACCESS
 
 
@@ -111,8 +111,8 @@ class Bolt:
     async def change_schema(self, statements: list[str]) -> None:
         """Run each statement in a transaction of its own, as Memgraph requires of changes to the schema.
 
-        What exists already is no error: Neo4j reports it in spite of ``IF NOT EXISTS`` while another client, or an
-        earlier attempt that timed out here, creates the same.
+        An existing object is no error. Neo4j reports an error in spite of ``IF NOT EXISTS`` while another client, or an
+        earlier attempt that timed out, creates the same object.
         """
         async with _translated(self._limits.write_timeout_s), self._driver.session() as session:
             for statement in statements:
@@ -123,7 +123,7 @@ class Bolt:
                         raise
 
     async def dialect(self) -> Dialect:
-        """The dialect of Cypher that the server speaks."""
+        """The dialect of Cypher that the server supports."""
         if self._dialect is None:
             self._dialect = "memgraph" if "memgraph" in (await self.release()).lower() else "neo4j"
         return self._dialect
@@ -143,7 +143,7 @@ async def _run(transaction: neo4j.AsyncManagedTransaction, statement: str, param
 
 
 async def _rows(result: neo4j.AsyncResult) -> list[Row]:
-    """Not by ``data()``, which copies every value within a row: no statement returns anything but plain values."""
+    """The rows, without the copies of ``data()``: statements return plain values only."""
     return [dict(record) async for record in result]
 
 
@@ -152,7 +152,7 @@ def _translated(call_timeout_s: float) -> AbstractAsyncContextManager[None]:
 
 
 def _translate(error: Exception) -> AdapterError | None:
-    """The meaning of an error of the driver."""
+    """The adapter error for an error of the driver."""
     match error:
         case driver.ServiceUnavailable() | driver.SessionExpired() | driver.ConnectionPoolError():
             return unreachable("the graph server", error)
@@ -161,7 +161,7 @@ def _translate(error: Exception) -> AdapterError | None:
         case driver.Neo4jError():
             return _translate_server_error(error)
         case driver.AuthError() | driver.ConfigurationError():
-            return Unavailable("the graph server refuses the connection", describe_error(error))
+            return Unavailable("the graph server rejected the connection", describe_error(error))
         case _ if type(error).__module__.startswith("neo4j."):
             # For violations of the protocol the driver raises errors that are not part of its public API.
             return unreadable("the graph server's response", error)
@@ -170,13 +170,13 @@ def _translate(error: Exception) -> AdapterError | None:
 
 
 def _translate_server_error(error: driver.Neo4jError) -> AdapterError:
-    """The meaning of a failure that the server reports; it reports time-outs under several codes."""
+    """The adapter error for a failure that the server reports; timeouts have several codes."""
     code = str(error.code)
     if any(text in f"{code} {error.message}".lower() for text in ("timeout", "timedout", "timed out")):
-        return TimedOut("the graph server did not finish in time", named_kind(code))
+        return TimedOut("the graph server timed out", named_kind(code))
     if code.startswith("Neo.ClientError.Statement"):
-        return Rejected("the graph server rejects the statement", named_kind(code))
+        return Rejected("the graph server rejected the statement", named_kind(code))
     if ".TransientError." in code:
-        return Unavailable("the graph server could not run a statement now", named_kind(code))
+        return Unavailable("the graph server reported a transient error", named_kind(code))
     # Memgraph has one code for all other failures, full memory included.
-    return ExecutionFailed("the graph server could not run a statement", named_kind(code))
+    return ExecutionFailed("a statement failed on the graph server", named_kind(code))

@@ -1,6 +1,6 @@
-"""Connections to a graph server: what the driver's own lack.
+"""Connections to a graph server with a maximum size of responses.
 
-An answer without end would fill the memory of the process before its time is up, and the driver has no setting for a
+An endless response would fill the memory of the process before it times out, and the driver has no setting for a
 limit. On uvloop, a write to a closed connection raises an error that the driver does not expect. So the driver's class
 of connections is replaced. It is private to the driver: ``pyproject.toml`` excludes releases that this file was not
 tested with, and ``tests/adapters/servers/test_lying_servers.py`` tests the limit.
@@ -27,13 +27,13 @@ class _Allowance:
 
 
 _MAX_BYTES = 67_108_864
-"""Of what no statement waits for: the introduction of a server, and the ends of transactions."""
+"""Maximum size of responses that belong to no statement: of the handshake, and of the ends of transactions."""
 _allowance: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
 
 
 @contextmanager
 def limited_response(max_bytes: int) -> Iterator[None]:
-    """Inside, connections that have received more fail: the driver takes them for broken."""
+    """A context in which a connection that receives more fails, and the driver treats it as broken."""
     token = _allowance.set(_Allowance(max_bytes))
     try:
         yield
@@ -42,7 +42,7 @@ def limited_response(max_bytes: int) -> Iterator[None]:
 
 
 class BoundedSocket(AsyncBoltSocket):
-    """A connection that counts what it receives: for the statement that runs, or since the newest message."""
+    """A connection that counts the bytes it receives: for the running statement, or since the last message."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -51,8 +51,8 @@ class BoundedSocket(AsyncBoltSocket):
     async def sendall(self, data: bytes) -> None:
         """Send a message.
 
-        :raises OSError: if the connection is closed. On any other error the driver keeps its idle connections: if all
-            had been reset, each of them failed a search.
+        :raises OSError: if the connection is closed. Only on this error does the driver close its idle connections:
+            if these have been reset as well, each of them would fail a search.
         """
         self._since_message.received = 0
         try:
@@ -63,18 +63,18 @@ class BoundedSocket(AsyncBoltSocket):
             raise
 
     async def recv_into(self, buffer: Any, nbytes: int) -> int:
-        """As much as has arrived, ``nbytes`` at most.
+        """Receive at most ``nbytes`` bytes.
 
-        :raises OSError: if it is more than is allowed.
+        :raises OSError: if the limit is exceeded.
         """
         received: int = await super().recv_into(buffer, nbytes)  # type: ignore[no-untyped-call]
         _count(_allowance.get() or self._since_message, received)
         return received
 
     async def recv(self, n: int) -> bytes:
-        """The same for the handshake.
+        """Receive at most ``n`` bytes of the handshake.
 
-        :raises OSError: likewise.
+        :raises OSError: if the limit is exceeded.
         """
         content: bytes = await super().recv(n)  # type: ignore[no-untyped-call]
         _count(self._since_message, len(content))

@@ -61,14 +61,14 @@ class CentralityFile:
     empty.
 
     :param name: the measure.
-    :raises Damaged: if the file has another checksum than when it was written.
+    :raises Damaged: on a checksum mismatch.
     """
 
     def __init__(self, path: Path, name: Centrality) -> None:
         self.path = path
         self.name = name
         self._file = FollowedFile[_Centralities | None](path, self._decode, missing=None)
-        # One attribute, so that a reader on the event loop never sees half of what a thread has read.
+        # One attribute, which a thread replaces in one step while the event loop reads it.
         self._centralities = _NO_CENTRALITIES
         self.refresh()
 
@@ -80,7 +80,7 @@ class CentralityFile:
     def refresh(self) -> None:
         """Read the file if it was replaced since the last time.
 
-        :raises Damaged: if it has another checksum than when it was written; the centralities stay as they were.
+        :raises Damaged: on a checksum mismatch; the centralities stay as they were.
         """
         self._file.refresh()
         if self._file.value is not None:
@@ -117,7 +117,7 @@ class CentralityFile:
 
 
 def compute(graph: Graph, measure: Centrality) -> npt.NDArray[np.float32]:
-    """By document node, its centrality divided by the largest; shape (documents,), in [0, 1].
+    """The centrality of each document node divided by the largest one; shape (documents,), in [0, 1].
 
     Names count as nodes and are left out of the result.
     """

@@ -22,14 +22,14 @@ from fusion.random_walk import Adjacency
 
 
 class _StoredStrengths(msgspec.Struct, frozen=True):
-    """How far walks follow links: what was chosen, and by scope (tenant, environment) what it came to."""
+    """The strengths of links: those that were set, and the resulting ones by scope (tenant, environment)."""
 
     chosen: dict[str, tuple[float, float]]
     by_scope: list[tuple[str, str, list[LinkStrength]]]
 
 
 class _ScopeWords(msgspec.Struct, frozen=True, array_like=True):
-    """The number of documents of a scope, and by word of those that contain it."""
+    """The number of documents of a scope, and of those that contain each word."""
 
     tenant: str
     environment: str
@@ -58,7 +58,7 @@ class Graph:
 
 @dataclass(slots=True)
 class Vocabulary:
-    """The names and words of one scope. Each has its own, so that one tenant's writes never move another's results.
+    """The names and words of one scope. They are not shared, so one tenant's writes never change another's results.
 
     :param nodes: node by name.
     :param frequency: by word, the number of documents that contain it.
@@ -73,7 +73,7 @@ class Vocabulary:
 class GraphComponent:
     """The files: one for each segment, named after it, and the whole graph in compressed sparse rows.
 
-    :param chosen: strengths of link types that are not to be found by their names or their form.
+    :param chosen: strengths of link types that an operator has set; they override the derived ones.
     """
 
     name = "graph"
@@ -130,12 +130,12 @@ class GraphComponent:
         return dict(graph.chosen) != self._chosen
 
     def count(self, index: Graph, segments: SegmentSet) -> int:
-        """Nodes that are documents."""
+        """Number of document nodes."""
         del segments
         return len(index.positions)
 
     def fragment_count(self, index: Graph) -> int:
-        """One: every build joins all segments."""
+        """Returns 1: every build joins all segments."""
         del index
         return 1
 

@@ -10,7 +10,7 @@ _DERIVED_WEIGHT = 0.9
 _DERIVED_TYPES = frozenset({"co_citation", "bib_coupling", "bibliographic_coupling"})
 """Links that were computed from other links carry less information than those that an author wrote."""
 _MIN_WEIGHT = 1e-30
-"""A smaller one may be 0 in single precision: the edges of a document with such links only would weigh nothing."""
+"""Minimum weight of a link: smaller ones may be 0 in single precision, and then a document's edges weigh nothing."""
 
 
 def entity_names(record: Record) -> set[str]:

@@ -127,7 +127,7 @@ def _seed_nodes(
 
 
 def _visible_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> npt.NDArray[np.bool_] | None:
-    """By node, whether the principal may know of it; ``None`` if it may know of all documents."""
+    """Returns for each node whether the principal may see it; ``None`` if it may see all documents."""
     mask = segments.mask(query.access)
     if mask.count == segments.count:
         return None

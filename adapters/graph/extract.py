@@ -1,4 +1,4 @@
-"""Extraction of entity names from the text of documents that list none: by rules, or by a function of the user's."""
+"""Extraction of entity names from the text of documents that list none: by rules, or by a user-supplied function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.model.errors import Rejected
 from adapters.ports import plugin
 
 Extractor: TypeAlias = Callable[[str], tuple[str, ...]]
-"""From a text to the names that it mentions, each once."""
+"""Returns the names that a text mentions, each once."""
 
 RULES, NONE = "rules://", "none://"
 FORMS = f"{RULES}, {NONE}, {plugin.FORM}"
@@ -22,7 +22,7 @@ _RULES_RECIPE = 2
 
 
 def extractor_identity(address: str) -> str:
-    """What finds entities, in a word of the build id."""
+    """The identity of the extractor, in one word; a part of the build id."""
     return f"{RULES}{_RULES_RECIPE}" if address == RULES else address
 
 
@@ -30,7 +30,7 @@ def extractor(address: str) -> Extractor:
     """The extractor at an address.
 
     :raises ValueError: if the address has none of the forms :data:`FORMS`.
-    :raises Unavailable: if a function of the user's cannot be imported.
+    :raises Unavailable: if a user-supplied function cannot be imported.
     """
     if address == RULES:
         return mentioned

@@ -42,8 +42,8 @@ def join_graphs(
 ) -> tuple[list[Name], Adjacency, Mapping[tuple[str, str], list[LinkStrength]]]:
     """The names and edges of all segments as one graph with both directions of every edge; the strengths of its links.
 
-    The rows of a graph whose links all have the strength 1 and whose documents all have the full length sum to 1.
-    What is missing in a row is what a walk takes back to its seeds.
+    A row sums to 1 if all links have the strength 1 and all documents the full length. What is missing in a row
+    returns to the seeds of a walk.
     """
     node_by_position = np.cumsum(segments.live) - 1
     numbers: dict[Name, int] = {}
@@ -91,7 +91,7 @@ def count_documents(graphs: Sequence[SegmentGraph], segments: SegmentSet) -> Map
 
 
 def _length_factors(graphs: Sequence[SegmentGraph]) -> npt.NDArray[np.float32]:
-    """By row of all segments, the share of what a walk brings to a document that it gets: less for a short one."""
+    """Returns for each row of all segments the fraction of a walk's mass that it receives: below 1 for a short text."""
     numbers, scope = _scopes(graphs)
     lengths = [np.zeros(0, np.int32), *(np.frombuffer(graph.lengths, np.int32) for graph in graphs)]
     length = np.maximum(np.concatenate(lengths), 1)
@@ -154,7 +154,7 @@ def _counts(links: _Links, types: Collection[LinkType]) -> Iterator[LinkCounts]:
 
 
 def _degrees(kinds: Ints, nodes: Ints, size: int) -> tuple[Ints, Ints]:
-    """By kind, the number of distinct nodes, and the sum over them of the square of how often each occurs."""
+    """Returns for each kind the number of distinct nodes, and the sum of the squares of their frequencies."""
     order = np.lexsort((nodes, kinds))
     kinds, nodes = kinds[order], nodes[order]
     first = np.ones(len(order), np.bool_)
@@ -187,7 +187,7 @@ class _Edges:
 def _both_directions(edges: _Edges, factors: npt.NDArray[np.float32]) -> Adjacency:
     """Both directions of every edge, the strongest of parallel ones, as fractions of the weight of all edges of a node.
 
-    :param factors: by node, the share of what a walk brings to it that it gets.
+    :param factors: by node, the fraction of a walk's mass that it receives.
     """
     nodes = len(factors)
     rows = np.concatenate((edges.sources, edges.targets))

@@ -34,7 +34,7 @@ class LinkedEntities:
 
     :param seeds: weight by node, positive.
     :param entity_coverage: the fraction of the query's information that their names carry, in [0, 1]; less for a name
-        whose words are more often used without meaning it.
+        whose words often occur with another meaning.
     """
 
     seeds: Mapping[int, float]
@@ -52,8 +52,8 @@ def link_entities(
 
     A seed weighs ``(sum of idf over its words) ** 3 * share ** 0.5`` with ``idf = ln(1 + passages / df)``: the rarest
     name of a query carries most of its information. ``share`` is the number of passages that mention the name divided
-    by the number of those that contain its rarest word, at most 1: how much the graph knows of what the text says. In
-    the coverage the information of a name counts ``share ** 0.25`` times.
+    by the number of those that contain its rarest word, at most 1. In the coverage the information of a name counts
+    ``share ** 0.25`` times.
 
     :param nodes: node by name in normal form.
     :param degree: by node, the number of passages that mention the name and that the caller may see. A name with a
@@ -117,10 +117,10 @@ def fractions_by_rank(count: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class CandidateNames:
-    """What a graph server looks up to do what :func:`link_entities` does.
+    """The input of the statements that do the same as :func:`link_entities` on a graph server.
 
     :param words: those of the query, in order.
-    :param names: what may be names: by text, the positions in ``words`` at which it starts.
+    :param names: by possible name, the positions in ``words`` at which it starts.
     """
 
     words: Sequence[str]
@@ -128,7 +128,7 @@ class CandidateNames:
 
 
 def candidate_names(query: str) -> CandidateNames:
-    """The words of a query, and what in it may be names."""
+    """The words of a query, and the possible names in it."""
     tokens = words(query)[:_MAX_QUERY_WORDS]
     names: dict[str, list[int]] = {}
     for name, start, length in _spans(tokens):

@@ -1,7 +1,7 @@
-"""How far a walk follows the links of a type, in each direction: not from a child to its parent.
+"""The strengths of link types: how far a walk follows links in each direction; those to a parent less, or not at all.
 
-A heading, a class or a folder is linked with everything under it and says little by itself. A walk that goes up to it
-from every passage that matches a query puts it before these passages. Going down from it is harmless.
+A heading, a class or a folder has links to everything below it and little text of its own. A walk to it from every
+passage that matches a query would rank it above these passages. Links in the other direction do not have this effect.
 docs/decisions/0025-trust-by-query.md has the measurements.
 """
 
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from adapters.ports.graph import LinkStrength
 
 TypeStrengths = Mapping[str, tuple[float, float]]
-"""By link type, the strengths that an operator has chosen: from source to target, and from target to source."""
+"""Strengths by link type: from source to target, and from target to source."""
 
 _TO_PARENT = frozenset(
     ("part_of", "is_part_of", "parent", "has_parent", "child_of", "belongs_to", "contained_in", "section_of")
 )
 _TO_CHILD = frozenset(("has_part", "contains", "parent_of", "child", "has_child", "children", "has_section"))
 KNOWN_STRENGTHS: TypeStrengths = dict.fromkeys(_TO_PARENT, (0.0, 1.0)) | dict.fromkeys(_TO_CHILD, (1.0, 0.0))
-"""By names of types."""
+"""The strengths of link types with well-known names."""
 _MIN_LINKS = 20
-"""With fewer links, form is chance."""
+"""Minimum number of links for a strength that is derived from their pattern."""
 _TREE_DISPERSION, _OTHER_DISPERSION = 0.2, 0.4
 _TREE_PARENTS, _MAX_PARENTS = 1.4, 1.7
 _MIN_CHILDREN, _TREE_CHILDREN = 1.5, 2.0
@@ -48,15 +48,15 @@ class LinkCounts:
     squares_by_target: int
 
     def forward_hierarchy(self) -> float:
-        """How far links lead from a child to its parent, from 0 to 1."""
+        """The degree to which links lead from a child to its parent, from 0 to 1."""
         return self._hierarchy(self.squares_by_source, self.sources, self.targets)
 
     def backward_hierarchy(self) -> float:
-        """How far links lead from a parent to its child, from 0 to 1."""
+        """The degree to which links lead from a parent to its child, from 0 to 1."""
         return self._hierarchy(self.squares_by_target, self.targets, self.sources)
 
     def _hierarchy(self, squares: int, children: int, parents: int) -> float:
-        """By the number of parents of a document: in a tree each but the root has exactly one.
+        """The degree, from the number of parents of a document: in a tree each but the root has exactly one.
 
         Its variance divided by its mean (the index of dispersion: Cox, Lewis, "The Statistical Analysis of Series of
         Events", 1966, section 6) is 0 for a tree and 1 for links at random. A third of the children with a second
@@ -75,7 +75,7 @@ class LinkCounts:
 
 
 def link_strength(type_: str, counts: LinkCounts, chosen: TypeStrengths) -> LinkStrength:
-    """The strength of a type: as chosen, or by its name, or by the form of its links."""
+    """The strength of a type: as set, else by its name, else by the pattern of its links."""
     if type_ in chosen:
         forward, backward = chosen[type_]
         return LinkStrength(type_, forward, backward, "as set")
@@ -87,14 +87,14 @@ def link_strength(type_: str, counts: LinkCounts, chosen: TypeStrengths) -> Link
     if max(forward, backward) == 0.0:
         return LinkStrength(type_, 1.0, 1.0, "no hierarchy")
     kin = "parent" if forward >= backward else "child"
-    reason = f"leads to a {kin}, by the form of {counts.links} links"
+    reason = f"leads to a {kin}, by the pattern of {counts.links} links"
     return LinkStrength(type_, round(1.0 - forward, 6), round(1.0 - backward, 6), reason)
 
 
 def full_length(words: float, documents: int) -> float:
-    """Number of words from which on a document gets all that a walk brings to it: 25, or half of the average if less.
+    """Number of words from which on a document receives all of a walk's mass: 25, or half of the average if less.
 
-    A heading or a stub with a part of these words gets that part.
+    A document with a fraction of these words, such as a heading, receives that fraction.
 
     :param words: of all documents of a scope together.
     :param documents: number of documents, at least 1.

@@ -1,10 +1,10 @@
-"""The knowledge graph in Memgraph, or on any server that speaks Bolt and the Cypher that Memgraph and Neo4j share.
+"""The knowledge graph in Memgraph, or on any server with Bolt and the Cypher that Memgraph and Neo4j share.
 
-In one statement the server finds the names in a query and walks from the seeds: what it returns are the best documents
-and not their neighbourhood, whose transfer would cost more than all else in a search. Memgraph has no personalised
-PageRank with seeds from a query, so the statement spells out the linking of :mod:`adapters.graph.link`, and the walk of
-:mod:`fusion.random_walk`: in three steps (see :func:`ring_weights`), and without returning to the seeds what flows over
-edges that lead nowhere.
+One statement finds the names in a query and walks from the seeds. It returns the best documents, not their
+neighbourhood, whose transfer would cost more than the rest of a search. Memgraph has no personalised PageRank with
+seeds from a query, so the statement implements the linking of :mod:`adapters.graph.link`, and the walk of
+:mod:`fusion.random_walk` in three steps (see :func:`ring_weights`); mass on edges that lead nowhere is not returned to
+the seeds.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _BATCH_DOCUMENTS = 500
 """Documents written in one transaction."""
 _BATCH_UPDATES = 5_000
 _MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
-"""After each step a walk goes on from the documents, or names, with the most mass: from as many as it has seeds, within
-these bounds. If a filter excludes some of these, as many again are kept that it does not exclude."""
+"""After each step a walk continues from the documents, or names, with the most mass: as many as it has seeds, within
+these bounds. If a filter excludes some of these, the same number that pass it is collected, too."""
 _MIN_RINGS = 3
-"""Steps of a walk on the server, at least."""
+"""Minimum number of steps of a walk on the server."""
 _SCORE_DIGITS = 9
-"""Scores are rounded: a server adds in any order, so the last digits are not the same every time."""
+"""Significant digits of scores: a server adds in any order, so the further digits are not reproducible."""
 _LINKING = {
     "max_frequency_ratio": MAX_FREQUENCY_RATIO,
     "min_common_frequency": MIN_COMMON_FREQUENCY,
@@ -84,8 +84,8 @@ class MemgraphGraph:
 
     :param bolt: closed by :meth:`close`.
     :param name: of the index. It is part of every key, so that several indexes can use one server.
-    :param build_id: identity of encoder and analysers; an index of another build is refused.
-    :param chosen: strengths of link types that are not to be found by their names or their form.
+    :param build_id: identity of encoder and analysers; an index of another build is an error.
+    :param chosen: strengths of link types that an operator has set; they override the derived ones.
     """
 
     def __init__(self, bolt: Bolt, name: str, build_id: str, chosen: TypeStrengths | None = None) -> None:
@@ -126,7 +126,7 @@ class MemgraphGraph:
             fields = _decode_fields(f"[{','.join(found.fields)}]")
             hits = [
                 hit for hit in zip(scores, found.ids, fields, strict=True) if not hit[0] <= 0
-            ]  # what is no number is refused
+            ]  # NaN stays, and is rejected below
             return server_ranking(GRAPH.name, hits, query.depth, min(found.coverage, 1.0))
         except (TypeError, ValueError) as error:
             raise unreadable("the graph server's response to a search", error) from error
@@ -140,7 +140,7 @@ class MemgraphGraph:
         return converted(row, MentionsEntity, "a search for names").mentions
 
     def _request(self, query: SourceQuery) -> Row:
-        """The words of a query, what in it may be names, and the documents to start from."""
+        """The words of a query, the possible names in it, and the documents to start from."""
         candidates = candidate_names(query.text)
         key_of_name, key_of_word = self._keys.names(query.scope), self._keys.words(query.scope)
         documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
@@ -162,7 +162,7 @@ class MemgraphGraph:
     async def centralities(
         self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
     ) -> Mapping[DocId, float]:
-        """See :class:`adapters.ports.CentralityReader`. A server has the newest state only."""
+        """See :class:`adapters.ports.CentralityReader`. A server has only the newest state."""
         del snapshot
         keys = [self._keys.document((scope.tenant, scope.environment, id_)) for id_ in ids]
         rows = await self._bolt.read(statement("centralities"), {"keys": keys})
@@ -177,12 +177,12 @@ class MemgraphGraph:
         await self._bolt.write(statement("write_link_types"), {"rows": link_type_rows(counts, self._chosen)})
 
     async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
-        """See :class:`adapters.ports.LinkStrengthReader`. As of the last maintenance."""
+        """See :class:`adapters.ports.LinkStrengthReader`. The strengths are those of the last maintenance."""
         rows = await self._bolt.read(statement("link_types"), {"scope": self._keys.scope(scope)})
         return converted(rows, list[LinkStrength], "a request for types of links")
 
     async def compute_centralities(self, measure: Centrality) -> None:
-        """See :class:`adapters.ports.GraphMaintenance`. Memgraph computes PageRank; all else is computed here."""
+        """See :class:`adapters.ports.GraphMaintenance`. Memgraph computes PageRank, this process the others."""
         if measure == "none":
             return
         index = {"index": self._name}
@@ -213,14 +213,14 @@ class MemgraphGraph:
 
     def _check_build(self, build_id: str) -> None:
         if build_id != self._build_id:
-            # Not what the server says: it may be any text.
+            # Without the server's build id, which may be any text.
             raise VersionMismatch(
-                f"the graph {self._name!r} was built by other settings than these, which require {self._build_id!r}: "
+                f"the graph {self._name!r} was built with other settings, the current ones require {self._build_id!r}: "
                 "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
             )
 
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
-        """See :class:`adapters.ports.Replica`. A batch is one transaction; sent twice, it is applied once."""
+        """See :class:`adapters.ports.Replica`. A batch is one transaction; if it is sent twice, it is applied once."""
         newer: set[int] = set()
         for batch in batches(upserts, _BATCH_DOCUMENTS):
             writes = await anyio.to_thread.run_sync(self._writes.upserts, batch)
@@ -260,7 +260,7 @@ def ring_weights(walk: Walk, rings: int) -> list[float]:
 
     After ``n`` steps a walk with restart has the probability ``sum over k < n of (1 - follow) follow^k T^k s +
     follow^n T^n s``, where ``s`` is the mass of the seeds and ``T`` one step. Mass that goes from documents to names is
-    at documents after every second step, so what is there after more steps than there are rings is taken to be spread
+    at documents after every second step, so mass after more steps than there are rings is assumed to be distributed
     as two steps before. For two documents that is exact, otherwise an approximation.
     """
     by_step = [(1 - walk.follow) * walk.follow**step for step in range(walk.steps)] + [walk.follow**walk.steps]

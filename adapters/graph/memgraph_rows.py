@@ -1,4 +1,4 @@
-"""The rows that a graph server returns, by statement: what is not as it should be is refused."""
+"""The rows that a graph server returns, by statement. Invalid rows are rejected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MentionsEntity(msgspec.Struct, frozen=True, gc=False):
 
 
 class Build(msgspec.Struct, frozen=True):
-    """How an index was built."""
+    """The build of an index."""
 
     build_id: str
 
@@ -52,7 +52,7 @@ class DocumentCount(msgspec.Struct, frozen=True):
 
 
 class ServerTime(msgspec.Struct, frozen=True):
-    """Since the epoch, in the unit of the server."""
+    """The time of the server since the epoch, in its own unit."""
 
     now: Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 

@@ -81,7 +81,7 @@ class GraphWrites:
     def transaction(self, sequence: int, writes: Sequence[DocumentWrite]) -> TransactionBody[set[int]]:
         """A transaction that applies those of the writes that the server has not applied yet.
 
-        It returns the versions of the documents that have a newer one than ``sequence``, and stay as they are.
+        It returns the versions of the documents that have a newer one than ``sequence``, and are not changed.
         """
 
         async def work(run: Run) -> set[int]:
@@ -159,7 +159,7 @@ class GraphWrites:
 
 
 def _count_rows(deltas: Mapping[str, int]) -> list[Row]:
-    """The counts that change, by key. Sorted, so that two writers lock the nodes that both change in the same order."""
+    """The counts that change, sorted by key, so that two writers lock the nodes that both change in the same order."""
     return [{"key": key, "delta": delta} for key, delta in sorted(deltas.items()) if delta]
 
 

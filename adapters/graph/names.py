@@ -11,19 +11,19 @@ from itertools import dropwhile
 import tantivy
 
 MAX_WORDS = 8
-"""Maximum length of a name: a longer title is a sentence."""
+"""Maximum number of words of a name: a longer title is a sentence."""
 MAX_CHARS = 512
-"""Maximum length of a name in normal form: an index of a server refuses much longer ones."""
+"""Maximum length of a name in normal form: an index of a server rejects much longer ones."""
 
 _SLICE_CHARS = 4_096
 _MAX_WORD_CHARS = 4_096
-"""In a long text, a longer run of letters and digits is cut: it is no word."""
+"""Maximum length of a word of a long text; a longer run of letters and digits is split."""
 _SEPARATOR = re.compile(r"[^\w'’]|_")
 _SEPARATORS = re.compile(rf"(?:{_SEPARATOR.pattern})+")
 _MAX_STOPWORDS_CHARS = 64
-"""Longer texts are not stop words; they would stay in the cache."""
+"""Longer texts are not stop words, and are not cached."""
 _MAX_PHRASE_CHARS = 4_096
-"""A longer run of capitalised words is cut: it is no name."""
+"""Maximum length of a run of capitalised words; a longer one is split, and is no name."""
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"\w+")
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -68,9 +68,9 @@ def words(text: str) -> list[str]:
 
 
 def _slices(text: str) -> Iterator[str]:
-    """A text in slices that end between words: a regular expression does not let other threads run.
+    """Split a text between words into slices, because a regular expression does not release the GIL.
 
-    A separator ends a slice only if it stays one when it is decomposed: ``™`` becomes letters, an accent nothing.
+    A separator ends a slice only if it is still one after decomposition: ``™`` becomes letters, an accent nothing.
     """
     start = 0
     while len(text) - start > _SLICE_CHARS:
@@ -84,7 +84,7 @@ def _slices(text: str) -> Iterator[str]:
 
 
 def _decomposed(text: str) -> str:
-    """In lower case, without accents."""
+    """The text in lower case, without accents."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
@@ -96,7 +96,7 @@ def _words(text: str) -> list[str]:
 
 
 def is_stopword(text: str) -> bool:
-    """Whether a word is an English stop word, or all words of a text are, which alone is not a name."""
+    """Whether all words of a text are English stop words, which alone are not a name."""
     return len(text) <= _MAX_STOPWORDS_CHARS and _is_stopword(text)
 
 
@@ -129,7 +129,7 @@ def _phrases(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Iterator[re.Match[str]]:
-    """The runs of capitalised words, found in steps as short as the slices of :func:`_slices`, for the same reason."""
+    """The runs of capitalised words, searched in steps as short as those of :func:`_slices`, for the same reason."""
     start = 0
     while start < len(text):
         capital = _CAPITAL.search(text, start, start + _SLICE_CHARS)

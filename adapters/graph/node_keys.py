@@ -23,11 +23,11 @@ class NodeKeys:
         return self._of_kind(tenant, environment, "document")(id_)
 
     def names(self, scope: Scope) -> Callable[[str], str]:
-        """From a name in normal form to the key of its node."""
+        """Returns the function from a name in normal form to the key of its node."""
         return self._of_kind(scope.tenant, scope.environment, "name")
 
     def words(self, scope: Scope) -> Callable[[str], str]:
-        """From a word to the key of the node that counts the documents with it."""
+        """Returns the function from a word to the key of the node that counts the documents with it."""
         return self._of_kind(scope.tenant, scope.environment, "word")
 
     def scope(self, scope: Scope) -> str:

@@ -19,7 +19,7 @@ LinkTarget = tuple[str, str, str]
 
 
 LinkType = tuple[str, str, str]
-"""(tenant, environment, type): what the links of one tenant are like must not change another's results."""
+"""(tenant, environment, type). Types are not shared, so the links of one tenant never change another's results."""
 
 
 class SegmentGraph(msgspec.Struct, frozen=True):

@@ -17,10 +17,10 @@ _TITLE_REPEATS = 2
 
 _QUOTED = re.compile(r'"([^"]+)"')
 _FRAGMENT = re.compile(r"\b[^\W\d_]\.(?!\s*$)|['’]\w{1,2}\b")
-"""An initial, a letter of an abbreviation, a letter or two behind an apostrophe: ``J. Smith``, ``e.g.``, ``don't``. As
+"""An initial, a letter of an abbreviation, a letter or two after an apostrophe: ``J. Smith``, ``e.g.``, ``don't``. As
 terms they are as rare as informative words, and carry no information."""
 MAX_TOKEN_CHARS = 64
-"""A longer token is a hash, a key or a mistake, and is never searched."""
+"""Maximum length of a token: a longer one is a hash, a key or a mistake, and is never searched."""
 MAX_PHRASES = 16
 """Maximum number of quoted phrases of a query; later ones are ignored."""
 MAX_TERMS = 64
@@ -92,7 +92,7 @@ def parse_query(query: str, stems: bool = True, expansions: Sequence[str] = ()) 
     sentence are a quotation: the phrase adds to the score of the documents that contain it, and is not required.
 
     :param stems: whether the terms are stems; else they are whole words.
-    :param expansions: texts that may stand for something in the query.
+    :param expansions: synonyms of words and phrases of the query.
     """
     all_words, content_words = _ALL_WORDS[stems], _CONTENT_WORDS[stems]
     texts = _QUOTED.findall(query)[:MAX_PHRASES]

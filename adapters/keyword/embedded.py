@@ -47,9 +47,9 @@ _MUST, _SHOULD, _MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Oc
 _MAX_SINGLE_TERMS = 16
 """Up to this number, looking terms up one by one is cheaper than as a set."""
 _MAX_SEARCHED = 20_000
-"""Documents that are searched without a filter and then tested: each is a Python object."""
+"""Maximum number of hits of a search without its filter, which are tested afterwards: each is a Python object."""
 _MAX_FILTER_TERMS = 1_000
-"""A filter of more terms is tested on the hits instead of being a part of the query."""
+"""Maximum number of terms of a filter in a query; a larger filter is tested on the hits instead."""
 
 _Found: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 """Positions, and the score of each."""
@@ -91,19 +91,19 @@ class KeywordComponent:
             raise FileNotFoundError(f"no keyword index in {folder}")
         if os.access(folder, os.W_OK):
             return _index(folder).searcher()
-        # On a read-only disk: Tantivy has a lock in the folder while it opens it. Its files stay mapped.
+        # On a read-only disk Tantivy cannot create its lock file, so it opens links to the files, which it maps.
         with TemporaryDirectory() as links:
             for file in _index_files(folder):
                 Path(links, file.name).symlink_to(file)
             return _index(Path(links)).searcher()
 
     def count(self, index: tantivy.Searcher, segments: SegmentSet) -> int:
-        """Documents that are not deleted."""
+        """Number of documents that are not deleted."""
         del segments
         return int(index.num_docs)
 
     def fragment_count(self, index: tantivy.Searcher) -> int:
-        """Tantivy's own segments."""
+        """Number of Tantivy's own segments."""
         return int(index.num_segments)
 
 
@@ -135,9 +135,9 @@ class EmbeddedKeyword:
 
 @lru_cache(maxsize=16)
 def _parsed(scope: Scope, text: str, expansions: tuple[str, ...]) -> analysis.ParsedQuery:
-    """Once for all collections of a request.
+    """Parse a query once for all collections of a request.
 
-    :param scope: has entries of its own: how long this takes does not tell what other tenants searched for.
+    :param scope: a part of the cache key, so that the time does not reveal what other tenants searched for.
     """
     del scope
     return analysis.parse_query(text, expansions=expansions)
@@ -155,9 +155,9 @@ def _search_with_mask(
 ) -> _Found:
     """The best documents that a mask passes.
 
-    A filter of thousands of terms takes hundreds of milliseconds as a query of Tantivy, and few as a mask. So twice as
-    many documents as should be needed are searched without it. Where they would be too many, or too few of them pass,
-    the documents that pass are listed in the query.
+    A filter of thousands of terms takes hundreds of milliseconds as a query of Tantivy, and few as a mask. So the
+    query is searched without it, for twice as many documents as are expected to be needed. If these are too many, or
+    too few of them pass, the documents that pass are listed in the query.
     """
     text = _query(parsed, None)
     searched = 2 * depth * segments.count // mask.count
@@ -171,7 +171,7 @@ def _search_with_mask(
 
 
 def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:
-    """No syntax is ever parsed: user text is only the value of a term."""
+    """A query without parsed syntax: user text is only the value of a term."""
     term = tantivy.Query.term_query
     # A word that occurs twice is two clauses: a boosted one makes tantivy's union of words a tenth slower.
     clauses = [(_SHOULD, term(_SCHEMA, "body", word, "freq")) for word in parsed.words]

@@ -1,4 +1,4 @@
-"""Query expansion, from a file of synonyms or by a function of the user's.
+"""Query expansion, from a file of synonyms or by a user-supplied function.
 
 Only the keyword source uses expansions: a query's vector is close to similar words already, and expansions would move
 it away from the query.
@@ -59,7 +59,7 @@ class Synonyms:
 
         Each line is either ``car, automobile`` (each is a synonym of the others) or ``tv => television`` (the right
         side lists synonyms of the left side). Lines that begin with ``#`` are comments. Words are read as the keyword
-        index reads texts, so ``c++`` is ``c``.
+        index reads texts, so ``c++`` becomes ``c``.
 
         :raises Unavailable: if the file cannot be read, or a line has neither form.
         """
@@ -100,7 +100,7 @@ class Synonyms:
 
 
 class FunctionExpander:
-    """A function of the user's from a text to a list of words and phrases. It may be a coroutine.
+    """A user-supplied function from a text to a list of words and phrases. It may be a coroutine.
 
     It is called on the event loop, so a function that waits should be a coroutine. Its time counts towards the time
     limit of the sources.

@@ -51,11 +51,11 @@ from fusion.rank_fields import DocId
 
 _BATCH_DOCUMENTS = 500
 _BATCH_FETCHED = 25
-"""Documents that are read whole: a reply is decoded in one piece on the event loop, and each may have a megabyte."""
+"""Documents of one fetch: a response is decoded in one event loop iteration, and each may have a megabyte."""
 _SEARCH_PARAMETERS = {
     # BM25 from the statistics of all shards, so that their number changes no score. With one shard it costs nothing.
     "search_type": "dfs_query_then_fetch",
-    # With the best score, which is null without hits: a response then has ``hits`` in any case.
+    # The best score is null without hits, and makes every response contain ``hits``.
     "filter_path": "responses.status,responses.error.type,responses.timed_out,responses._shards.failed,"
     "responses.hits.max_score,responses.hits.hits._score,responses.hits.hits.fields",
 }
@@ -104,12 +104,12 @@ class OpenSearchKeyword:
             "track_total_hits": False,
             "timeout": f"{max(1, int(self._limits.read_timeout_s * 1_000))}ms",
         }
-        # One query always searches the same copies: their statistics differ until deleted documents are merged.
+        # Equal queries search the same copies of the shards: their statistics differ until deletions are merged.
         header = {"preference": fingerprint(query.text), "request_cache": False}
         response = await self._searches.send((header, body))
         try:
             if response["timed_out"]:
-                raise TimedOut(f"opensearch did not finish a search within {self._limits.read_timeout_s:g} s")
+                raise TimedOut(f"opensearch timed out after {self._limits.read_timeout_s:g} s")
             check_shards(response)
             hits = response["hits"].get("hits", ())  # left out, as is every empty value
             scores = [float(hit["_score"]) for hit in hits]
@@ -152,10 +152,10 @@ class OpenSearchKeyword:
         try:
             docs = response["docs"]
             if failed := sum("error" in each for each in docs):
-                # A shard is away: if its documents counted as absent, any writer could replace them.
+                # A shard is unavailable: if its documents counted as absent, any caller could replace them.
                 raise Unavailable(f"opensearch could not read {failed} documents")
             if [each["_id"] for each in docs] != names or not all(isinstance(each["found"], bool) for each in docs):
-                raise BadResponse("opensearch's response to a fetch is not of the documents that were requested")
+                raise BadResponse("opensearch's response to a fetch does not match the requested documents")
             found = [each["_source"]["record"] for each in docs if each["found"]]
             stored: list[R] = msgspec.convert(found, list[type_])  # type: ignore[valid-type]
         except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
@@ -186,7 +186,7 @@ class OpenSearchKeyword:
             raise unreadable("opensearch's response to a search for documents", error) from error
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
-        """See :class:`adapters.ports.DocumentFinder`. Of the fields, only ``collection`` can be counted here."""
+        """See :class:`adapters.ports.DocumentFinder`. Only the field ``collection`` can be counted here."""
         body = {
             "query": {"bool": {"filter": _compile(condition)}},
             "size": 0,
@@ -214,7 +214,7 @@ class OpenSearchKeyword:
         return bool(indexes)
 
     async def create(self) -> None:
-        """See :class:`adapters.ports.IndexAdmin`. By an index template, so that an index created later is the same."""
+        """See :class:`adapters.ports.IndexAdmin`. Uses an index template, so that later indexes are the same."""
         if await self.check():
             return
         async with self._writing():

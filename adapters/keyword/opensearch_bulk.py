@@ -24,11 +24,11 @@ BULK_PARAMETERS = {
     "require_alias": "true",  # else a bulk to an index that does not exist would create one with default mappings
 }
 _REJECTED_STATUSES = frozenset({400, 413})
-"""Statuses that mean that the document is wrong. All others may be caused by the server or its index, and pass."""
+"""Statuses of an invalid document. All others may be transient errors of the server or its index."""
 _CONFLICT = 409
 """The document has this version already, or a newer one."""
 _MAX_VERSION = 2**53
-"""Versions are microseconds of a clock: this one is in the year 2255. Above a larger one nothing could be written."""
+"""Versions are microseconds of a clock: this one is in the year 2255. After a larger one all writes would fail."""
 _EXISTING_VERSION = re.compile(r"current version \[(\d{1,19})\]")
 
 
@@ -47,9 +47,9 @@ def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]
     """Check each line of a bulk's response: its status is 200 even if lines have failed.
 
     :param batch: what was written.
-    :returns: the versions of the documents that have a newer one than ``sequence``, and stay as they are.
+    :returns: the versions of the documents that have a newer one than ``sequence``, and were not changed.
     :raises Rejected: if all failed lines failed because of their documents.
-    :raises ExecutionFailed: if that may be so.
+    :raises ExecutionFailed: if some failed with an internal error, which their documents may have caused.
     :raises Unavailable: if some line failed for another reason.
     :raises BadResponse: if the response cannot be understood.
     """
@@ -62,7 +62,7 @@ def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise unreadable("opensearch's response to a bulk", error) from error
     if not are_of_batch or not all(sequence <= version <= _MAX_VERSION for version in versions):
-        raise BadResponse("opensearch's response to a bulk is not of the documents that were written")
+        raise BadResponse("opensearch's response to a bulk does not match the written documents")
     if failed:
         first = failed[0].get("error")
         kind = named_kind(first.get("type")) if isinstance(first, dict) else ""
@@ -72,7 +72,7 @@ def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]
 
 
 def _error_of(statuses: set[int]) -> type[AdapterError]:
-    """The meaning of the statuses of failed lines."""
+    """The error for the statuses of failed lines."""
     if statuses <= _REJECTED_STATUSES:
         return Rejected
     return ExecutionFailed if statuses <= _REJECTED_STATUSES | {INTERNAL_SERVER_ERROR} else Unavailable

@@ -1,4 +1,4 @@
-"""The connection to OpenSearch: no redirect is followed, no response is unpacked, and none is read without end."""
+"""The connection to OpenSearch: without redirects and compression, and with a maximum size of responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Response(aiohttp.ClientResponse):
     """A response with a maximum size."""
 
     async def text(self, encoding: str | None = None, errors: str = "strict") -> str:
-        """The body, which the client takes for UTF-8 in any case.
+        """The body as text; the client always decodes it as UTF-8.
 
         :raises aiohttp.ClientPayloadError: if it has too many bytes.
         """
@@ -37,7 +37,7 @@ class _Response(aiohttp.ClientResponse):
 
 
 class _Connection(AIOHttpConnection):
-    """The client's connection with a session of ours.
+    """The client's connection with our own session.
 
     :param maxsize: maximum number of connections to the server.
     """
@@ -59,7 +59,7 @@ class _Connection(AIOHttpConnection):
         return aiohttp.ClientSession(
             headers=self.headers,
             skip_auto_headers=("accept", "accept-encoding"),
-            auto_decompress=False,  # nothing compressed was asked for, and a small response may unpack to a huge one
+            auto_decompress=False,  # not requested, and a small response may decompress to a huge one
             cookie_jar=aiohttp.DummyCookieJar(),
             response_class=_Response,
             connector=aiohttp.TCPConnector(limit=self.max_connections, ssl=self.tls or True),
@@ -77,7 +77,7 @@ async def _refuse_redirect(*_: object) -> None:
 
 
 class _Json(JSONSerializer):
-    """The client's bodies and responses by msgspec, which takes a third of the time."""
+    """A serializer that uses msgspec, which takes a third of the time of the client's own."""
 
     def dumps(self, data: Any) -> Any:
         return data if isinstance(data, str) else msgspec.json.encode(data).decode()
@@ -116,16 +116,16 @@ def _tls(ca_file: str | None) -> ssl.SSLContext:
 
 
 def translate(error: Exception) -> AdapterError | None:
-    """The meaning of an error of OpenSearch's client."""
+    """The adapter error for an error of OpenSearch's client."""
     match error:
         case driver.ConnectionTimeout():
-            return TimedOut("opensearch did not answer in time")
+            return TimedOut("opensearch timed out")
         case driver.ConnectionError():
             return unreachable("opensearch", error)
         case driver.TransportError(status_code=int(status)):
             return status_error(status, error.error)
         case driver.TransportError():
-            return Unavailable("opensearch refused a request", type(error).__name__)
+            return Unavailable("a request to opensearch failed", type(error).__name__)
         case driver.SerializationError() | ValueError() | KeyError() | TypeError():
             return unreadable("opensearch's response", error)
         case _:

@@ -40,7 +40,7 @@ def index_settings(partitioning: Partitioning) -> dict[str, Any]:
 
 
 def differences(name: str, found: Mapping[str, Any], partitioning: Partitioning) -> Iterator[Difference]:
-    """How the index ``name`` is divided, if not as given.
+    """How the index ``name`` differs from the partitioning, and how to change it.
 
     :param found: its settings, as ``GET /{index}/_settings`` returns them.
     """
@@ -64,8 +64,8 @@ MAPPINGS: dict[str, Any] = {
         "record": {"type": "object", "enabled": False},
     },
 }
-"""``labels`` are the filter terms of a document, ``passage`` its indexed texts. ``candidate`` is what a search returns
-of it, a :class:`Candidate` in JSON: a column, so that a search reads and decompresses no stored record."""
+"""``passage`` are the indexed texts of a document. ``candidate`` is what a search returns, a :class:`Candidate` as
+JSON in a column, so that a search reads and decompresses no stored record."""
 
 
 class Candidate(msgspec.Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""Parts of the replies of OpenSearch."""
+"""Parts of the responses of OpenSearch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _OK = 200
 
 
 class IdentifiedDocument(msgspec.Struct, frozen=True):
-    """The part of a :class:`adapters.Document` that decides who may replace it."""
+    """The part of a :class:`adapters.Document` that decides which callers may replace it."""
 
     id: DocId
     sensitivity: Sensitivity = "normal"
 
 
 class IdentifiedRecord(msgspec.Struct, frozen=True):
-    """The part of a :class:`adapters.Record` that decides who may replace it."""
+    """The part of a :class:`adapters.Record` that decides which callers may replace it."""
 
     tenant: str
     environment: str
@@ -30,12 +30,12 @@ class IdentifiedRecord(msgspec.Struct, frozen=True):
 
 
 IDENTIFYING_FIELDS = "record.tenant,record.environment,record.document.id,record.document.sensitivity"
-"""What an :class:`IdentifiedRecord` is read from."""
+"""The fields of an :class:`IdentifiedRecord`."""
 R = TypeVar("R", Record, IdentifiedRecord)
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """How many documents have a value."""
+    """The number of documents with a value."""
 
     key: str
     doc_count: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -64,17 +64,17 @@ def _response_or_error(response: Any) -> Any:
 
 
 def status_error(status: int, kind: object) -> AdapterError:
-    """The error that a status means.
+    """The error for a status.
 
     :param kind: of the error, as OpenSearch names it.
     """
-    return error_of_status(status, f"opensearch answered with status {status}", named_kind(kind))
+    return error_of_status(status, f"opensearch returned status {status}", named_kind(kind))
 
 
 def check_shards(response: Any) -> None:
-    """What is found by some shards only is not all.
+    """Check that a response contains the results of all shards.
 
-    :raises Unavailable: if a shard could not answer.
+    :raises Unavailable: if a shard failed.
     """
     if response["_shards"]["failed"] != 0:
-        raise Unavailable("some shards of opensearch could not answer")
+        raise Unavailable("some shards of opensearch failed")

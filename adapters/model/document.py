@@ -16,9 +16,9 @@ Scalar: TypeAlias = str | float | bool
 
 Sensitivity: TypeAlias = Literal["public", "normal", "sensitive", "restricted"]
 SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "restricted")
-"""From the least to the most protected. A caller sees documents up to its own clearance."""
+"""All sensitivities, from the least to the most protected. A caller sees documents up to its own clearance."""
 HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
-"""Sees every document of its scope."""
+"""The clearance of a caller that sees every document of its scope."""
 
 MAX_ID_BYTES = 512
 MAX_VALUE_CHARS = 8_192

@@ -1,14 +1,14 @@
-"""The errors that adapters raise. No other exception of a backend leaves an adapter.
+"""The errors that adapters raise. They raise no exception of a driver.
 
 AdapterError
-├── Unavailable      cannot be reached, refuses to answer, or has no index yet
-│   └── ExecutionFailed  answers, and could not do what was requested
-├── TimedOut         did not answer within its time limit
-├── Rejected         understood the request and refused it: the request is wrong
-├── BadResponse      answered something that cannot be understood
-├── Damaged          found a stored file whose checksum does not match
-├── VersionConflict  has newer versions of documents than were written to it
-└── VersionMismatch  has an index that another encoder or analyser built
+├── Unavailable      a server or a file cannot be used, or there is no index yet
+│   └── ExecutionFailed  a server reports that a request failed
+├── TimedOut         a time limit was exceeded
+├── Rejected         a request was rejected as invalid
+├── BadResponse      a response cannot be understood
+├── Damaged          a stored file has a checksum mismatch
+├── VersionConflict  a replica has newer versions of documents than a write
+└── VersionMismatch  an index was built by another encoder or analyser
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Collection
 class AdapterError(Exception):
     """Base class of all errors of adapters. It knows nothing of HTTP.
 
-    :param message: for every caller: no address, no path, nothing that a backend wrote, so no text of a document.
+    :param message: for every caller: no address, no path, no text from a server, and so none of a document.
     :param detail: for operators: the log and ``trivium doctor`` show it. No text of a document either.
     """
 
@@ -36,31 +36,34 @@ class AdapterError(Exception):
 
 
 class Unavailable(AdapterError):
-    """The backend cannot be reached, refuses connections, or has no index yet. A later attempt may succeed."""
+    """A server cannot be reached, rejects connections, or has no index yet; or a file cannot be read or written.
+
+    A later attempt may succeed.
+    """
 
 
 class ExecutionFailed(Unavailable):
-    """The backend answered that the request failed, without a reason: the request or the backend may be at fault."""
+    """A server reports that a request failed, without a reason: the request or the server may be at fault."""
 
 
 class TimedOut(AdapterError):
-    """The backend did not answer within its time limit. A later attempt may succeed."""
+    """A time limit was exceeded. A later attempt may succeed."""
 
 
 class Rejected(AdapterError):
-    """The backend refused the request as wrong. The same request will be refused again."""
+    """A request was rejected as invalid. The same request will be rejected again."""
 
 
 class BadResponse(AdapterError):
-    """The backend's response cannot be understood."""
+    """A response cannot be understood."""
 
 
 class Damaged(AdapterError):
-    """A stored file whose checksum does not match: a disk has changed it."""
+    """A stored file has a checksum mismatch: a disk has changed it."""
 
 
 class VersionConflict(AdapterError):
-    """Documents of a write have newer versions in the replica, and stay as they are; the others were written.
+    """Documents of a write have newer versions in the replica, and were not changed; the others were written.
 
     :param versions: of these documents in the replica, in no order.
     """

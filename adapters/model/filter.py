@@ -118,7 +118,7 @@ def conjunction(one: Filter, other: Filter) -> Filter:
 
 
 def _normal_range(condition: Range) -> Filter:
-    """At most one lower and one upper bound, the stricter one of each; dates become seconds."""
+    """A range with at most one lower and one upper bound, the stricter one of each; dates become seconds."""
     lower = [(b, strict) for b, strict in ((_epoch(condition.gt), 1), (_epoch(condition.gte), 0)) if b is not None]
     upper = [(b, -strict) for b, strict in ((_epoch(condition.lt), 1), (_epoch(condition.lte), 0)) if b is not None]
     low, high = max(lower, default=None), min(upper, default=None)
@@ -158,7 +158,7 @@ Fields: TypeAlias = Mapping[str, tuple[Scalar, ...]]
 
 
 def matches(condition: Filter, values: Fields) -> bool:
-    """Whether a filter is true of a document with these fields: the definition that every backend must agree with."""
+    """Whether a filter is true of a document with these fields: the definition that every source has to follow."""
     return predicate(condition)(values)
 
 
@@ -202,7 +202,7 @@ def predicate(condition: Filter) -> Callable[[Fields], bool]:
 
 
 def _all_of(predicates: Sequence[Callable[[Fields], bool]]) -> Callable[[Fields], bool]:
-    """Not by :func:`all`, which takes twice as long for a handful: every hit of every response is checked."""
+    """The conjunction, without :func:`all`, which takes twice as long for a few: every hit is checked."""
 
     def is_true(values: Fields) -> bool:
         for each in predicates:  # noqa: SIM110

@@ -1,4 +1,4 @@
-"""Filters as keys of caches."""
+"""Filters as cache keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapters.model.filter import And, Filter
 
 _KEY_BYTES = 16
 _MAX_KEYED_BYTES = 2_097_152
-"""Filters as JSON, whose hashes are cached."""
+"""Maximum total size of the filters, as JSON, whose hashes are cached."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -43,7 +43,7 @@ def _keyed(condition: Filter) -> _CachedKey:
     if isinstance(condition, And):
         parts = [_keyed(each) for each in condition.filters]
         encoded = b"".join([b"and", *(part.key for part in parts)])
-        size = len(encoded) + sum(part.size for part in parts)  # a cached conjunction keeps its conditions in memory
+        size = len(encoded) + sum(part.size for part in parts)  # a cached conjunction references its conditions
     else:
         encoded = _encode(condition)
         size = len(encoded)

@@ -1,4 +1,4 @@
-"""What a filter of a request may contain: fields, bounds, and conditions by what they cost."""
+"""The limits of a filter of a request: its fields, its bounds, and the cost of its conditions."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _FREE_BYTES = 64
 _BYTES_PER_NODE = 1_024
 """This many further bytes of texts count as one more condition: they are sent to servers and hashed for caches."""
 _NODES_PER_RANGE = 4
-"""A range counts as this many conditions: it is searched as up to 200 labels."""
+"""A range counts as this many conditions: it is searched as a few hundred terms."""
 _BYTES_PER_RANGE = 32
-"""This many bytes of the name of its field count as one more range: each label contains the name."""
+"""This many bytes of the name of its field count as one more range: each term contains the name."""
 MAX_DEPTH = 16
 _METADATA = re.compile(r"metadata\..{1,256}", re.DOTALL)
 
@@ -55,7 +55,7 @@ def check(condition: Filter, depth: int = 1) -> int:
             nodes = 1
             for each in filters:
                 nodes += check(each, depth + 1)
-                _check_nodes(nodes)  # not after thousands of them
+                _check_nodes(nodes)  # early, not after thousands of them
         case Not(inner):
             nodes = 1 + check(inner, depth + 1)
         case _:
@@ -66,7 +66,7 @@ def check(condition: Filter, depth: int = 1) -> int:
 
 
 def _cost(condition: Eq | In | Range | Exists) -> int:
-    """As how many conditions this one counts."""
+    """The number of conditions that this one counts as."""
     match condition:
         case Eq(field, value):
             return 1 + _text_bytes(field, (value,)) // _BYTES_PER_NODE

@@ -24,9 +24,9 @@ _MAX_TEXT_CHARS = 512
 NUMBER_TERMS = 16
 """Terms of a number: one for each of its digits."""
 _MAX_COMPILED = 64
-"""Queries that are cached for each backend: few filters are not those of a principal alone."""
+"""Number of cached queries of each source: most filters are those of a principal alone."""
 _MAX_CACHED_BYTES = 1_024
-"""Of a filter as JSON. A larger one may compile to megabytes."""
+"""Maximum size of a filter, as JSON, whose query is cached. A larger one may compile to megabytes."""
 _UNUSED_TERM = ""
 """A term that no document has."""
 
@@ -46,7 +46,7 @@ def filter_terms(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
 
 
 class FilterCompiler(Protocol[T]):
-    """What a backend has to implement to take any filter: how it looks up terms, and how it combines queries."""
+    """The queries of one source: how terms are looked up, and how queries are combined. Any filter compiles to them."""
 
     def any_term(self, terms: Sequence[str]) -> T:
         """The document has at least one of these terms, of which there is at least one."""
@@ -66,7 +66,7 @@ class FilterCompiler(Protocol[T]):
 
 
 def filter_compiler(compiler: FilterCompiler[T]) -> Callable[[Filter], T]:
-    """:func:`compile_filter` for one backend. Recent queries are cached: callers must not change them."""
+    """:func:`compile_filter` for one source. Recent queries are cached: callers must not change them."""
     compiled: LRUCache[bytes, T] = LRUCache(_MAX_COMPILED)
 
     def compile_cached(condition: Filter) -> T:
@@ -82,7 +82,7 @@ def filter_compiler(compiler: FilterCompiler[T]) -> Callable[[Filter], T]:
 
 
 def compile_filter(condition: Filter, compiler: FilterCompiler[T]) -> T:
-    """A filter in normal form as a query of a backend."""
+    """A filter in normal form as a query of a source."""
     match condition:
         case Eq(field, value):
             return compiler.any_term([_term(field, value)])
@@ -135,7 +135,7 @@ def _covering_prefixes(bounds: Range) -> Sequence[str]:
 
 @lru_cache(maxsize=256)
 def _prefixes_between(low: int, high: int) -> Sequence[str]:
-    """Cached, because each backend compiles a range once for each collection."""
+    """The prefixes, cached because each source compiles a range once for each collection."""
     prefixes: list[str] = []
     digits = NUMBER_TERMS
     while low <= high:

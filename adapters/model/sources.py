@@ -32,11 +32,11 @@ KEYWORD = Source(
     evidence=0.06,
     usual_evidence=0.06,
     tie_priority=1,
-    # First: of the three, a reader can best understand its failures.
+    # First, because its errors are the easiest to understand.
     fallback_priority=1,
     exact_phrases=True,
     identifier_boost=True,
 )
 
 SOURCES = (VECTOR, GRAPH, KEYWORD)
-"""In the order in which responses name them."""
+"""All sources, in the order in which responses list them."""

@@ -20,10 +20,10 @@ class DocumentFetcher(Protocol):
 
 
 class SensitivityReader(Protocol):
-    """The sensitivity of documents, which decides who may replace them, without the documents themselves."""
+    """The sensitivity of documents, which decides which callers may replace them."""
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
-        """By id; ids without a document are left out."""
+        """The sensitivities by id; ids without a document are left out."""
         ...
 
 
@@ -31,11 +31,11 @@ class DocumentFinder(Protocol):
     """Documents by filter."""
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
-        """At most ``limit`` documents that pass ``condition`` (in normal form), in no order."""
+        """Returns at most ``limit`` documents that pass ``condition`` (in normal form), in any order."""
         ...
 
     async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
-        """How many documents that pass ``condition`` (in normal form) have each text value of a field."""
+        """The number of documents that pass ``condition`` (in normal form), by text value of a field."""
         ...
 
 
@@ -43,9 +43,9 @@ class DocumentSampler(Protocol):
     """Documents for measurements."""
 
     async def sample(self, count: int) -> list[Record]:
-        """At most ``count`` documents of all scopes, evenly chosen; the same ones until the next write."""
+        """Returns at most ``count`` documents of all scopes, evenly chosen; the same ones until the next write."""
         ...
 
 
 class DocumentReader(DocumentFetcher, SensitivityReader, DocumentFinder, DocumentSampler, Protocol):
-    """A backend that contains the documents themselves."""
+    """The reading of documents from the source that stores them."""

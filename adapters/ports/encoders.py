@@ -16,11 +16,10 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 
 
 MAX_QUERY_TOKENS = 128
-"""Tokens of a query that encoders read, [CLS] and [SEP] not included. Later ones are ignored, because time grows with
-them. With 64 or 96, sets with long questions lost .005 and .011 nDCG@10."""
+"""Maximum number of tokens of a query, [CLS] and [SEP] not included. Later ones are ignored, because time grows with
+them. With 64 or 96, data sets with long questions lose .005 and .011 nDCG@10."""
 MAX_QUERY_CHARS = 16 * MAX_QUERY_TOKENS
-"""Characters of a query that are split into tokens: enough for :data:`MAX_QUERY_TOKENS`, and not the time of a long
-text."""
+"""Maximum number of characters of a query that are split into tokens: enough for :data:`MAX_QUERY_TOKENS`."""
 
 
 class QueryEncoder(Protocol):
@@ -50,5 +49,5 @@ class DocumentEncoder(Protocol):
         ...
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """One unit row per text, in order. Texts longer than the model's window are pooled, never refused."""
+        """One unit row per text, in order. Texts longer than the model's window are pooled, never rejected."""
         ...

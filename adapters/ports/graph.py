@@ -1,4 +1,4 @@
-"""What a graph knows besides its rankings."""
+"""The ports of a graph besides its rankings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Centrality: TypeAlias = Literal["pagerank", "degree", "betweenness", "harmonic",
 
 
 class EntityLookup(Protocol):
-    """Which entities a query mentions."""
+    """Recognises entities in queries."""
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
-        """Whether the query contains the name of an entity that the principal may know.
+        """Whether the query contains the name of an entity that the principal may see.
 
         :raises AdapterError: and nothing else.
         """
@@ -58,7 +58,7 @@ class LinkStrength(Struct, frozen=True):
 
 
 class LinkStrengthReader(Protocol):
-    """How far walks follow links."""
+    """The strengths of link types."""
 
     async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
         """The link types of a scope.
@@ -72,8 +72,8 @@ class GraphMaintenance(Protocol):
     """The maintenance of a graph server: figures of all documents, which it computes and stores."""
 
     async def update_strengths(self) -> None:
-        """Bring up to date what a walk needs of each document and of each type of link; a write does so for the
-        documents in its own neighbourhood only.
+        """Update the strengths of all documents and link types; a write does so for the documents in its own
+        neighbourhood only.
 
         :raises AdapterError: and nothing else.
         """

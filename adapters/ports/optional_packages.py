@@ -11,10 +11,10 @@ from adapters.model.errors import Unavailable
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Inside, packages of the extra ``name`` are imported.
+    """A context in which packages of the extra ``name`` are imported.
 
-    :raises Unavailable: naming the extra if a package is not installed; saying so if it is, but cannot be imported, as
-        a release that Trivium does not support.
+    :raises Unavailable: if a package is not installed, or its release is not supported. The message contains the name
+        of the extra.
     """
     try:
         yield

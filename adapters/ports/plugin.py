@@ -1,4 +1,4 @@
-"""Functions of the user's, by their address ``python://package.module:function``."""
+"""User-supplied functions, by their address ``python://package.module:function``."""
 
 from __future__ import annotations
 

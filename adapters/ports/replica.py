@@ -27,10 +27,10 @@ class Replica(Protocol):
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
         """Add or replace, then delete. Searches see the change when this returns.
 
-        Writes come in the order of their sequence numbers. One may come again, completely or not: the outcome is
-        the same.
+        Writes are applied in the order of their sequence numbers. A write may be applied again, completely or in
+        part, with the same outcome.
 
-        :raises Rejected: if the replica refuses the documents.
+        :raises Rejected: if the replica rejects the documents.
         :raises VersionConflict: if it has newer versions of some documents. All others were written.
         :raises AdapterError: if not all of it was applied.
         """
@@ -51,7 +51,7 @@ class IndexAdmin(Protocol):
         """Whether the index exists.
 
         :raises VersionMismatch: if another encoder or analyser built it.
-        :raises AdapterError: if the backend does not answer.
+        :raises AdapterError: if the index cannot be checked.
         """
         ...
 
@@ -59,6 +59,6 @@ class IndexAdmin(Protocol):
         """Create the index if it does not exist.
 
         :raises VersionMismatch: if another encoder or analyser built it.
-        :raises AdapterError: if the backend cannot do it.
+        :raises AdapterError: if it cannot be created.
         """
         ...

@@ -22,7 +22,7 @@ class RerankResult:
 
 
 class Reranker(Protocol):
-    """Reads a query and passages together."""
+    """Orders passages by their relevance to a query."""
 
     async def rerank(self, query: str, passages: Sequence[str]) -> RerankResult:
         """Order the passages, of which there is at least one.

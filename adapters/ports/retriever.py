@@ -1,4 +1,4 @@
-"""The port of a source, and the query that it gets."""
+"""The port of a source, and its query."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class SourceQuery(Struct, frozen=True):
     :param filter: every returned document passes it: scope, clearance, and the request's own filter. Normal form.
     :param vector: of the query; only the vector source reads it.
     :param seeds: documents to start from beside the entities of the text, best first; only the graph source reads it.
-    :param hops: how many documents away from a name in the text or from a seed a document may be, over shared names or
-        links; ``None`` for what suits a fusion with other sources. Only the graph source reads it.
-    :param expansions: words and phrases that may stand for something in the text; only the keyword source reads it.
+    :param hops: maximum distance from a name in the text or from a seed, in documents that shared names or links
+        connect; ``None`` for the default of a fusion with other sources. Only the graph source reads it.
+    :param expansions: synonyms of words and phrases of the text; only the keyword source reads it.
     :param snapshot: the state of the index to search; ``None`` is the newest one.
     """
 

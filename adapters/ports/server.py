@@ -11,7 +11,7 @@ from adapters.ports.retriever import Retriever
 
 
 class ServerProbe(Protocol):
-    """Requests that show whether a server answers. They raise only :class:`adapters.model.errors.AdapterError`."""
+    """Requests that show whether a server is available. They raise only :class:`adapters.model.errors.AdapterError`."""
 
     async def release(self) -> str:
         """The software release that the server reports: its cheapest request."""
@@ -34,7 +34,7 @@ class ServerSource(Retriever, Replica, IndexAdmin, ServerProbe, Protocol):
     """A source on a server: searched, written to, created and probed through one client."""
 
     async def differences(self) -> Sequence[Difference]:
-        """How the existing index is divided and stored, where not as the settings say.
+        """How the existing index differs from the settings of its partitioning and storage.
 
         :raises AdapterError: and nothing else.
         """

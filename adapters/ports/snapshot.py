@@ -11,7 +11,7 @@ from adapters.ports.documents import DocumentReader
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one request reads.
+    """The state that one request reads.
 
     The embedded engine is pinned exactly: ``documents`` and every embedded source read the state ``view``. Servers
     store one state only, so their documents can change while a request runs; :meth:`Snapshots.changed` reports that.

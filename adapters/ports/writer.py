@@ -16,8 +16,8 @@ class Acknowledgement:
 
     :param generation: the number of this write; searches of this process show it.
     :param pending: by replica, why it has not applied the write yet. The write is on disk, and is applied when the
-        replica can be reached again.
-    :param rejected: by document and replica, why the replica refused the document. It is not retried.
+        replica is available again.
+    :param rejected: by document and replica, why the replica rejected the document. It is not retried.
     :param hidden: documents that were neither replaced nor deleted, because they are above the writer's clearance;
         ``None`` if the replica that documents are read from has yet to decide that.
     """
@@ -39,7 +39,7 @@ class DocumentWriter(Protocol):
         When this returns, the change is on disk, and every later search sees it in every replica that is not pending.
 
         :param clearance: documents above it are neither replaced nor deleted. That is decided in the order of writes,
-            so a document that another writer protects meanwhile is safe.
+            so a document whose sensitivity another write raises first is not changed.
 
         :raises AdapterError: if nothing was written.
         """

@@ -1,4 +1,4 @@
-"""Rerankers, which read a query and passages together: a model behind HTTP, or a function of the user's."""
+"""Rerankers, which read a query and passages together: a model behind HTTP, or a user-supplied function."""
 
 from adapters.rerank.address import NONE, check, reranker
 

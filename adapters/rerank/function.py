@@ -1,4 +1,4 @@
-"""A reranker of the user's: a function from a query and passages to scores, such as a cross-encoder in this process."""
+"""A user-supplied reranker: a function from a query and passages to scores, such as a cross-encoder in this process."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ async def _post(client: httpx.AsyncClient, url: str, body: object, call_timeout_
         client.stream("POST", url, json=body, headers=trace_headers()) as response,
     ):
         if response.status_code != 200:
-            raise error_of_status(response.status_code, f"the reranker answered {response.status_code}")
+            raise error_of_status(response.status_code, f"the reranker returned status {response.status_code}")
         content = b""
         async for chunk in response.aiter_bytes():
             content += chunk
@@ -106,10 +106,10 @@ async def _post(client: httpx.AsyncClient, url: str, body: object, call_timeout_
 
 
 def _translate(error: Exception) -> AdapterError | None:
-    """The meaning of an error of httpx."""
+    """The adapter error for an error of httpx."""
     match error:
         case httpx.TimeoutException():
-            return TimedOut("the reranker did not answer in time")
+            return TimedOut("the reranker timed out")
         case httpx.LocalProtocolError():
             # The text of the error may show a header, and so the key.
             return BadResponse("the request to the reranker cannot be sent")

@@ -26,7 +26,7 @@ _MAX_BRACKETS = 32
 
 
 def validated(scored: Iterable[tuple[object, object]], count: int, first: int = 0) -> RerankResult:
-    """The valid ones of (number, score) pairs, best first. If all have scores, they are ordered by them.
+    """The valid pairs of a number and a score, best first. If all have scores, these decide the order.
 
     A number that is not a passage's, or that occurred before, is left out; a score that is not a finite number is
     ignored. The warning of the result counts what was left out.
@@ -46,11 +46,11 @@ def validated(scored: Iterable[tuple[object, object]], count: int, first: int = 
         else:
             scores[number - first] = _finite(score)
     if not scores:
-        raise BadResponse("the reranker named none of the passages")
+        raise BadResponse("the reranker returned none of the passages")
     warnings = [
         warning
         for number, warning in (
-            (count - len(scores), f"named {len(scores)} of {count} passages"),
+            (count - len(scores), f"returned {len(scores)} of {count} passages"),
             (unknown, f"{unknown} that do not exist"),
             (repeated, f"{repeated} twice"),
         )
@@ -95,7 +95,7 @@ def from_text(text: str, count: int, first: int = 0) -> RerankResult:
         if best is None or len(result.order) >= len(best.order):
             best = result
     if best is None:
-        raise BadResponse("the reranker wrote no order")
+        raise BadResponse("the reranker's text contains no order")
     return best
 
 

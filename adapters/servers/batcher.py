@@ -1,4 +1,4 @@
-"""Requests to a server that go out together while it is busy, and by themselves otherwise.
+"""Requests to a server that are sent together while it is busy, and alone otherwise.
 
 One call for several requests costs this process and the server less than one call for each; see decision 30.
 """
@@ -18,19 +18,19 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 MAX_CALLS = 3
-"""Calls at a time; while there are as many, further requests wait."""
+"""Maximum number of calls at a time; further requests wait."""
 MAX_REQUESTS = 4
-"""Requests of one call: all wait for the slowest of them, and may fail with it. Fewer than the failures in a row that
-open the circuit of a source."""
+"""Maximum number of requests of one call: all wait for the slowest of them, and may fail with it. It is lower than the
+number of failures in a row that open the circuit of a source."""
 MAX_WAIT_S = 0.02
-"""After it a request goes out in any case, in one more call."""
+"""Maximum wait of a request; then it is sent in an additional call."""
 
 
 @dataclass(slots=True, eq=False)
 class _Pending(Generic[Request, Response]):
     """A request that has to wait.
 
-    :param context: of the request: its trace is that of the call, if it is the first of it.
+    :param context: of the request; a call has the context, and so the trace, of its first request.
     """
 
     request: Request
@@ -42,7 +42,7 @@ class _Pending(Generic[Request, Response]):
     of_call: Sequence[_Pending[Request, Response]] = ()
 
     def stop_timer(self) -> None:
-        """Drop it, too: a cancelled timer of uvloop keeps its arguments, which are this request with its response."""
+        """Cancel and delete the timer: a cancelled timer of uvloop references this request, and so its response."""
         self.timer.cancel()
         del self.timer
 
@@ -51,7 +51,7 @@ class Batcher(Generic[Request, Response]):
     """Sends requests. It belongs to one event loop.
 
     :param server: its name in error messages.
-    :param call: sends requests in one call; the response to each, in their order, or the error of this one request.
+    :param call: sends requests in one call; returns the response to each, or its error, in their order.
     """
 
     def __init__(
@@ -62,16 +62,15 @@ class Batcher(Generic[Request, Response]):
         self._calls = 0
         self._waiting: list[_Pending[Request, Response]] = []
         self._running: set[asyncio.Task[None]] = set()
-        """Referenced until they have ended, which a cancelled one does later: the event loop does so only weakly."""
+        """The calls that have not ended: the event loop has only weak references to them."""
 
     async def send(self, request: Request, key: Callable[[], Hashable] = lambda: None) -> Response:
         """The response to a request.
 
-        The caller has a deadline of its own: if it is cancelled, the others of the call go on, and the call is
-        cancelled with the last of them. If a call fails in a way that may be the fault of one request, each is sent
-        again by itself, one after another.
+        Cancelling one caller does not affect the others of a call; the call is cancelled with the last of them. If one
+        request may have caused the failure of a call, each is sent again alone, one after another.
 
-        :param key: only requests with equal keys go out in one call.
+        :param key: only requests with equal keys are sent in one call.
         :raises AdapterError: as ``call`` does, or for this request alone.
         """
         if self._calls >= MAX_CALLS:
@@ -103,13 +102,13 @@ class Batcher(Generic[Request, Response]):
     def _end_call(self) -> None:
         self._calls -= 1
         while self._waiting and self._calls < MAX_CALLS:
-            # No more than its share of all that wait: most servers work on the requests of one call one after another,
-            # but on several calls at once.
+            # The waiting requests are divided among the calls: most servers process the requests of one call one after
+            # another, but several calls at once.
             share = min(ceil(len(self._waiting) / MAX_CALLS), MAX_REQUESTS)
             self._start_call(self._waiting[0], share)
 
     def _start_call(self, first: _Pending[Request, Response], max_requests: int) -> None:
-        """Send a request, with those of its key that have waited for longest."""
+        """Send a request, with the oldest waiting requests of its key."""
         others = [each for each in self._waiting if each.key == first.key and each is not first]
         sent = [first, *others[: max_requests - 1]]
         self._waiting = [each for each in self._waiting if each not in sent]
@@ -125,8 +124,8 @@ class Batcher(Generic[Request, Response]):
         self._running.discard(call)
         for each in sent:
             if not each.response.done():  # the driver has cancelled the call
-                each.response.set_exception(Unavailable(f"a call of {self._server} was abandoned"))
-            each.of_call = ()  # otherwise a cycle keeps the responses until a full garbage collection
+                each.response.set_exception(Unavailable(f"a call to {self._server} was cancelled"))
+            each.of_call = ()  # otherwise a reference cycle delays the deallocation of the responses
         self._end_call()
 
     async def _respond(self, sent: Sequence[_Pending[Request, Response]]) -> None:
@@ -152,5 +151,5 @@ class Batcher(Generic[Request, Response]):
     async def _responses(self, requests: Sequence[Request]) -> Sequence[Response | Exception]:
         responses = await self._call(requests)
         if len(responses) != len(requests):
-            raise BadResponse(f"{self._server} answered {len(responses)} of {len(requests)} requests")
+            raise BadResponse(f"{self._server} returned {len(responses)} responses to {len(requests)} requests")
         return responses

@@ -1,4 +1,4 @@
-"""Responses over HTTP that are neither unpacked nor read without end, for clients that use httpx."""
+"""HTTP responses without compression and with a maximum size, for clients that use httpx."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class BoundedTransport(httpx.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """See :class:`httpx.AsyncBaseTransport`.
 
-        :raises httpx.DecodingError: for a compressed response: a small one may unpack to a huge one.
+        :raises httpx.DecodingError: for a compressed response: a small one may decompress to a huge one.
         """
         request.headers["accept-encoding"] = "identity"
         response = await super().handle_async_request(request)
         stream = cast(httpx.AsyncByteStream, response.stream)
         if response.headers.get("content-encoding", "identity") != "identity":
             await stream.aclose()
-            raise httpx.DecodingError("a compressed response, which was not asked for")
+            raise httpx.DecodingError("a compressed response, which was not requested")
         response.stream = _BoundedStream(stream, self._max_bytes)
         return response
 

@@ -1,4 +1,4 @@
-"""Common to all adapters of servers: addresses, limits, translation of errors, rankings."""
+"""The common parts of all adapters of servers: addresses, limits, translation of errors, rankings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fusion.rank_fields import DocId, DocumentFields
 VECTOR_SCHEMES = {"qdrant+grpc": 6334, "qdrant+grpcs": 6334, "qdrant+http": 6333, "qdrant+https": 6333}
 GRAPH_SCHEMES = {"bolt": 7687, "bolt+s": 7687, "bolt+ssc": 7687}
 KEYWORD_SCHEMES = {"opensearch+http": 9200, "opensearch+https": 9200}
-"""By source, the schemes of its servers' addresses, each with its default port."""
+"""The schemes of the addresses of each source's servers, with their default ports."""
 
 Quantization: TypeAlias = Literal["none", "int8"]
 """How vectors are compressed for searching."""
@@ -38,7 +38,7 @@ class Partitioning:
     """How a new index is divided over the nodes of a cluster.
 
     :param shards: parts of the index, each on one node; their number is fixed when the index is created.
-    :param copies: of each shard, each on another node; ``None``: as the server does it.
+    :param copies: of each shard, each on another node; ``None`` for the default of the server.
     """
 
     shards: int = 1
@@ -110,8 +110,8 @@ async def translated_errors(
     """Run a driver's call with a time limit, whatever limits the driver has, and translate its errors.
 
     :param server: its name in error messages.
-    :param translate: returns the meaning of a driver's error; ``None`` for an exception that is not the driver's, which
-        is raised unchanged because it is a defect of this code.
+    :param translate: returns the adapter error for a driver's error; ``None`` for any other exception, which is a
+        defect of this code and is raised unchanged.
     :raises AdapterError: and nothing else that the driver or the network may raise.
     """
     try:
@@ -120,7 +120,7 @@ async def translated_errors(
     except AdapterError:
         raise
     except TimeoutError as error:
-        raise TimedOut(f"{server} did not answer within {call_timeout_s:g} s") from error
+        raise TimedOut(f"{server} timed out after {call_timeout_s:g} s") from error
     except Exception as error:
         translated = translate(error)
         if translated is None and (isinstance(error, OSError) or is_closed_connection(error)):
@@ -159,12 +159,12 @@ def _by_score_and_id(hit: tuple[float, DocId, object]) -> tuple[float, DocId]:
 
 
 def unreachable(server: str, error: BaseException) -> Unavailable:
-    """The error for a server to which there is no connection."""
+    """The error for a server that cannot be reached."""
     return Unavailable(f"{server} cannot be reached", describe_error(error))
 
 
 def unreadable(response: str, error: BaseException) -> BadResponse:
-    """The error for a response that is not what it should be. None of its text is quoted.
+    """The error for an invalid response. It contains no text of the response.
 
     :param response: what it is, such as ``opensearch's response to a search``.
     """
@@ -173,15 +173,15 @@ def unreadable(response: str, error: BaseException) -> BadResponse:
 
 
 def named_kind(text: object) -> str:
-    """A kind of error as OpenSearch or a graph server names it; nothing if it is anything but such a name."""
+    """The text if it is the name of a kind of error of OpenSearch or a graph server; otherwise an empty text."""
     return text if isinstance(text, str) and _KIND.fullmatch(text) else ""
 
 
 def error_of_status(status: int, message: str, detail: str = "") -> AdapterError:
-    """The error that an HTTP status other than success means.
+    """The error for an HTTP status other than success.
 
     :returns: :class:`Unavailable` if the same request may succeed later, :class:`Rejected` if it never will,
-        :class:`BadResponse` for a status that makes no sense here.
+        :class:`BadResponse` for any other status.
     """
     if status == INTERNAL_SERVER_ERROR:
         return ExecutionFailed(message, detail)

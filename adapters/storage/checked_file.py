@@ -1,4 +1,4 @@
-"""Files with a checksum: what a disk has changed is found when it is read, and never taken for what was written.
+"""Files with a checksum, so that a change by the disk is an error when the file is read.
 
 The first line of a file is ``trivium``, a space, and 128 bits of BLAKE2b (RFC 7693) over its name and its content, in
 hexadecimal digits; the content follows. The name counts, so that a file does not pass under another one.
@@ -34,7 +34,7 @@ def write(path: Path, content: bytes) -> None:
 def read(path: Path) -> bytes:
     """The content of a file.
 
-    :raises Damaged: if it has changed since it was written, or was written under another name.
+    :raises Damaged: on a checksum mismatch, also if it was written under another name.
     :raises OSError: if it cannot be read; :class:`FileNotFoundError` if there is none.
     """
     stored = path.read_bytes()

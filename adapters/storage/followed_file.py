@@ -1,4 +1,4 @@
-"""A value that is decoded from a file, again whenever the file is replaced."""
+"""A value that is decoded from a file, and decoded again whenever the file is replaced."""
 
 from __future__ import annotations
 

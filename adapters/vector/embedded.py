@@ -1,4 +1,4 @@
-"""Vectors in this process: HNSW over every large segment, exact search over the small and the filtered.
+"""Vectors in this process: HNSW over every large segment, exact search over small and filtered ones.
 
 Malkov, Yashunin: "Efficient and robust approximate nearest neighbor search using Hierarchical Navigable Small
 World graphs", 2018. The graph contains 8-bit vectors; the documents that it finds are scored again with the full
@@ -28,11 +28,11 @@ from fusion.columns import Ranking
 from fusion.largest import top
 
 _EXACT_ROWS = 4_096
-"""Up to here comparing with every vector costs no more than walking the graph, and misses nothing."""
+"""Maximum rows of a segment without a graph: an exact search of them costs no more, and misses nothing."""
 _EXACT_FRACTION = 0.05
 """If a filter leaves a smaller fraction, the recall of the graph falls, so all vectors are compared."""
 _SCORED_AGAIN = 10
-"""How many more documents than requested are scored with the full vectors: their order by 8 bits differs at the end."""
+"""Number of documents beyond the requested ones that are scored with the full vectors: 8 bits change the order."""
 
 _Graphs = Mapping[str, hnsw.HnswGraph]
 
@@ -61,13 +61,13 @@ class VectorComponent:
         return {path.stem: hnsw.HnswGraph(path) for path in folder.glob("*.faiss")}
 
     def count(self, index: _Graphs, segments: SegmentSet) -> int:
-        """Vectors of living documents: those in a graph by the graph's count, the others by their rows."""
+        """Number of vectors of living documents: those in a graph by the graph's count, the others by their rows."""
         vectors = sum(map(len, index.values()))
         vectors += sum(len(segment.vectors) for segment in segments.segments if segment.name not in index)
         return int(vectors - (len(segments) - segments.count))
 
     def fragment_count(self, index: _Graphs) -> int:  # noqa: ARG002
-        """One a segment; segments are counted elsewhere."""
+        """Returns 1: a segment has one graph, and segments are counted elsewhere."""
         return 1
 
 

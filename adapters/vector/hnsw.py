@@ -1,6 +1,6 @@
-"""HNSW graphs over 8-bit vectors: faiss builds and stores them, and compiled code of ours searches them.
+"""HNSW graphs over 8-bit vectors: faiss builds and stores them, :mod:`adapters.vector.hnsw_kernel` searches them.
 
-It finds what faiss finds in three fifths of the time. Where the package was built without a C++ compiler, faiss
+It returns the results of faiss in three fifths of the time. Where the package was built without a C++ compiler, faiss
 searches. docs/decisions/0032-search-of-hnsw.md has the measurements.
 """
 
@@ -56,7 +56,7 @@ class HnswGraph:
         self._level_starts = _array(graph.cum_nneighbor_per_level)
         self._entry, self._top_level = graph.entry_point, graph.max_level
         self._codes = _array(storage.codes)
-        # A code c stands for minimum + (c + .5) / 255 * range, in each dimension; the constants change no order.
+        # A code c means minimum + (c + .5) / 255 * range, in each dimension; the constants change no order.
         self._ranges = _array(storage.sq.trained)[self._index.d :].copy()
 
     def __len__(self) -> int:
@@ -86,10 +86,10 @@ class HnswGraph:
         )
 
     def nearest_by_faiss(self, vector: Vector, count: int, width: int, allowed: Flags | None = None) -> Rows:
-        """The same by faiss."""
+        """The results of :meth:`nearest`, searched by faiss."""
         selector = None if allowed is None else faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
         parameters = faiss.SearchParametersHNSW(efSearch=width, sel=selector)
-        faiss.omp_set_num_threads(1)  # of this thread: a second one would only spin
+        faiss.omp_set_num_threads(1)  # a second thread would only spin
         _, found = self._index.search(vector[np.newaxis], count, params=parameters)
         rows: Rows = found[0][found[0] >= 0]
         return rows

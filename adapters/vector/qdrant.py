@@ -173,7 +173,7 @@ class QdrantVector:
             try:
                 await self._client.create_collection(self._collection, **creation(self._dimension, self.layout))
             except Exception:
-                # Another worker may create it at the same time, or may have died between collection and alias.
+                # Another worker may create it at the same time, or may have ended before it created the alias.
                 if not await self._client.collection_exists(self._collection):
                     raise
             # Before the first point, as Qdrant advises.
@@ -212,7 +212,7 @@ class QdrantVector:
             return str((await self._client.info()).version)
 
     async def clock(self) -> float | None:
-        """``None``: Qdrant does not report its time."""
+        """Returns ``None``: Qdrant does not report its time."""
         return None
 
     async def differences(self) -> Sequence[Difference]:
@@ -242,9 +242,9 @@ class QdrantVector:
 
 
 def _check_completed(result: qdrant.UpdateResult) -> None:
-    """An update that is only received may be lost.
+    """Check that an update is applied: one that is only received may be lost.
 
-    :raises Unavailable: if this one is not applied.
+    :raises Unavailable: if it is not applied.
     """
     if result.status != qdrant.UpdateStatus.COMPLETED:
         raise Unavailable("qdrant has not applied a write yet")
@@ -295,12 +295,12 @@ _compile = filter_compiler(_Conditions())
 
 
 def _translate(error: Exception) -> AdapterError | None:
-    """The meaning of an error of Qdrant's client."""
+    """The adapter error for an error of Qdrant's client."""
     match error:
         case grpc.aio.AioRpcError():
             return _error_of_code(error.code())
         case UnexpectedResponse(status_code=status):
-            return error_of_status(status or 0, f"qdrant answered with status {status}")
+            return error_of_status(status or 0, f"qdrant returned status {status}")
         case QdrantException():
             return Unavailable("qdrant receives too many requests")
         case ResponseHandlingException(source=ValueError() as cause):  # a response that does not follow the API
@@ -315,8 +315,8 @@ def _translate(error: Exception) -> AdapterError | None:
 
 
 def _error_of_code(code: grpc.StatusCode) -> AdapterError:
-    """The error that a gRPC status means."""
-    message = f"qdrant answered with status {code.name}"
+    """The error for a gRPC status."""
+    message = f"qdrant returned status {code.name}"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return TimedOut(message)
     if code in _FAILED_CODES:

@@ -17,8 +17,8 @@ from adapters.servers.server import SHARDS_ARE_FIXED, Partitioning, Quantization
 class CollectionLayout(Partitioning):
     """How a collection is divided and stored.
 
-    :param on_disk: whether the vectors are in mapped files, so that the page cache has those that are used, and not
-        all in memory.
+    :param on_disk: whether the vectors are in mapped files, of which the page cache contains those in use, instead of
+        in memory.
     :param quantization: ``int8`` searches copies of the vectors with a quarter of the size, in memory, and scores the
         best of them again by the vectors themselves.
     :param write_consistency: number of copies that have to apply a write before it is acknowledged.
@@ -33,7 +33,7 @@ IN_MEMORY = CollectionLayout()
 """One shard on one node, the vectors as they are."""
 
 SEARCH_QUANTIZATION = qdrant.QuantizationSearchParams(rescore=True, oversampling=2.0)
-"""Without an effect where vectors are not quantized."""
+"""It has no effect on vectors that are not quantized."""
 
 
 _INT8 = qdrant.ScalarQuantization(scalar=qdrant.ScalarQuantizationConfig(type=qdrant.ScalarType.INT8, always_ram=True))

@@ -1,6 +1,6 @@
 """Queries per second of this service, of its peers, and of asyncio with a dictionary, over the same three sources.
 
-Each source is a stand-in that answers after 5 ms with 100 documents, so that only orchestration is measured: 32
+Each source is a stub that returns 100 documents after 5 ms, so that only orchestration is measured: 32
 clients, reciprocal rank fusion, the best ten. The service plans each query, searches within deadlines behind circuit
 breakers, checks access, reads the ten documents and reports where each comes from; the peers return what they fused.
 Peers are installed in an environment of their own, and their releases are printed. Exit code 1 if a goal is missed.
@@ -33,7 +33,7 @@ _MIN_OF_BARE, _MIN_OF_PEERS = 0.8, 5.0
 
 
 class DelayedSource:
-    """Answers every query after 5 ms with the same documents."""
+    """Returns the same documents for every query, after 5 ms."""
 
     def __init__(self, name: str, number: int) -> None:
         self._name = name
@@ -100,7 +100,7 @@ def _own_rate(seconds: float) -> float:
 
 
 def _environment() -> str:
-    """The Python of an environment with the peers, made if it does not exist."""
+    """The Python of an environment with the peers, which is created if it does not exist."""
     folder = Path(sys.prefix, "peers")
     python = str(folder / "bin" / "python")
     if not folder.exists():

@@ -1,4 +1,4 @@
-"""Peers over three sources that answer after 5 ms with 100 documents, fused by reciprocal rank.
+"""Peers over three sources that return 100 documents after 5 ms, fused by reciprocal rank.
 
 Run by the Python of an environment of its own: ``python peers.py NAME CONCURRENCY SECONDS`` prints queries per second.
 Each peer is used as its documentation shows for asynchronous hybrid retrieval.
@@ -121,7 +121,7 @@ def llama_index() -> Search:
 
 
 async def queries_per_second(search: Search, concurrency: int, seconds: float) -> float:
-    """By ``concurrency`` clients that search again as soon as they have a response."""
+    """The rate of ``concurrency`` clients that search again as soon as they have a response."""
     finished = 0
 
     async def client(until: float) -> None:

@@ -17,7 +17,7 @@ from orchestrator.auth.keyring import KeyFileError, KeyRecord, read_key_file
 
 
 def add_key(path: Path, name: str, scope: Scope, clearance: str, *, admin: bool = False, operator: bool = False) -> str:
-    """Create a key and write its record; the key itself, which is not stored.
+    """Create a key and write its record. Returns the key, which is not stored.
 
     :raises KeyFileError: if the file cannot be read or written, has the name already, or a value is not allowed.
     """
@@ -33,13 +33,13 @@ def add_key(path: Path, name: str, scope: Scope, clearance: str, *, admin: bool 
         "operator": operator,
     }
     try:
-        record = msgspec.json.decode(msgspec.json.encode(values), type=KeyRecord)  # as strictly as it will be read
+        record = msgspec.json.decode(msgspec.json.encode(values), type=KeyRecord)  # the checks of reading
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise KeyFileError(f"a value of the key is not allowed: {error}") from error
     with _locked(path):
         records = read_key_file(path) if path.exists() else []
         if any(each.name == name for each in records):
-            raise KeyFileError(f"{path} has a key of the name {name!r} already: remove it first, or choose another")
+            raise KeyFileError(f"{path} already has a key named {name!r}: remove it first, or choose another name")
         _write(path, [*records, record])
     return f"trivium_{id_}_{secret}"
 
@@ -53,13 +53,13 @@ def remove_key(path: Path, name: str) -> None:
         records = read_key_file(path)
         others = [each for each in records if each.name != name]
         if len(others) == len(records):
-            raise KeyFileError(f"{path} has no key of the name {name!r}")
+            raise KeyFileError(f"{path} has no key named {name!r}")
         _write(path, others)
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One writer at a time.
+    """Allow one writer at a time.
 
     :raises KeyFileError: if the folder cannot be written.
     """
@@ -71,7 +71,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, records: list[KeyRecord]) -> None:
-    """The owner stays the same if root writes: a service that cannot read the file would honour revoked keys."""
+    """Write the records. The owner stays the same if root writes, so that the service can read the file."""
     status = path.stat() if path.exists() and os.geteuid() == 0 else None
     owner = (status.st_uid, status.st_gid) if status else None
     files.replace(path, b"".join(msgspec.json.encode(each) + b"\n" for each in records), mode=0o600, owner=owner)

@@ -1,7 +1,7 @@
 """API keys. Only a hash of each key is stored.
 
-A key is ``trivium_<id>_<secret>``. The id is public and finds the record; the secret has 256 random bits, so its
-SHA-256 cannot be searched, and a slow hash would only cost time (RFC 6750 defines how a key is sent).
+A key is ``trivium_<id>_<secret>``. The id is public and finds the record; the secret has 256 random bits, so it
+cannot be found from its SHA-256, and a slow hash would only cost time (RFC 6750 defines how a key is sent).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """One line of the file.
 
     :param sha256: the hash of the secret, in hexadecimal.
-    :param operator: may do what an administrator may, too.
+    :param operator: may also do what an administrator may.
     """
 
     name: Name
@@ -69,22 +69,22 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class Keyring:
     """The keys in ``path``. The file is read again when it changes, so keys are added and removed without a restart.
 
-    :raises KeyFileError: if the file cannot be read at the start. Later errors are logged and the keys that were read
-        before stay valid: a broken file neither locks callers out nor lets them in.
+    :raises KeyFileError: if the file cannot be read at the start. After a later error, which is logged, the keys that
+        were read before stay valid.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._keys: Mapping[str, tuple[bytes, Principal]] = {}
         self._stamp: object = None
-        """Of the file that was read last."""
+        """Stamp of the file that was read last."""
         self._last_error = ""
         self._read()
 
     def authenticate(self, authorization: str) -> Principal:
         """The principal of an ``Authorization`` header.
 
-        :raises UnknownKey: if it is no key or an unknown one. The comparison takes constant time.
+        :raises UnknownKey: if the header has no key, or an unknown one. The comparison takes constant time.
         """
         match = _BEARER.fullmatch(authorization)
         if match is None:
@@ -96,7 +96,7 @@ class Keyring:
         return principal
 
     def refresh(self) -> None:
-        """Read the file if it has changed; after an error at every call."""
+        """Read the file if it has changed; after an error, at every call."""
         try:
             if _stamp(self.path) != self._stamp:
                 self._read()
@@ -107,7 +107,7 @@ class Keyring:
             self._last_error = str(error)
 
     def _read(self) -> None:
-        stamp = _stamp(self.path)  # before reading: a later change is then found the next time
+        stamp = _stamp(self.path)  # before reading, so that a change in between is found at the next call
         self._keys = {
             record.id: (bytes.fromhex(record.sha256), record.principal) for record in read_key_file(self.path)
         }
@@ -115,7 +115,7 @@ class Keyring:
 
 
 def _stamp(path: Path) -> object:
-    """Differs when the file differs, however it was written; the name of the error if the file is not accessible."""
+    """A value that changes whenever the file changes; the name of the error if the file is not accessible."""
     try:
         status = path.stat()
     except OSError as error:

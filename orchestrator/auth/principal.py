@@ -1,4 +1,4 @@
-"""The sender of a request: everything that the service knows about it below the edges."""
+"""The principal: the sender of a request, with its scope, clearance and role."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 from adapters import Scope, Sensitivity
 
 Role: TypeAlias = Literal["none", "reader", "admin", "operator"]
-"""``reader`` may search and read; ``admin`` may also write; ``operator`` may also read what the process counts of all
-tenants; ``none`` may do nothing of this."""
+"""``reader`` may search and read; ``admin`` may also write; ``operator`` may also read the counters of all tenants;
+``none`` may do none of these."""
 
 
 _ROLES: tuple[Role, ...] = ("none", "reader", "admin", "operator")
@@ -32,9 +32,9 @@ class Principal:
     role: Role = "reader"
 
     def require(self, role: Role) -> None:
-        """Nothing, if the principal has at least this role.
+        """Check that the principal has at least this role.
 
-        :raises Forbidden: if it has not.
+        :raises Forbidden: if it does not.
         """
         if _ROLES.index(self.role) < _ROLES.index(role):
             raise Forbidden(f"the key {self.name!r} has the role {self.role!r}, this needs {role!r}")

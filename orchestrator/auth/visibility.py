@@ -21,6 +21,6 @@ def access_filter(scope: Scope, clearance: Sensitivity) -> Filter:
 
 
 def visibility_check(condition: Filter) -> VisibilityCheck:
-    """The post-retrieval access check: by the meaning of the filter, not by any backend's translation of it."""
+    """The access check after retrieval. It evaluates the filter itself, not a source's translation of it."""
     passes, keys = predicate(condition), metadata_keys(condition)
     return lambda record: passes(fields(record, keys))

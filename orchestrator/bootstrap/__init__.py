@@ -1,6 +1,6 @@
-"""Opens a service as the settings say. The only room that names implementations of ports.
+"""Opens a configured service. The only folder that names implementations of ports.
 
-Here: which adapter belongs to which setting, and how everything is connected. Not here: what any of it does.
+Here: which adapter belongs to which setting, and how everything is connected. Not here: the behaviour of the parts.
 """
 
 from orchestrator.bootstrap.assembly import open_service

@@ -1,4 +1,4 @@
-"""Opening a service: every part, connected as the settings say."""
+"""Opens a service: creates its parts and connects them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _MAX_WRITES, _MAX_UPLOADS, _MAX_WAITING_WRITES = 8, 4, 64
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What several use cases share."""
+    """The parts that several use cases share."""
 
     settings: Settings
     model: MiniLM
@@ -90,10 +90,10 @@ async def open_service(
     more_sources: Sequence[SourceBinding] = (),
     max_query_chars: int = MAX_QUERY_CHARS,
 ) -> AsyncIterator[Service]:
-    """Open the stores and the model that the settings name; closed at the end. On one event loop.
+    """Open everything that the settings name, and close it at the end. The service belongs to one event loop.
 
-    Indexes that do not exist on servers yet are created. A server that is away does not stop the start: its source is
-    missing from responses until it is back.
+    Indexes that do not exist on servers yet are created. The service also starts if a server is unavailable: its source
+    is missing from responses until the server is available.
 
     :param prepare: whether servers are contacted before the first request.
     :param more_sources: sources besides those that the settings name.
@@ -101,7 +101,7 @@ async def open_service(
     :raises AdapterError: if the embedded engine cannot be opened, or ``strict_index`` refuses an index.
     """
     async with AsyncExitStack() as stack:
-        # One query, one thread: queries are parallel already, and idle threads of BLAS spin after each call.
+        # One thread per query: queries run in parallel already, and idle threads of BLAS spin after each call.
         stack.enter_context(threadpool_limits(1, user_api="blas"))
         data_dir = settings.storage.data_dir
         model = await anyio.to_thread.run_sync(MiniLM)
@@ -186,7 +186,7 @@ def _search(
     centralities = backends.centralities or NoCentralities()
 
     def mismatches() -> Mapping[str, str]:
-        """By source, how its index was built, if not as the settings require, as far as it is known."""
+        """The builds that differ from the settings, by source, as far as they are known."""
         found = {source: check.mismatch for source, check in checks.items() if check.mismatch}
         if engine and (mismatch := engine.mismatch()):
             found["index"] = mismatch
@@ -252,7 +252,7 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
         followed.append(stores.replication.refresh)
 
     async def encode(text: str, encoder: EncoderName) -> Vector:
-        # Under no tenant: all share the made-up queries, and no tenant can search for a text under this name.
+        # The empty tenant: these queries are generated, and no caller has this tenant.
         return (await parts.encoders.encode(text, encoder, "")).vector
 
     return MaintenanceService(

@@ -1,4 +1,4 @@
-"""What runs beside the requests while the service serves: an endless coroutine for each."""
+"""Background tasks of a running service: each is an endless coroutine."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from orchestrator.settings.loading import environment_of
 _log = logging.getLogger(__name__)
 
 _MEASURE_S, _PAUSE_S = 0.1, 3.9
-"""How long the measuring process runs and is stopped in turn: a fortieth of the time of a core or two."""
+"""Seconds that the measuring process alternately runs and is stopped: it uses a fortieth of the time of its cores."""
 _UPKEEP_CHECK_S = 10.0
-"""Seconds between two questions whether upkeep is due, at most."""
+"""Maximum number of seconds between two checks whether upkeep is due."""
 
 BackgroundTask: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-"""Runs until it is cancelled."""
+"""A coroutine function that runs until it is cancelled."""
 
 
 def follow(refresh: Callable[[], None], interval_s: float) -> BackgroundTask:
-    """Calls a blocking ``refresh`` again and again, in a thread. Errors are logged; what is open stays open."""
+    """Call a blocking ``refresh`` periodically in a thread. Errors are logged."""
 
     async def run() -> None:
         while True:
@@ -49,11 +49,11 @@ def follow(refresh: Callable[[], None], interval_s: float) -> BackgroundTask:
 
 
 async def measure_in_process(settings: Settings) -> int:
-    """Run ``trivium tidy --measure`` with these settings; its exit code. If this is cancelled, the process is killed.
+    """Run ``trivium tidy --measure`` with these settings and return its exit code. Cancelling it kills the process.
 
-    The process runs for a moment and is stopped for a long one, in turn. A low priority is not enough: it occupies the
-    caches of the processor, which made the p95 of searches half as long again. In a process group of its own, because
-    the kernel ends a stopped group that has lost its parent (POSIX.1, ``_exit()``).
+    The process is stopped for most of the time. A low priority alone is not enough: the process would occupy the caches
+    of the processor, which raises the p95 of searches by half. It has its own process group, because the kernel ends a
+    stopped group whose parent has ended (POSIX.1, ``_exit()``).
     """
     process = await anyio.to_thread.run_sync(_start_measuring, settings)
     try:
@@ -80,7 +80,7 @@ def _start_measuring(settings: Settings) -> subprocess.Popen[bytes]:
 
 
 def repeat(work: Callable[[], Awaitable[None]], interval_s: float, description: str) -> BackgroundTask:
-    """Awaits ``work`` again and again. Errors are logged."""
+    """Await ``work`` periodically. Errors are logged."""
 
     async def run() -> None:
         while True:
@@ -101,14 +101,14 @@ def background_tasks(
     has_replicas: bool,
     counters: InvalidationCounters | None,
 ) -> tuple[BackgroundTask, ...]:
-    """Everything that runs beside the requests.
+    """The background tasks of a service.
 
     :param has_replicas: whether there is a write log to apply.
     """
     interval_s = writes.refresh_interval_ms / 1_000
     tasks = [follow(maintenance.refresh, interval_s)]
     if keyring:
-        # By itself: revoking a key does not wait until everything else has been read.
+        # A task of its own, so that revoking a key does not wait for the other files.
         tasks.append(follow(keyring.refresh, interval_s))
     if has_replicas:
         retry_s = writes.replication_retry_ms / 1_000

@@ -36,7 +36,7 @@ _DEGRADED_TTL_S = 1.0
 _POLL_S = 1.0
 """Seconds between two reads of the counters, in case a message was lost."""
 _WRITE_TIMEOUT_FACTOR = 10
-"""Counters are incremented with a longer time limit than responses are read: no request waits for them."""
+"""Factor on the time limit for incrementing counters: no request waits for that."""
 
 
 class Caches:
@@ -67,7 +67,7 @@ class Caches:
         self.responses = ResponseCache(TieredCache(memory, shared, policy, time, random.random))
 
     def memo(self, name: str) -> Memo[Any]:
-        """The memo of a name, created at the first call."""
+        """The memo with this name, created at the first call."""
         return self._memos.setdefault(name, Memo(self._ttl_s, monotonic, commit=self.data_versions.commit))
 
     def report(self) -> CacheReport:
@@ -81,7 +81,7 @@ class Caches:
         return CacheReport(levels, len(cache.single_flight), cache.single_flight.coalesced)
 
     def _redis_state(self) -> State:
-        """Of the two circuit breakers, for responses and for counters, the state that is worse."""
+        """The worse state of the two circuit breakers, for responses and for counters."""
         states = {breaker.state for breaker in self._breakers}
         return "open" if "open" in states else "half-open" if "half-open" in states else "closed"
 
@@ -112,7 +112,7 @@ def _open_redis(
         clients = [redis.connect(settings.cache.url, timeout_s) for _ in range(2)]
     except (TypeError, ValueError) as error:
         reason = (
-            "TRIVIUM_CACHE has an option that Redis does not have, or that is chosen here: socket_timeout, protocol"
+            "TRIVIUM_CACHE has an option that Redis does not have, or that the service sets: socket_timeout, protocol"
         )
         raise Unavailable(reason, type(error).__name__) from error
     for client in clients:
@@ -127,11 +127,9 @@ def _open_redis(
 
 
 def _installation_id(data_dir: Path) -> str:
-    """A name for the files of a folder that no other folder has, on any machine.
+    """A globally unique id of the files in a folder. If it cannot be stored, every process has its own.
 
-    Where it cannot be stored, on a read-only disk, every process has its own.
-
-    :raises Damaged: if it has another checksum than when it was written.
+    :raises Damaged: if the checksum does not match.
     """
     file = data_dir / "installation-id"
     try:
@@ -145,7 +143,7 @@ def _installation_id(data_dir: Path) -> str:
 
 
 def content_ids(settings: Settings) -> tuple[str, ...]:
-    """What decides a response and is not in a plan: release and format, servers, graph, synonyms, encoder."""
+    """What decides a response and is not in its plan: release and format, servers, graph, synonyms, encoder."""
     schema = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(ResponseBody))).hexdigest()
     expansion = settings.encoding.query_expansion
     path = expansion.removeprefix("synonyms://")

@@ -1,4 +1,4 @@
-"""Opening the embedded sources that the settings name."""
+"""Opens the embedded sources that the settings name."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ FORMATS: Mapping[str, str] = {
     KEYWORD.name: KeywordComponent.format,
     GRAPH.name: GraphComponent.format,
 }
-"""How each embedded source is built, in a word."""
+"""The index format of each embedded source."""
 
 _FOLDER = "index"
-"""Its name in the data folder."""
+"""Name of the index folder in the data folder."""
 
 
 def _components(settings: Settings) -> Components:
@@ -42,13 +42,13 @@ def _components(settings: Settings) -> Components:
 
 
 def _build(components: Components, prepared_by: str) -> tuple[list[IndexComponent[Any]], str]:
-    """The components that there are, and the build id of an index of them."""
+    """The components that are not ``None``, and the build id of their index."""
     chosen: list[IndexComponent[Any]] = [each for each in components if each]
     return chosen, "+".join((prepared_by, *(component.format for component in chosen)))
 
 
 def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[int], None]) -> Rebuilt:
-    """Put a new index in the place of a damaged one. See :func:`adapters.engine.salvage.rebuild`."""
+    """Replace a damaged index with a new one. See :func:`adapters.engine.salvage.rebuild`."""
     model = MiniLM()
     components, build_id = _build(_components(settings), prepared_by(settings, model))
     folder = settings.storage.data_dir / _FOLDER

@@ -1,4 +1,4 @@
-"""One search in every mode before the service serves, so that first requests are as fast as later ones."""
+"""Searches once in every mode at the start, so that the first requests are as fast as later ones."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from orchestrator.service.service import Service
 from orchestrator.stages.stage_results import AllSourcesFailed
 
 _TIMEOUT_MS = 500
-"""Of each search: a server that does not answer must not delay the start."""
+"""Time limit of each search: an unavailable server must not delay the start."""
 _log = logging.getLogger(__name__)
 
 
 async def warm_up(service: Service) -> None:
-    """Search once in every mode, all at once: everything that is loaded on first use is loaded now."""
+    """Search once in every mode, concurrently: this loads everything that is loaded on first use."""
     modes = (AUTO, HYBRID, *(source.name for source in service.search.sources))
     await asyncio.gather(*(_search(service, mode) for mode in modes))
 
@@ -26,5 +26,5 @@ async def _search(service: Service, mode: str) -> None:
     request = SearchRequest(query="warm up", mode=mode, timeout_ms=_TIMEOUT_MS)
     try:
         await service.search.search(request, service.anonymous, "warm-up")
-    except (AllSourcesFailed, AdapterError, Overloaded) as error:  # a server that is away must not stop the start
+    except (AllSourcesFailed, AdapterError, Overloaded) as error:  # an unavailable server must not stop the start
         _log.warning("warming up mode %s: %s", mode, error)

@@ -1,4 +1,4 @@
-"""The reranker."""
+"""Opens the reranker."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ WRITE_TIMEOUT_S = 30.0
 _MAX_CONNECTIONS = 32
 """Connections to each server."""
 _SERVER_FORMAT = 8
-"""Counted up whenever the adapters of servers would store something else for the same document."""
+"""Incremented whenever the adapters of servers store the same document differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SourceBinding:
     """A source and its adapter.
 
     :param server: the same adapter, if it is on a server.
-    :param entities: the same adapter, if it knows entities.
+    :param entities: the same adapter, if it can look up entities.
     :param waits: whether a search may wait for anything.
     """
 
@@ -54,10 +54,10 @@ class SourceBinding:
 
 @dataclass(slots=True)
 class Backends:
-    """Everything that stores documents.
+    """The sources, and the replicas of the documents.
 
     :param replicas: by the name that acknowledgements and cursors use.
-    :param documents: reads documents from a server; ``None``: the embedded engine has them.
+    :param documents: reads documents from a server; ``None`` if they are read from the embedded engine.
     :param documents_replica: the name of the replica that documents are read from.
     """
 
@@ -72,12 +72,12 @@ class Backends:
 
     @property
     def servers(self) -> dict[str, ServerSource]:
-        """By source, those on a server."""
+        """The sources that are on a server, by name."""
         return {name: binding.server for name, binding in self.bindings.items() if binding.server}
 
 
 def server_backends(settings: Settings, dimension: int, build_id: str) -> Backends:
-    """The sources on servers. Connections are made when they are first needed.
+    """The sources on servers. Connections are opened on first use.
 
     :raises Unavailable: if a driver is not installed.
     """
@@ -124,7 +124,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
 
 
 def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedSources) -> None:
-    """The sources without a server. The embedded engine has the documents, too: it is the nearest replica."""
+    """Add the embedded sources. Documents are then read from the embedded engine, which is the nearest replica."""
     for source, retriever, entities in engine.retrievers():
         backends.bindings[source.name] = SourceBinding(source, retriever, None, entities, waits=False)
     backends.embedded = engine
@@ -135,7 +135,7 @@ def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedSources
 
 
 def build_formats(settings: Settings, embedded_formats: Mapping[str, str]) -> Iterator[str]:
-    """How each source is built, in a word."""
+    """The index format of each source."""
     for name in (VECTOR.name, KEYWORD.name, GRAPH.name):
         url = settings.sources.urls[name]
         scheme = url.partition("://")[0].partition("+")[0]
@@ -159,7 +159,7 @@ def source_calls(
 
 
 def search_probes(backends: Backends, scope: Scope, dimension: int) -> dict[str, Callable[[], Awaitable[Ranking]]]:
-    """By source, a search of each source that is neither in the embedded index nor on a server.
+    """A test search for each source that is neither in the embedded index nor on a server.
 
     :param dimension: of the query vector.
     """

@@ -1,4 +1,4 @@
-"""Where the documents of a service are: the embedded index, servers, and the write log that keeps them equal."""
+"""Opens the embedded index, the clients of servers, and the write log that is applied to all replicas."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
 
 _LOG_FOLDER = "write-log"
-"""Its name in the data folder."""
+"""Name of the write log's folder in the data folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The stores that the settings name.
+    """The sources and replicas that the settings name.
 
-    :param required_build: how the settings require indexes to be built.
+    :param required_build: the build id that the settings require.
     :param replication: ``None`` if the embedded index is the only replica.
     """
 
@@ -45,12 +45,12 @@ class Stores:
 
     @property
     def reader(self) -> DocumentReader:
-        """Reads documents: from a server if one has them, else from the embedded index."""
+        """The reader of documents, from a server or from the embedded index."""
         return _reader(self.backends)
 
     @property
     def writer(self) -> DocumentWriter:
-        """Writes documents to all replicas."""
+        """The writer of documents to all replicas."""
         if self.replication:
             return self.replication
         if self.backends.embedded is None:
@@ -59,7 +59,7 @@ class Stores:
 
     @property
     def local(self) -> list[VersionSource]:
-        """What this process searches or follows in files of its own."""
+        """The parts whose data versions are in files of this process."""
         engine, replication = self.backends.embedded, self.replication
         return [*([engine.index] if engine else []), *([replication] if replication else [])]
 
@@ -70,7 +70,7 @@ class Stores:
         return self.backends.embedded.generation() if self.backends.embedded else 0
 
     def build_id(self) -> str:
-        """How what is searched was built."""
+        """The build id of the indexes that are searched."""
         if self.replication or self.backends.embedded is None:
             return self.required_build
         return self.backends.embedded.index.build_id
@@ -97,7 +97,7 @@ async def open_stores(
     more_sources: Sequence[SourceBinding],
     stack: AsyncExitStack,
 ) -> Stores:
-    """Open the embedded index and the clients of servers. Connections to servers are made when they are first needed.
+    """Open the embedded index and the clients of servers. Connections to servers are opened on first use.
 
     :param stack: closes what is opened here.
     :raises AdapterError: if the embedded index cannot be opened, or a driver is not installed.

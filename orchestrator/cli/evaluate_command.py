@@ -57,7 +57,7 @@ def evaluate(
 ) -> None:
     """Index a data set, run its queries, and measure each source alone and all together."""
     with _evaluation_errors():
-        # Imported here: measures and plots take a second, and other commands do not need them.
+        # Imported here: it takes a second, and other commands do not need it.
         from orchestrator.evaluation import judged_runs as figures  # noqa: PLC0415
         from orchestrator.evaluation import runner, runs  # noqa: PLC0415
         from orchestrator.evaluation.report import write_report  # noqa: PLC0415
@@ -96,13 +96,13 @@ def tune(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
-    """Choose fusion, weights and boosts on half of a data set's queries; keep them if the other half supports it."""
+    """Choose fusion, weights and boosts on half of a data set's queries; write them if the other half shows a gain."""
     with _evaluation_errors():
         from orchestrator.evaluation import tuning  # noqa: PLC0415  # see evaluate
 
         dataset = read_dataset(folder)
         if not output.parent.is_dir():
-            raise NotADirectoryError(f"{output.parent} is no folder that {output.name} could be written to")
+            raise NotADirectoryError(f"{output} cannot be written: {output.parent} is not a folder")
         workspace, _, _ = _prepare(load(), dataset)
 
         async def search() -> tuning.TuningResult:
@@ -124,27 +124,27 @@ def tune(
         )
     if result.supported:
         out.print(
-            f"[green]a gain that the held-out half supports[/green], after {result.tried} candidates; in {output}:"
+            f"[green]a significant gain on the held-out half[/green], after {result.tried} candidates; in {output}:"
         )
         out.print(tuning.as_settings_file(result.changed), markup=False, highlight=False, end="")
     else:
-        out.print(f"no gain that the held-out half supports, after {result.tried} candidates: nothing was written")
+        out.print(f"no significant gain on the held-out half, after {result.tried} candidates: nothing was written")
 
 
 def compare(
     folder: Folder,
     settings: Annotated[
-        list[Path], typer.Option(help="a file of settings, as TRIVIUM_SETTINGS_FILE names one; give it twice")
+        list[Path], typer.Option(help="a file of settings, as for TRIVIUM_SETTINGS_FILE; must be given twice")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
-    """Search judged queries under two settings, in turn, and say which are better. They override the environment."""
+    """Search judged queries with two files of settings and compare the results. The files override the environment."""
     with _evaluation_errors():
         from orchestrator.evaluation import settings_comparison as comparing  # noqa: PLC0415  # see evaluate
 
         with reported_errors(usage_errors=(comparing.NotComparable,)):
             if len(settings) != 2:
-                raise comparing.NotComparable(f"--settings is given {len(settings)} times, two are compared")
+                raise comparing.NotComparable(f"--settings is given {len(settings)} times, it must be given twice")
             first, second = (
                 comparing.Variant(str(path), load(**read_settings_file(path, "--settings"))) for path in settings
             )
@@ -169,7 +169,7 @@ def compare(
     for name, value in ((first.name, outcome.quality.baseline), (second.name, outcome.quality.value)):
         out.print(f"{escape(name)}: nDCG@10 {value:.4f}, median {outcome.median_ms[name]:.1f} ms", highlight=False)
     out.print(f"difference: {_shown(outcome.quality)}", highlight=False)
-    out.print(f"{escape(outcome.winner)} is better" if outcome.winner else "no difference that these queries support")
+    out.print(f"{escape(outcome.winner)} is better" if outcome.winner else "no significant difference")
 
 
 def _shown(difference: Difference) -> str:
@@ -197,13 +197,13 @@ def _prepare(settings: Settings, dataset: Dataset) -> tuple[Workspace, int, Resu
 
 
 def _read_runs(paths: list[Path], taken: set[str]) -> dict[str, Run]:
-    """Run files by their name, which no other run may have."""
+    """The run files by name, which must be unique."""
     from orchestrator.evaluation.trec import read_run  # noqa: PLC0415  # see evaluate
 
     runs: dict[str, Run] = {}
     for path in paths:
         if path.stem in taken | runs.keys():
-            raise DuplicateRun(f"{path}: there is a run {path.stem!r} already, give the file another name")
+            raise DuplicateRun(f"{path}: there is already a run {path.stem!r}, give the file another name")
         runs[path.stem] = read_run(path)
     return runs
 
@@ -229,7 +229,7 @@ def _evaluation_errors() -> Iterator[None]:
 
 
 def _print(evaluation: Evaluation) -> None:
-    """The figures as tables."""
+    """Print the figures as tables."""
     from orchestrator.evaluation.comparison import SIGNIFICANCE  # noqa: PLC0415  # see evaluate
 
     title = f"[bold]{escape(evaluation.dataset)}[/bold]: {evaluation.queries} queries, {evaluation.documents} documents"
@@ -256,4 +256,4 @@ def _print(evaluation: Evaluation) -> None:
             str(each.losses),
         )
     out.print(differences)
-    out.print("[dim]* under .05 by a paired randomisation test, two-sided, each by itself[/dim]")
+    out.print("[dim]* p < 0.05 in a two-sided paired randomisation test, without correction for several tests[/dim]")

@@ -30,7 +30,7 @@ def index(
     path: Annotated[str, typer.Argument(help="an NDJSON file, - for standard input, or a BEIR folder")],
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
-    """Add documents, replacing those of the same id. Invalid lines are reported, the others are indexed."""
+    """Add documents, replacing those with the same id. Invalid lines are reported, the others are indexed."""
     invalid = _InvalidLines()
     with reported_errors(), _lines(path) as (lines, total):
 
@@ -41,7 +41,7 @@ def index(
             try:
                 await optimize(service)
                 documents = await service.count()
-            except AdapterError as error:  # the documents are durable all the same
+            except AdapterError as error:  # the documents are durable nevertheless
                 print_error(error.for_operators)
             return report, documents, service.health.examine_static_encoder()
 
@@ -87,18 +87,18 @@ def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None, s
     if invalid.count > len(invalid.first):
         err.print(f"[red]and {invalid.count - len(invalid.first)} more[/red]")
     for replica, reason in report.pending.items():
-        err.print(f"[red]{escape(replica)} does not have all of it yet: {escape(reason)}[/red]", soft_wrap=True)
+        err.print(f"[red]{escape(replica)} has not applied every write yet: {escape(reason)}[/red]", soft_wrap=True)
     for (*_, id_), reasons in report.rejected.items():
         err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
-    holds = "" if documents is None else f"; the index holds {documents} documents"
+    total = "" if documents is None else f"; the index has {documents} documents"
     pending = f", {len(report.undecided)} pending" if report.undecided else ""
-    out.print(f"{report.indexed} indexed{pending}, {invalid.count} rejected{holds}")
+    out.print(f"{report.indexed} indexed{pending}, {invalid.count} rejected{total}")
     out.print(f"static encoder: {static_encoder.observation}", highlight=False)
 
 
 @contextmanager
 def _lines(path: str) -> Iterator[tuple[Iterable[ParsedLine], int | None]]:
-    """The parsed lines of whatever ``path`` is, and their number if it is known."""
+    """The parsed lines of a file, standard input or BEIR folder, and their number if it is known."""
     folder = Path(path)
     if path != "-" and is_beir_folder(folder):
         with (folder / "corpus.jsonl").open("rb") as corpus:
@@ -106,6 +106,6 @@ def _lines(path: str) -> Iterator[tuple[Iterable[ParsedLine], int | None]]:
         yield parse_beir(folder), total
         return
     if path != "-" and folder.is_dir():
-        raise IsADirectoryError(f"{path} is a folder without corpus.jsonl, so it is no BEIR data set")
+        raise IsADirectoryError(f"{path} is a folder without corpus.jsonl, so it is not a BEIR data set")
     with nullcontext(sys.stdin.buffer) if path == "-" else folder.open("rb") as file:
         yield parse_ndjson(file), None

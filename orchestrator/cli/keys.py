@@ -26,18 +26,18 @@ KeyName = Annotated[str, typer.Argument(help="name of the key in the log")]
 @main.command()
 def add(
     name: KeyName,
-    tenant: Annotated[str, typer.Option(help="tenant whose documents it reaches")] = "default",
+    tenant: Annotated[str, typer.Option(help="tenant whose documents it may access")] = "default",
     environment: Annotated[str, typer.Option(help="environment of that tenant")] = "default",
     clearance: Annotated[str, typer.Option(help="up to public, normal, sensitive or restricted")] = "normal",
     admin: Annotated[bool, typer.Option("--admin", help="may write documents of its tenant")] = False,
     operator: Annotated[
-        bool, typer.Option("--operator", help="may write, and read what the process counts of all tenants")
+        bool, typer.Option("--operator", help="may write, and read the counters of all tenants")
     ] = False,
 ) -> None:
     """Create a key and print it: it is not stored. A running service accepts it after TRIVIUM_REFRESH_INTERVAL_MS."""
     with _key_file() as path:
         key = add_key(path, name, Scope(tenant, environment), clearance, admin=admin, operator=operator)
-    err.print(f"in {path}; the key cannot be shown again:", soft_wrap=True, highlight=False)
+    err.print(f"added to {path}; the key cannot be shown again:", soft_wrap=True, highlight=False)
     sys.stdout.write(key + "\n")
 
 

@@ -18,7 +18,7 @@ main = typer.Typer(
 
 @main.callback()
 def private_files() -> None:
-    """Let no other user of the machine read what a command writes: it contains documents or queries."""
+    """Create files that other users cannot read, because they contain documents or queries."""
     os.umask(0o077)
 
 

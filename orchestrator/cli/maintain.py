@@ -21,7 +21,7 @@ from orchestrator.settings.loading import load
 
 
 async def optimize(service: Service) -> None:
-    """The maintenance after many writes, with its steps on the terminal."""
+    """Run the maintenance after many writes, and show its steps on the terminal."""
     with progress_steps(err, "optimizing") as step:
         await service.maintenance.optimize(step)
 
@@ -29,10 +29,10 @@ async def optimize(service: Service) -> None:
 def tidy(
     *,
     measure: Annotated[
-        bool, typer.Option("--measure", help="merge nothing, at the lowest priority: what the service does by itself")
+        bool, typer.Option("--measure", help="only measure, without merging, at the lowest priority")
     ] = False,
 ) -> None:
-    """Merge segments, compute centralities, fit the static encoder: after many writes over HTTP."""
+    """Merge segments, compute centralities and fit the static encoder, after many writes over HTTP."""
     with reported_errors():
         if measure:
             _lower_priority()
@@ -44,14 +44,14 @@ async def _measure(service: Service) -> None:
 
 
 def _lower_priority() -> None:
-    """Use only the time that no other process wants."""
+    """Use only processor time that is otherwise idle."""
     os.nice(19)
     if hasattr(os, "SCHED_IDLE"):  # Linux
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def doctor() -> None:
-    """Examine everything that the settings name, and say what to do about what is not well."""
+    """Examine everything that the settings name, and give advice for each problem."""
     with reported_errors():
         findings = examine(with_cli_timeout(load()))
     for finding in findings:
@@ -75,7 +75,7 @@ def examine(settings: Settings) -> list[Finding]:
         findings += with_service(settings, run, prepare=False)
     except (AdapterError, OSError) as error:
         observation = error.for_operators if isinstance(error, AdapterError) else str(error)
-        advice = "follow the message; nothing else can be examined before"
+        advice = "follow the message; the rest cannot be examined until then"
         findings.append(Finding("service", False, observation, advice))
     return findings
 
@@ -84,10 +84,10 @@ def rebuild(
     *,
     with_deleted: Annotated[
         bool,
-        typer.Option("--with-deleted", help="take all documents for living ones if it is not known which were deleted"),
+        typer.Option("--with-deleted", help="restore every document if it is not known which were deleted"),
     ] = False,
 ) -> None:
-    """Put a new embedded index in the place of a damaged one, with every document that is whole."""
+    """Replace a damaged embedded index with a new one that contains every undamaged document."""
     with reported_errors(), progress_bar(err, "rebuilding", "documents", None) as advance:
         rebuilt = rebuild_index(load(), with_deleted, advance)
     out.print(
@@ -99,14 +99,14 @@ def rebuild(
 
 
 def quarantine(
-    *, retry: Annotated[bool, typer.Option("--retry", help="write them again to the stores that refused them")] = False
+    *, retry: Annotated[bool, typer.Option("--retry", help="write them again to those replicas")] = False
 ) -> None:
-    """List the documents that a store refuses while it accepts others; the other stores have them."""
+    """List the documents that a replica refuses while it accepts others; the other replicas have them."""
 
     async def run(service: Service) -> None:
         if retry:
             err.print(f"{await service.maintenance.retry_refused()} accepted")
-        table = Table("store", "tenant", "environment", "id", "reason")
+        table = Table("replica", "tenant", "environment", "id", "reason")
         for each in await anyio.to_thread.run_sync(service.maintenance.refused):
             table.add_row(each.replica, *map(escape, (*each.key, each.reason)))
         out.print(table)

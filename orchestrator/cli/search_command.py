@@ -20,20 +20,20 @@ def search(
     *,
     mode: Annotated[str, typer.Option(help="auto, hybrid, or the name of a source")] = "auto",
     limit: Annotated[int, typer.Option(help="1 to TRIVIUM_MAX_LIMIT")] = 10,
-    collection: Annotated[list[str] | None, typer.Option(help="search this one; may be given several times")] = None,
+    collection: Annotated[list[str] | None, typer.Option(help="a collection to search; may be repeated")] = None,
     profile: Annotated[str | None, typer.Option(help="joint or rrf; TRIVIUM_PROFILE by default")] = None,
     collapse: Annotated[
         str | None, typer.Option(help="one hit for each parent or window: parent, window or none")
     ] = None,
     neighbors: Annotated[int, typer.Option(help="chunks around each hit, 0 to 10")] = 0,
     rerank: Annotated[
-        bool | None, typer.Option("--rerank/--no-rerank", help="let the reranker order the best hits")
+        bool | None, typer.Option("--rerank/--no-rerank", help="whether the reranker orders the best hits")
     ] = None,
     cursor: Annotated[str | None, typer.Option(help="next_cursor of a response, to get its next page")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="show how each score came about")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="show how each score was computed")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the response of the API")] = False,
 ) -> None:
-    """Search."""
+    """Search the documents."""
     with reported_errors():
         fields: dict[str, object] = {
             "query": query,

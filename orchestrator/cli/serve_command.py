@@ -30,7 +30,7 @@ def serve(
         os.environ[FILE_VARIABLE] = str(settings)  # for the workers, too
     with reported_errors(usage_errors=(TracingNotInstalled,)):
         ensure_installed()
-        chosen = load()  # reports errors here, and not once in every worker
+        chosen = load()  # reports errors once, not in every worker
         if chosen.access.keys_file:
             read_key_file(chosen.access.keys_file)
         serve_http(chosen, host, port, workers)

@@ -15,7 +15,7 @@ _SNIPPET_CHARS = 88
 
 
 def print_response(console: Console, query: str, response: SearchResponse, sources: Sequence[str]) -> None:
-    """The hits, the route, and what failed.
+    """Print the hits, the route, and what failed.
 
     :param sources: names of all sources: the columns.
     """
@@ -29,7 +29,7 @@ def print_response(console: Console, query: str, response: SearchResponse, sourc
         table.add_row(str(position), _document(hit), f"{hit.score:.3f}", *(_rank(hit, source) for source in sources))
     console.print(table)
     console.print(
-        f"[dim]a source's column: its rank of the document · {escape(response.route.reason)} · "
+        f"[dim]columns of sources: rank of the document · {escape(response.route.reason)} · "
         f"{response.took_ms:.1f} ms[/dim]"
     )
     for each in response.degraded:
@@ -41,7 +41,7 @@ def print_response(console: Console, query: str, response: SearchResponse, sourc
 
 
 def print_explanation(console: Console, response: SearchResponse) -> None:
-    """How the score of each hit came about."""
+    """Print how the score of each hit was computed."""
     if not response.explain:
         return
     explanation = response.explain
@@ -82,7 +82,7 @@ def _document(hit: SearchHit) -> Text:
 
 
 def _printable(text: str) -> str:
-    """Without control characters: documents come from anywhere, and a terminal executes some of these."""
+    """The text without control characters, because a terminal executes some of them."""
     return "".join(each for each in text if each.isprintable())
 
 

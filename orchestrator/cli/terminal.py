@@ -31,7 +31,7 @@ _USAGE_ERRORS: _Errors = (SettingsError, KeyFileError, BadRequest, NotLoopback, 
 _FAILURES: _Errors = (AdapterError, AllSourcesFailed, OSError)
 
 CLI_TIMEOUT_MS = 10_000
-"""A user at a terminal waits for a cold start rather than for half a response."""
+"""Time limit of the sources in a command: long enough for a cold start."""
 
 out = Console()
 err = Console(stderr=True)
@@ -39,7 +39,7 @@ err = Console(stderr=True)
 
 @contextmanager
 def reported_errors(usage_errors: _Errors = (), failures: _Errors = ()) -> Iterator[None]:
-    """Errors that a user can correct are printed in one line, without a trace. Exit code 2 for wrong use, else 1.
+    """Print errors that a user can correct in one line, without a trace. Exit code 2 for wrong use, else 1.
 
     :param usage_errors: errors of wrong use besides those of every command.
     :param failures: other errors besides those of every command.
@@ -55,7 +55,7 @@ def reported_errors(usage_errors: _Errors = (), failures: _Errors = ()) -> Itera
 
 
 def print_error(message: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     err.print(f"[red]trivium: {escape(message)}[/red]", soft_wrap=True)
 
 
@@ -65,7 +65,7 @@ def _exit(message: str, code: int) -> NoReturn:
 
 
 def with_cli_timeout(settings: Settings) -> Settings:
-    """The same settings with a time limit for users at a terminal."""
+    """The same settings with the time limit of commands."""
     return settings.changed(source_timeout_ms=CLI_TIMEOUT_MS)
 
 

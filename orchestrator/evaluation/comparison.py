@@ -14,14 +14,17 @@ from scipy import stats
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByQuery, mean
 
 SIGNIFICANCE = 0.05
-"""A p below this supports a difference."""
+"""A difference is significant if its p is below this."""
 
 _RESAMPLES = 10_000
 _CONFIDENCE = 0.95
 
 
 class Difference(Struct, frozen=True):
-    """One run against another by one measure, over the same queries. ``interval`` is of the difference, at 95 %."""
+    """One run against another by one measure, over the same queries.
+
+    ``interval`` is the 95 % interval of the difference.
+    """
 
     run: str
     against: str
@@ -38,7 +41,7 @@ class Difference(Struct, frozen=True):
 
 
 def interval(values: ByQuery) -> tuple[float, float]:
-    """Of the mean, at 95 %; the same every time."""
+    """The 95 % interval of the mean. Deterministic."""
     sample = np.array(list(values.values()))
     if len(sample) < 2 or np.ptp(sample) == 0:
         middle = mean(values)
@@ -58,7 +61,7 @@ def interval(values: ByQuery) -> tuple[float, float]:
 def compare(
     run: str, against: str, run_values: ByQuery, baseline_values: ByQuery, measure: str = MAIN_MEASURE
 ) -> Difference:
-    """One run against another, over the queries that both were judged on."""
+    """Compare one run with another, over the queries that both have."""
     queries = sorted(run_values.keys() & baseline_values.keys())
     differences = {query: run_values[query] - baseline_values[query] for query in queries}
     values = np.array(list(differences.values()))

@@ -14,7 +14,7 @@ from orchestrator.schema.decode import describe_decode_error
 _QREL_FILES = ("qrels/test.tsv", "qrels.tsv", "qrels.trec")
 
 Judgments = Mapping[str, Mapping[str, int]]
-"""By query, by document: the relevance; 0 and less is not relevant."""
+"""The relevance by query and document; 0 and less is not relevant."""
 
 
 class BadDataset(ValueError):
@@ -46,7 +46,7 @@ def read_dataset(folder: Path) -> Dataset:
     :raises BadDataset: if a file is missing, a line cannot be read, or a judged query has no text.
     """
     if not is_beir_folder(folder):
-        raise BadDataset(f"{folder} is no BEIR data set: it has no corpus.jsonl")
+        raise BadDataset(f"{folder} is not a BEIR data set: it has no corpus.jsonl")
     judgments = _read_judgments(folder)
     if not judgments:
         raise BadDataset(f"{folder} has no judgments: there is nothing to measure")

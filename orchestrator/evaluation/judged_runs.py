@@ -1,4 +1,4 @@
-"""From results to figures: every run by every measure, and the differences between runs."""
+"""Computes every measure of every run, and the differences between runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from orchestrator.evaluation.workspace import QueryResult
 
 
 class Evaluation(Struct, frozen=True):
-    """Everything that was measured; ``runs`` and ``intervals`` (at 95 %) by run, by measure.
+    """Everything that was measured. ``runs`` and ``intervals`` (95 %) are by run and measure.
 
-    ``sources_per_query`` is by run, a mean. ``graph_trust`` is the factor on the weight of the graph.
+    ``sources_per_query`` is a mean for each run. ``graph_trust`` is the factor on the weight of the graph.
     """
 
     dataset: str
@@ -35,8 +35,8 @@ class Evaluation(Struct, frozen=True):
 def as_runs(results: Mapping[str, Mapping[str, QueryResult]], dataset: Dataset) -> dict[str, Run]:
     """Results as TREC runs, in the order of the queries.
 
-    The scores are the reversed ranks: measures sort by score in 32 bits with a tie rule of their own, and would judge
-    another order than the service's where its scores are equal or nearly so.
+    The scores are the reversed ranks: measures sort by score in 32 bits with their own rule for ties, which changes the
+    order of equal or nearly equal scores.
     """
     return {
         name: {id_: descending_scores([hit.id for hit in by_query[id_].hits]) for id_ in dataset.queries}
@@ -45,17 +45,17 @@ def as_runs(results: Mapping[str, Mapping[str, QueryResult]], dataset: Dataset) 
 
 
 def descending_scores(ids: Sequence[str]) -> list[tuple[str, float]]:
-    """Documents in their order, as a run: scores fall by 1 to 1."""
+    """Documents in their order as a run: each score is 1 less than the one before it, and the last is 1."""
     return [(id_, float(len(ids) - index)) for index, id_ in enumerate(ids)]
 
 
 def measure_runs(runs: Mapping[str, Run], dataset: Dataset) -> ByRun:
-    """Each run by each measure, query by query."""
+    """Every measure of every run, by query."""
     return {name: measure_run(dataset.judgments, run) for name, run in runs.items()}
 
 
 def best_text_source(by_run: ByRun) -> str:
-    """The better of the sources that only know the text."""
+    """The best of the text sources."""
     return max(TEXT_SOURCES, key=lambda name: (mean(by_run[name][MAIN_MEASURE]), name))
 
 
@@ -67,7 +67,7 @@ def evaluate(
     graph_trust: float,
     against: str | None = None,
 ) -> Evaluation:
-    """The figures, and the reference run against each other run; or each run against ``against``."""
+    """The figures, and comparisons of the reference run with each other run, or of each run with ``against``."""
     pairs = [(name, against) for name in by_run] if against else [(REFERENCE_RUN, name) for name in by_run]
     return Evaluation(
         dataset=dataset.name,
@@ -86,7 +86,7 @@ def evaluate(
 
 
 def export(folder: Path, runs: Mapping[str, Run], dataset: Dataset) -> None:
-    """Each run as a file of its own, and the judgments, as ``trec_eval`` and ``ir_measures`` read them."""
+    """Write each run, and the judgments, to files that ``trec_eval`` and ``ir_measures`` read."""
     folder.mkdir(parents=True, exist_ok=True)
     trec.write_judgments(folder / "qrels.trec", dataset.judgments)
     for name, run in runs.items():

@@ -16,18 +16,18 @@ MEASURES: Mapping[str, ir_measures.Measure] = {
     "MRR@10": ir_measures.RR @ 10,
     **{f"R@{depth}": ir_measures.R @ depth for depth in (2, 5, 10, 20, 100)},
 }
-"""By the name that is printed."""
+"""The measures by the name that is printed."""
 
 MAIN_MEASURE = "nDCG@10"
 """The measure that runs are compared by."""
 
 ByQuery: TypeAlias = Mapping[str, float]
 ByRun: TypeAlias = Mapping[str, Mapping[str, ByQuery]]
-"""By run, by measure, by query."""
+"""Values by run, measure and query."""
 
 
 def measure_run(judgments: Judgments, run: Run) -> dict[str, dict[str, float]]:
-    """By measure, by judged query; a query that the run does not have counts 0."""
+    """The values by measure and judged query; 0 for a query that the run does not have."""
     qrels = [
         ir_measures.Qrel(query, document, relevance)
         for query, judged in judgments.items()
@@ -42,5 +42,5 @@ def measure_run(judgments: Judgments, run: Run) -> dict[str, dict[str, float]]:
 
 
 def mean(values: ByQuery) -> float:
-    """Over the queries."""
+    """The mean over the queries."""
     return float(np.mean(list(values.values()))) if values else 0.0

@@ -147,7 +147,7 @@ def _queries_plot(differences: Sequence[float], baseline: str) -> Markup:
 
 def _svg(figure: Figure) -> Markup:
     drawn = io.StringIO()
-    # No date and no random ids: the same evaluation makes the same report.
+    # No date and no random ids: the same evaluation gives the same report.
     with matplotlib.rc_context({"svg.hashsalt": "trivium"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     return Markup(drawn.getvalue()[drawn.getvalue().index("<svg") :])  # noqa: S704  # drawn here, names escaped by it

@@ -1,7 +1,6 @@
-"""Every query of every run through the service: in shards, in parallel, resumable.
+"""Runs every query of every run through the service: in shards, in parallel, resumable.
 
-A shard is every n-th query. The same call runs in one process here or in one pod of a job: they share nothing but the
-folder.
+A shard is every n-th query. Shards run in processes of one machine or in pods of a job: they share only the folder.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ async def run_shard(
 ) -> None:
     """Run the queries of one shard that have no result yet; each result is on disk before the next query runs.
 
-    One query at a time: a result must not depend on what else is running.
+    Queries run one at a time, so that a result does not depend on others.
 
     :raises IncompleteRun: if a source failed.
     """
@@ -72,7 +71,7 @@ def run_all(
     if workers == 1:
         anyio.run(run_shard, open_service, workspace, results, 0, 1, advance)
         return
-    # Not forked: the threads of the model do not survive that.
+    # Not forked: a fork does not have the threads of the model.
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, ProcessPoolExecutor(workers, mp_context=context) as pool:
         progress = manager.Queue()
@@ -82,17 +81,17 @@ def run_all(
         ]
         for future in running:
             future.add_done_callback(lambda _: progress.put(0))
-        left = len(running)
-        while left:
+        unfinished = len(running)
+        while unfinished:
             count = progress.get()
             advance(count)
-            left -= count == 0
+            unfinished -= count == 0
         for future in as_completed(running):
             future.result()
 
 
 def collect(workspace: Workspace, results: ResultStore) -> Mapping[str, dict[str, QueryResult]]:
-    """By run, by query.
+    """The results by run and query.
 
     :raises IncompleteRun: if a result is missing.
     """
@@ -102,7 +101,7 @@ def collect(workspace: Workspace, results: ResultStore) -> Mapping[str, dict[str
             collected[result.run][result.query] = result
     for run, by_query in collected.items():
         if missing := workspace.dataset.queries.keys() - by_query.keys():
-            raise IncompleteRun(f"{run}: query {min(missing)!r} has no result: evaluate again, it continues there")
+            raise IncompleteRun(f"{run}: query {min(missing)!r} has no result: run the evaluation again to continue")
     return collected
 
 
@@ -153,7 +152,7 @@ async def _run_query(service: Service, run: str, id_: str, text: str) -> QueryRe
 
 
 def _truncate_incomplete_line(path: Path) -> None:
-    """Cut off what a crash left of a line."""
+    """Remove an incomplete line that a crash left at the end."""
     if path.is_file():
         with path.open("r+b") as file:
             file.truncate(file.read().rfind(b"\n") + 1)

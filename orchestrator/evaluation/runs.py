@@ -18,11 +18,11 @@ _TIMEOUT_MS = 60_000
 
 _NAMES = tuple(source.name for source in SOURCES)
 TEXT_SOURCES = tuple(source.name for source in SOURCES if source.role == "text")
-"""The sources that only know the text; the baseline of the graph."""
+"""The sources that search text; the baseline of the graph."""
 
 
 def _pairs() -> dict[str, tuple[str, str]]:
-    """Two sources at a time, by the name of the run. Pairs of text sources come first."""
+    """The pairs of sources, by the name of their run. Pairs of text sources come first."""
     pairs = sorted(combinations(_NAMES, 2), key=lambda pair: not set(pair) <= set(TEXT_SOURCES))
     return {"+".join(_in_run_name_order(pair)): pair for pair in pairs}
 
@@ -51,10 +51,10 @@ RUNS: Mapping[str, Mapping[str, object]] = {
     "hybrid/static": {"mode": "hybrid"},
     "auto": {"mode": "auto"},
 }
-"""By name, the fields of each request besides the query.
+"""The fields of each request besides the query, by the name of the run.
 
-The boosts of the graph are off unless a request turns them on, so each has a run; those by date and importance change
-nothing where no document has either. A request for 100 hits searches deeper than one for ten, which
+The boosts of the graph are off unless a request switches them on, so each has a run; the boosts by date and importance
+have no effect if no document has either. A request for 100 hits searches deeper than one for ten, which
 ``hybrid/ten`` measures. ``hybrid/model`` and ``hybrid/static`` differ in :data:`RUN_SETTINGS`.
 """
 
@@ -62,7 +62,7 @@ RUN_SETTINGS: Mapping[str, Mapping[str, object]] = {
     "hybrid/model": {"query_encoder": "model"},
     "hybrid/static": {"query_encoder": "static"},
 }
-"""By name, settings that a run changes: those that a request cannot choose."""
+"""Settings that a run changes because a request cannot set them, by the name of the run."""
 
 
 def run_fields(run: str, sources: Iterable[str]) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""An A/B comparison: each judged query under both settings, in turn, and a paired test of the difference."""
+"""Compares two settings: searches each judged query with both, and tests the difference with a paired test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIMIT = 10
 
 
 class NotComparable(ValueError):
-    """The two settings cannot be compared; the message says why."""
+    """The two settings cannot be compared; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Variant:
 class SettingsComparison(Struct, frozen=True):
     """The second settings against the first.
 
-    :param winner: the name of the better ones; ``None`` if the queries do not support a difference.
-    :param median_ms: time of a search, by name; both ran in turn, so the load of the machine was the same.
+    :param winner: the name of the better settings; ``None`` if the difference is not significant.
+    :param median_ms: median time of a search, by name; the searches alternate, so both have the same load.
     """
 
     dataset: str
@@ -66,8 +66,8 @@ def require_comparable(first: Variant, second: Variant) -> None:
     same_folder = first.settings.storage.data_dir == second.settings.storage.data_dir
     if same_folder and centralities[0] != centralities[1]:
         raise NotComparable(
-            f"TRIVIUM_CENTRALITY is {centralities[0]} and {centralities[1]}: one index has one centrality, "
-            "give each settings a TRIVIUM_DATA_DIR of its own"
+            f"TRIVIUM_CENTRALITY is {centralities[0]} and {centralities[1]}: an index has one centrality, "
+            "set a different TRIVIUM_DATA_DIR in each file"
         )
 
 
@@ -79,7 +79,7 @@ async def compare_settings(
     documents: int,
     advance: Callable[[int], None],
 ) -> SettingsComparison:
-    """Search every query under both settings, the one first that was second before; nothing is cached.
+    """Search every query with both settings, in alternating order; nothing is cached.
 
     :param documents: number of documents in the index.
     :param advance: called with the number of searches since the last call.

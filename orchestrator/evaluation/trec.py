@@ -14,7 +14,7 @@ import ir_measures
 from orchestrator.evaluation.dataset import BadDataset, Judgments, read_lines
 
 Run = Mapping[str, Sequence[tuple[str, float]]]
-"""By query: documents and their scores, best first."""
+"""Documents and their scores by query, best first."""
 
 _COLUMNS = 6
 
@@ -27,8 +27,8 @@ def read_run(path: Path) -> Run:
     run: dict[str, dict[str, float]] = {}
     for number, line in read_lines(path):
         try:
-            # One line at a time: its errors name no lines, and it ignores columns that are too many.
-            # With a line end, since it takes a text without one for the name of a file.
+            # One line at a time: its errors have no line numbers, and it ignores additional columns.
+            # With a line end: a text without one is read as a file name.
             (scored,) = ir_measures.read_trec_run(f"{line}\n")  # type: ignore[no-untyped-call]
         except ValueError:
             scored = None
@@ -64,5 +64,5 @@ def write_judgments(path: Path, judgments: Judgments) -> None:
 
 def _column(id_: str) -> str:
     if len(id_.split()) != 1 or id_ != id_.strip():
-        raise BadDataset(f"the id {id_[:80]!r} has white space in it, and a TREC file cannot hold that")
+        raise BadDataset(f"the id {id_[:80]!r} contains white space, which a TREC file cannot express")
     return id_

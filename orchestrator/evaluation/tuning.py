@@ -1,8 +1,8 @@
 """Settings that suit a data set: chosen on one half of its queries, tested on the other.
 
-Each setting is tried at each value of a short list, all else unchanged; the best is kept, and so on from there, as long
-as the mean over the training half rises (steepest ascent). The outcome is a gain only if the paired test on the other
-half supports it: with enough settings something always wins on the queries it was chosen on.
+The search is a steepest ascent: each setting is changed to each value of a short list, the best change is applied, and
+so on while the mean over the training half rises. The outcome counts as a gain only if it is significant in a paired
+test on the other half: among many candidates, one is always better on the queries that it was chosen on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import PREFIX, written
 
 _MIN_QUERIES = 20
-"""Judged queries: with fewer, neither half could tell anything."""
+"""Minimum number of judged queries: half of fewer cannot show a significant difference."""
 
 SEARCH_SPACE: Mapping[str, tuple[object, ...]] = {
     "fusion": (
@@ -36,15 +36,15 @@ SEARCH_SPACE: Mapping[str, tuple[object, ...]] = {
     "boosts": (("importance", "recency"), ("centrality", "importance", "recency")),
     "centrality_weight": (0.02, 0.05, 0.1, 0.2),
 }
-"""By setting, the values that are tried. A weight is changed for one source at a time."""
+"""The values that are tried, by setting. A weight is changed for one source at a time."""
 
 
 class TooFewQueries(ValueError):
-    """There are too few judged queries to tune on; the message says how many."""
+    """There are too few judged queries to tune on; the message gives their number."""
 
 
 class TuningResult(Struct, frozen=True):
-    """The settings that changed, and what they gain on the queries they were chosen on and on the others."""
+    """The settings that changed, and their gain on the queries that they were chosen on and on the others."""
 
     dataset: str
     changed: dict[str, object]
@@ -54,12 +54,12 @@ class TuningResult(Struct, frozen=True):
 
     @property
     def supported(self) -> bool:
-        """Whether the held-out half supports that it is a gain at all."""
+        """Whether the gain on the held-out half is significant."""
         return bool(self.changed) and self.held_out.difference > 0 and self.held_out.p < SIGNIFICANCE
 
 
 def train_test_split(queries: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Two halves of some ids, the same ones every time, whatever their order."""
+    """Split ids into two halves. The result does not depend on their order."""
     shuffled = sorted(queries, key=lambda id_: hashlib.sha256(id_.encode()).digest())
     return sorted(shuffled[::2]), sorted(shuffled[1::2])
 
@@ -71,7 +71,7 @@ async def tune(service: Service, dataset: Dataset, advance: Callable[[int], None
     """
     if len(dataset.queries) < _MIN_QUERIES:
         raise TooFewQueries(
-            f"{dataset.name} has {len(dataset.queries)} judged queries, tuning takes {_MIN_QUERIES} at least"
+            f"{dataset.name} has {len(dataset.queries)} judged queries, tuning needs at least {_MIN_QUERIES}"
         )
     training, held_out = train_test_split(dataset.queries)
     start = service.settings
@@ -106,7 +106,7 @@ def as_settings_file(changed: Mapping[str, object]) -> str:
 
 
 def _neighbors(settings: Settings) -> Iterator[Settings]:
-    """Each setting moved to each other value of the space."""
+    """The settings with each setting changed to each other value of the space."""
     for name, values in SEARCH_SPACE.items():
         if name == "centrality_weight" and "centrality" not in default_profile(settings).boosts:
             continue

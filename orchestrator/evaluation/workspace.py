@@ -36,9 +36,9 @@ _ACCESS = {
     "open_clearance": "restricted",
     "default_collections": (),
 }
-"""The scope of the documents of an evaluation: all of them are visible, whatever the settings say."""
+"""The scope of the documents of an evaluation: all of them are visible, whatever the settings are."""
 WITHOUT_EFFECT = frozenset(_ACCESS) | {"source_timeout_ms", "request_timeout_ms", "log_level"}
-"""Settings that an evaluation replaces: for any value of them it is the same."""
+"""Settings that do not change the results of an evaluation."""
 _SHORT = 12
 
 
@@ -77,7 +77,7 @@ class Workspace:
 
     @classmethod
     def of(cls, settings: Settings, dataset: Dataset) -> Workspace:
-        """Another corpus, extractor or server is another folder; apart from that the settings stay as they are."""
+        """The workspace of a data set. Each corpus, extractor and server has its own folder."""
         parts = [_file_hash(dataset.folder / name) for name in _CORPUS_FILES if (dataset.folder / name).is_file()]
         parts += [settings.encoding.entity_extractor, *(_address(settings, source.name) for source in SOURCES)]
         name = settings.storage.index_name
@@ -93,14 +93,14 @@ class Workspace:
         return cls(folder, dataset, changed)
 
     async def index(self, open_service: OpenService, advance: Callable[[int], None]) -> IndexedCorpus:
-        """Index the corpus if it is not indexed yet. An interrupted one starts again, which is harmless."""
+        """Index the corpus if it is not indexed yet. After an interruption, indexing starts again."""
         marker = self.folder / "indexed.json"
         async with open_service(self.settings) as service:
             build_id = service.search.build_id()
             if marker.is_file():
                 present = msgspec.json.decode(marker.read_bytes(), type=IndexedCorpus)
                 if present.build_id == build_id and present.documents == await service.count():
-                    # The settings may name another centrality since.
+                    # The settings may have another centrality now.
                     await service.maintenance.optimize(lambda _: None)
                     return present
             rejected: list[InvalidLine] = []
@@ -108,7 +108,7 @@ class Workspace:
                 parse_beir(self.dataset.folder), service.anonymous, rejected.append, advance
             )
             for replica, reason in report.pending.items():
-                raise OSError(f"{replica} does not have the corpus, so there is nothing to evaluate: {reason}")
+                raise OSError(f"cannot evaluate, because {replica} does not have the whole corpus: {reason}")
             await service.maintenance.optimize(lambda _: None)
             indexed = IndexedCorpus(await service.count(), len(rejected), build_id)
         if not indexed.documents:
@@ -124,7 +124,7 @@ class Workspace:
         return trust.weight_factor(Scope(access.tenant, access.environment))
 
     def results(self, build_id: str) -> ResultStore:
-        """The results of these queries under these settings by this code, as far as they are there."""
+        """The results that exist for these queries, settings and code."""
         queries = msgspec.json.encode([list(self.dataset.queries.items()), build_id]).decode()
         values = {name: self.settings.value(name) for name in setting_fields() if name not in _WITHOUT_EFFECT}
         settings = msgspec.json.encode(values, enc_hook=str).decode()
@@ -154,12 +154,12 @@ class ResultStore:
 
 
 def _address(settings: Settings, source: str) -> str:
-    """Where a source is, without the credentials."""
+    """The address of a source, without credentials."""
     return str(settings.sources.address(source) or settings.sources.urls[source])
 
 
 def _code_hash() -> str:
-    """Of the code of all packages, for other code may return other results."""
+    """The hashes of the code of all packages: other code may return other results."""
     specs = (find_spec(package) for package in ("adapters", "cache", "fusion", "orchestrator"))
     folders = [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
     paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in {".py", ".cypher"}]

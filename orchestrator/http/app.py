@@ -39,11 +39,11 @@ from orchestrator.telemetry.tracing import Tracing, is_enabled
 _TITLE, _VERSION = "Trivium", version("trivium")
 _MAX_DRAIN_S = 1.0
 _DRAIN_FRACTION = 0.1
-"""Of the shutdown grace period: how long requests are accepted after SIGTERM."""
+"""Fraction of the shutdown grace period for which requests are accepted after SIGTERM."""
 
 
 def create_app(settings: Settings | None = None) -> Starlette:
-    """The application for ``settings``, by default those of the environment. Stores open at its start-up."""
+    """The application for ``settings``, by default those of the environment. The service opens at start-up."""
     chosen = settings or load()
     configure_logging(chosen.server.log_level)
     drain_s = min(chosen.server.shutdown_grace_ms * _DRAIN_FRACTION / 1_000, _MAX_DRAIN_S)
@@ -77,7 +77,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
         lifespan=lifespan,
     )
     others.state = app.state
-    app.router.redirect_slashes = False  # no header decides where a request is sent
+    app.router.redirect_slashes = False  # a redirect would use the Host header
     app.state.draining = False
     app.state.connection_limits = ConnectionLimits(client_timeout_s=chosen.server.client_timeout_ms / 1_000)
     return app

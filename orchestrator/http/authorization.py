@@ -35,7 +35,7 @@ def authorize(service: Service, headers: Mapping[bytes, bytes], role: Role) -> P
 
 @lru_cache(maxsize=64)
 def _is_this_machine(host: str) -> bool:
-    """Whether a host header is a name of this machine that no other can have. Browsers always send one."""
+    """Whether a host header is absent or a loopback name. Browsers always send one."""
     if not host:
         return True
     name = re.sub(r":\d+$", "", host).strip("[]").rstrip(".").lower()

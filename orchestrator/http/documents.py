@@ -19,7 +19,7 @@ from orchestrator.planning.errors import BadRequest
 _MAX_BODY_BYTES = 67_108_864
 _MAX_LINES = 100_000
 _SLICE_BYTES = 1_048_576
-"""Lines are counted in slices of this size: counting 64 MiB at once stops all other threads for 30 ms."""
+"""Lines are counted in slices of this size: counting 64 MiB at once holds the GIL for 30 ms."""
 
 
 class _AnyText(Convertor[str]):

@@ -1,4 +1,4 @@
-"""What surrounds every request: an id, one log line, and no exception that escapes."""
+"""The boundary of every request: it adds an id, writes one log line, and turns exceptions into responses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from orchestrator.telemetry.access_log import log_request
 from orchestrator.telemetry.tracing import Tracing
 
 OPERATION_KEY = "trivium.operation"
-"""In the state of the ASGI scope: the operation that the request reached."""
+"""Key in the state of the ASGI scope: the operation of the request."""
 
 _STOPPING = Unavailable("the service is stopping: try again")
 
@@ -52,7 +52,7 @@ class RequestBoundary:
             if context.is_disconnected:
                 await error_response(ClientDisconnect(), context.request_id)(scope, receive, outgoing.send)
                 return
-            if not outgoing.is_started:  # the process ends, and the request had all of the grace time
+            if not outgoing.is_started:  # the process stops after the grace period
                 await error_response(_STOPPING, context.request_id)(scope, receive, outgoing.send)
             raise
         except Exception as error:
@@ -63,15 +63,15 @@ class RequestBoundary:
             _clear_variables(error)
         finally:
             metrics.in_flight -= 1
-            outgoing.record(metrics)  # not before: the client does not wait for it
-            # The scope and the context reference each other. Without this each request would be left to the garbage
-            # collector, which stopped all others for 100 ms and longer.
+            outgoing.record(metrics)  # after the response, so that the client does not wait for it
+            # The scope and the context reference each other. Otherwise each request would be left to the garbage
+            # collector, which stops all threads for 100 ms and longer.
             del scope["state"][STATE_KEY]
 
 
 def _clear_variables(error: BaseException) -> None:
-    """Clear the variables of the functions that raised an error, or an error that led to it. They reference the error
-    and the request, which would be left to the garbage collector."""
+    """Clear the local variables in the tracebacks of an error and its causes. They reference the error and the request,
+    which would be left to the garbage collector."""
     raised: BaseException | None = error
     while raised is not None:
         clear_frames(raised.__traceback__)
@@ -93,10 +93,10 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             context = self._context
-            context.task = None  # there is a response: nothing is left to cancel
+            context.task = None  # the response has begun: there is nothing to cancel
             headers = [(b"x-request-id", context.request_id.encode())]
             if self._scope["app"].state.draining or context.has_unread_body:
-                # A repeated request reaches another process, and the rest of a body is not waited for.
+                # The next request then reaches another process; the rest of a body is not read.
                 headers.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", ()), *headers]
         else:
@@ -109,8 +109,8 @@ class _Outgoing:
         return self._status is not None
 
     def record(self, metrics: ServiceMetrics) -> None:
-        """Write the log line of a response that has begun, and record it for the metrics. Its time is that until its
-        last byte was handed over.
+        """Write the log line of a response that has begun, and record it for the metrics. Its time ends when
+        its last byte was passed on.
         """
         if self._status is None:
             return

@@ -1,4 +1,4 @@
-"""The one table from errors to statuses, and a problem on the wire (RFC 9457)."""
+"""The table from errors to statuses, and problems on the wire (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from orchestrator.stages.stage_results import AllSourcesFailed
 _log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 1
-"""Seconds after which a client may repeat a request that could not be answered."""
+"""Seconds after which a client may repeat a rejected request."""
 
 CLIENT_DISCONNECTED = 499
-"""For the log only: there is no client to send it to."""
+"""Status in the log if the client has disconnected; it is never sent."""
 
 STATUSES: Mapping[int, str] = {
     status: HTTPStatus(status).phrase for status in (400, 401, 403, 404, 405, 408, 413, 422, 429, 431, 500, 503)
@@ -39,7 +39,7 @@ _HEADERS = {503: _RETRY, 429: _RETRY, 401: {"WWW-Authenticate": "Bearer"}}
 
 
 class HttpError(Exception):
-    """An error of the edge itself, with its status."""
+    """An error of the HTTP edge, with its status."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -70,7 +70,7 @@ def error_response(error: Exception, request_id: str) -> Response:
             return Response(status_code=CLIENT_DISCONNECTED)
         case AllSourcesFailed():
             failures = tuple(f"{failed.source}: {failed.reason}" for failed in error.failures)
-            return problem(503, "no source could answer", request_id, failures)
+            return problem(503, "every source failed", request_id, failures)
         case _:
             _log.error("request %s failed", request_id, exc_info=error)
             return problem(500, "internal error; see the log for this request id", request_id)

@@ -1,4 +1,4 @@
-"""Settings of the interpreter and the allocator of a process that answers requests."""
+"""Settings of the interpreter and the allocator of a process that serves requests."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _GC_THRESHOLDS = (10_000, 20, 100)
-"""Of :mod:`gc`. With Python's own (700, 10, 10) full collections, which visit everything that is cached, are frequent:
-the slowest of a thousand responses took two to three times as long as without any."""
+"""Thresholds of :mod:`gc`. With the default (700, 10, 10) full collections, which visit everything that is cached, are
+frequent: the p99.9 of responses is two to three times as high as without them."""
 _SWITCH_INTERVAL_S = 0.0005
-"""Of :func:`sys.setswitchinterval`: how long the event loop waits for a thread that prepares a write, each time a
-search returns from a library that released the interpreter. With Python's own 5 ms, searches beside large writes took
-30 % longer at the 95th percentile."""
+"""Value of :func:`sys.setswitchinterval`: how long the event loop waits for the GIL if another thread prepares a write,
+each time a search returns from a library that released it. With the default of 5 ms, the p95 of searches during large
+writes is 30 % higher."""
 _M_ARENA_MAX, _ARENAS = -8, 2
-"""Of ``mallopt`` in glibc: parts of the heap, each for some threads. Memory that is free in one is of no use to
-another, and by default there are eight for each core: after 1,000 large requests, half of the heap was free."""
+"""Parameter and value of ``mallopt`` in glibc: the number of arenas. Free memory of one arena is not used by another:
+with the default of eight for each core, half of the heap is free after 1,000 large requests."""
 
 
 @contextmanager
 def tuned_for_serving() -> Iterator[None]:
-    """Short stops, and memory that stays the same. All but the limit of arenas ends with the context."""
+    """Set the garbage collector, the switch interval and the allocator. At the end all but the allocator is reset."""
     _limit_arenas()
-    # Objects that are open now stay: a full collection over them would stop every request for 100 ms. A program that
-    # has frozen its own decides for itself.
+    # Objects that exist now stay: a full collection over them would stop every request for 100 ms. Not if
+    # the program has frozen objects itself.
     is_frozen_here = gc.get_freeze_count() == 0
     if is_frozen_here:
         gc.collect()
@@ -44,7 +44,7 @@ def tuned_for_serving() -> Iterator[None]:
 
 
 def _limit_arenas() -> None:
-    """Where the allocator is glibc's, and the environment does not set its number."""
+    """Limit the arenas if the allocator is glibc's and the environment does not set their number."""
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
         if mallopt is not None:

@@ -1,4 +1,4 @@
-"""The end of a process: it reports that it is not ready, accepts requests for a while, and only then stops."""
+"""Graceful shutdown: the process reports that it is not ready, accepts requests for a while, and then stops."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from types import FrameType
 def drain_on_sigterm(start_draining: Callable[[], None], drain_s: float) -> Iterator[None]:
     """Inside, SIGTERM calls ``start_draining`` at once, and the previous handler ``drain_s`` seconds later.
 
-    In that time load balancers learn that they should send requests elsewhere. A second SIGTERM changes nothing: some
-    supervisors signal a process and its parent, which signals it again. SIGINT is not changed: a user who presses
-    Ctrl-C waits for nothing.
+    In that time load balancers stop sending requests. A second SIGTERM has no effect: some supervisors signal a process
+    and its parent, which signals it again. SIGINT is not changed: Ctrl-C stops at once.
     """
     if threading.current_thread() is not threading.main_thread():  # signals reach the main thread only
         yield

@@ -17,7 +17,7 @@ from orchestrator.telemetry.metrics import Metrics
 _log = logging.getLogger(__name__)
 
 _SAMPLE_S = 1.0
-"""Seconds between two samples of the gauges. The process that is scraped samples its own then, too."""
+"""Seconds between two samples of the gauges. A scrape samples the gauges of its process, too."""
 _REDIS = "cache"
 """The name of the shared cache among the sources that have a circuit breaker."""
 
@@ -36,10 +36,10 @@ class ServiceMetrics:
     def record(
         self, method: str, path: str, status: int, seconds: float, search: EncodedResponse | None, trace_id: str = ""
     ) -> None:
-        """Record a request that was answered.
+        """Record a request that has a response.
 
-        :param method: of the operation; as its path, one of few.
-        :param search: what it was answered with, if it was a search.
+        :param method: of the operation. Methods and paths have few values.
+        :param search: the response, if it was a search.
         :param trace_id: of its trace, if that is recorded.
         """
         self._metrics.record_request(method, path, status, seconds, trace_id)
@@ -52,7 +52,7 @@ class ServiceMetrics:
             self._metrics.record_computed(search.timings_ms, answered, degraded & self._sources, degraded)
 
     async def run(self) -> None:
-        """Sample the gauges again and again, until this is cancelled."""
+        """Sample the gauges periodically, until this is cancelled."""
         while True:
             try:
                 await anyio.to_thread.run_sync(self._sample)
@@ -66,7 +66,7 @@ class ServiceMetrics:
         return await anyio.to_thread.run_sync(self._metrics.exposition, accept)
 
     def _sample(self) -> None:
-        """Set all gauges. Blocks. One thread at a time: counters are compared with what they were."""
+        """Set all gauges. Blocks. One thread at a time: counters are compared with their last values."""
         with self._sampling:
             self._set_gauges()
 

@@ -65,7 +65,7 @@ def _describe(operation: Operation, schema_by_type: dict[type, Any], has_keys: b
             "content": {operation.media_type: {"schema": schema_by_type[operation.body]}},
         }
         if operation.media_type == NDJSON:
-            described["requestBody"]["description"] = "one object of this schema a line"
+            described["requestBody"]["description"] = "one object of this schema per line"
     if "{id}" in operation.path:
         described["parameters"] = [
             {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}

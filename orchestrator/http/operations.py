@@ -30,7 +30,7 @@ async def readiness(context: Annotated[HttpContext, Depends(authorized(READINESS
     states = await service.health.by_source()
     is_ready = OK in states.values() and not draining
     if service.keyring:  # every caller may see this response: details are for ``trivium doctor``
-        states = {source: state if state == OK else "not well" for source, state in states.items()}
+        states = {source: state if state == OK else "not ok" for source, state in states.items()}
     upkeep = service.upkeep.state if "verbose" in context.request.query_params else ""
     return json_response(Readiness(is_ready, states, draining, upkeep), 200 if is_ready else 503)
 

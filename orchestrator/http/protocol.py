@@ -1,8 +1,8 @@
-"""uvicorn's HTTP protocol with limits: small headers, a request in time, one request at a time, a response that is
-read, no work for a client that has disconnected.
+"""uvicorn's HTTP protocol with limits: the size of headers, the time to send a request and to read its response, one
+request at a time. A request is cancelled when its client disconnects.
 
 It overrides methods of uvicorn that are not its public interface, so ``pyproject.toml`` excludes releases that this
-file was not tested with. ``docs/decisions/0014-connection-limits.md`` says why.
+file was not tested with. ``docs/decisions/0014-connection-limits.md`` gives the reasons.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ConnectionLimits:
     """Limits of each connection, and the number of connections to each process.
 
     :param max_header_bytes: of a request's headers, or of a trailer.
-    :param client_timeout_s: that a client has to send a request, and to read a part of a response.
+    :param client_timeout_s: time limit for a client to send a request, and to read a part of a response.
     """
 
     max_connections: int = 1_024
@@ -40,16 +40,16 @@ class ConnectionLimits:
 class LimitedHttpProtocol(HttpToolsProtocol):
     """One connection, within the :class:`ConnectionLimits` of the application.
 
-    A request that is sent before the response to the one before it is not read: that response is the last one of the
-    connection, which is then closed, and the client sends its request again (RFC 9112, section 9.3.2). Parsed requests
-    that wait would need a hundred times the memory of their bytes.
+    A pipelined request is not read: the connection is closed after the response to the request before it, and the
+    client sends the pipelined request again (RFC 9112, section 9.3.2). Parsed requests that wait would need a hundred
+    times the memory of their bytes.
     """
 
     _header_bytes = 0
-    """Since headers began, or since the last chunk of a body: what the parser buffers counts, too."""
+    """Bytes since headers began, or since the last chunk of a body, including those that the parser buffers."""
     _headers_too_large = False
     _ignores_input = False
-    """The request was refused, or another one came behind it: what follows is not parsed."""
+    """Whether further input is not parsed: the request was refused, or another one was pipelined."""
     _request_timer: asyncio.TimerHandle | None = None
     """Runs while a request is awaited, and until all of it was received."""
     _reader_timer: asyncio.TimerHandle | None = None
@@ -71,7 +71,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._refuse(503)
 
     def _close_longest_idle(self) -> bool:
-        """Close the connection among the idle ones whose time ends first; whether there was one."""
+        """Close the idle connection whose time limit ends first. Returns whether there was one."""
         protocols = [each for each in self.connections if isinstance(each, LimitedHttpProtocol)]
         idle = min(protocols, key=lambda each: each.idle_until)
         if idle.idle_until == math.inf or idle is self:
@@ -81,9 +81,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     @property
     def idle_until(self) -> float:
-        """When the connection is closed if it goes on waiting for a request, by the clock of the event loop.
+        """When the wait for a request, or for the rest of one, times out, by the clock of the event loop.
 
-        Infinite if it does not wait for one, or for the rest of one.
+        Infinite if the connection does not wait for either.
         """
         timer = self._request_timer or self.timeout_keep_alive_task
         cycle = self._running_cycle
@@ -111,7 +111,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         limit = self._limits.max_header_bytes
-        for start in range(0, len(data), limit):  # so that one piece is never more than may be buffered
+        for start in range(0, len(data), limit):  # so that one piece is never larger than the limit
             self._receive(data[start : start + limit] if len(data) > limit else data)
 
     def _receive(self, data: bytes) -> None:
@@ -128,7 +128,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if self._running_cycle:
-            raise ValueError  # the parser stops, and reports it like any other error
+            raise ValueError  # the parser stops and reports an error
         super().on_message_begin()
         self._header_bytes = 0
         self._start_request_timer()
@@ -182,7 +182,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._reader_timer = None
 
     def _on_reader_timeout(self, unsent_before: int) -> None:
-        """A client that read nothing in this time does not get the rest."""
+        """Close the connection if the client has read nothing since the timer started."""
         unsent = self.transport.get_write_buffer_size()
         if unsent < unsent_before:
             self._start_reader_timer(unsent)
@@ -190,7 +190,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _refuse(self, status: int) -> None:
-        """Respond to data that is no request, and close; if a request is being processed, its response is the last."""
+        """Send an error and close the connection; if a request is being processed, close it after its response."""
         self._stop_request_timer()
         if cycle := self._running_cycle:
             if cycle.response_started or not cycle.more_body:
@@ -198,7 +198,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
                 self._ignores_input = True
                 self.flow.pause_reading()
                 return
-            cycle.disconnected = True  # the rest of its body cannot come any more
+            cycle.disconnected = True  # the rest of its body is not read
             cycle.message_event.set()
         limits = self._limits
         detail = _DETAILS[status].format(max_bytes=limits.max_header_bytes, timeout_s=limits.client_timeout_s)
@@ -217,7 +217,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _discard_and_close(self) -> None:
-        """Discard for a moment what still comes: closing now would reset the connection and lose the response."""
+        """Discard further input for a moment: closing at once would reset the connection and lose the response."""
         self._stop_request_timer()
         self._ignores_input = True
         self.flow.resume_reading()
@@ -233,7 +233,7 @@ class _ClosingTransport:
 
 
 _DETAILS = {
-    400: "this is not HTTP/1.1",
+    400: "the request is not valid HTTP/1.1",
     408: "the request was not received within {timeout_s:g} s",
     431: "the headers have more than the {max_bytes} bytes allowed",
     503: "there are more connections than allowed",

@@ -20,10 +20,10 @@ from orchestrator.service.service import Service
 from orchestrator.telemetry.tracing import RequestSpan
 
 STATE_KEY = "trivium.http"
-"""In the state of the ASGI scope: the context of the request."""
+"""Key in the state of the ASGI scope: the context of the request."""
 
 _MAX_JOINED_HERE = 1_048_576
-"""Bytes. A larger body is joined in a thread: 64 MiB take 50 ms. From this size on, CPython joins without its lock."""
+"""Maximum bytes that are joined on the event loop: 64 MiB take 50 ms. CPython joins larger bodies without the GIL."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -33,9 +33,9 @@ class HttpContext:
 
     :param headers: names in lower case.
     :param log_fields: decisions and timings for the log line, never text.
-    :param search: what a search was answered with, for metrics.
+    :param search: the response to a search, for metrics.
     :param span: of the request, if requests are traced.
-    :param task: is cancelled when the client disconnects.
+    :param task: cancelled when the client disconnects.
     """
 
     request: Request
@@ -52,7 +52,7 @@ class HttpContext:
 
     @classmethod
     def of(cls, request: Request) -> HttpContext:
-        """The context of a request, which its ASGI scope references from here on."""
+        """The context of a request; it is stored in the ASGI scope, too."""
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         context = cls(request, headers, request_id(headers), request.app.state.service)
         request.scope.setdefault("state", {})[STATE_KEY] = context
@@ -66,7 +66,7 @@ class HttpContext:
         return b"transfer-encoding" in self.headers or self.headers.get(b"content-length", b"0") != b"0"
 
     def cancel_on_disconnect(self) -> None:
-        """From here on the request is cancelled if the client disconnects."""
+        """Cancel the request from now on if the client disconnects."""
         self.task = asyncio.current_task()
 
     async def body(self, max_bytes: int) -> bytes:

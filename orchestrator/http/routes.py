@@ -1,6 +1,6 @@
-"""Every operation of the API: its path, its role, and what goes in and out. OpenAPI is generated from this table.
+"""Every operation of the API: its path, its role, and its types. OpenAPI is generated from this table.
 
-A path without its handler: each handler is an ordinary FastAPI endpoint that refers to its operation.
+Each handler refers to its operation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TEXT, OPEN_METRICS = "text/plain", "application/openmetrics-text"
 class Operation:
     """One method of one path.
 
-    :param summary: one line for the document.
+    :param summary: one line for the OpenAPI document.
     :param response: type of the body of a success.
     :param body: type of the request's body, one a line if ``media_type`` is NDJSON.
     :param problems: statuses of errors.

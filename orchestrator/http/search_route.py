@@ -1,4 +1,4 @@
-"""``POST /v1/search``: the raw route."""
+"""``POST /v1/search``, without the overhead of FastAPI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOGGED_SCORES = 3
 
 
 async def search(context: HttpContext) -> Response:
-    """Search, and log what was decided."""
+    """Search, and log the decisions."""
     request = _decode(await context.body(_MAX_BYTES))
     context.cancel_on_disconnect()
     response = await context.service.search.respond(request, context.principal, context.request_id)
@@ -45,7 +45,7 @@ async def search(context: HttpContext) -> Response:
 def _reranking(plan: Plan, body: ResponseBody) -> str:
     """Whether the reranker was used, and why if not."""
     if plan.page.rerank is None:
-        return "not asked for"
+        return "not requested"
     if any(hit.rerank is not UNSET for hit in body.hits):
         return "used"
-    return next((each.reason for each in body.degraded if each.source == "rerank"), "no hit may be sent to it")
+    return next((each.reason for each in body.degraded if each.source == "rerank"), "no hit may be reranked")

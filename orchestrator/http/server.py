@@ -31,7 +31,7 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
     if not settings.access.keys_file and not is_loopback(host):
         raise NotLoopback(
             f"--host is {host!r}: without API keys the service listens on loopback only, "
-            "allowed are 127.0.0.1, ::1 and localhost; TRIVIUM_KEYS_FILE and `trivium keys add` make keys"
+            "allowed are 127.0.0.1, ::1 and localhost; to create keys, set TRIVIUM_KEYS_FILE and run `trivium keys add`"
         )
     ensure_free(host, port)
     options: dict[str, Any] = {
@@ -41,13 +41,13 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
         "workers": workers,
         "http": PROTOCOL,
         "ws": "none",
-        "access_log": False,  # ours has decisions and timings
+        "access_log": False,  # the service writes its own
         "log_config": None,
         "server_header": False,
         "proxy_headers": False,  # nothing depends on the address of the client
         "timeout_graceful_shutdown": settings.server.shutdown_grace_ms / 1_000,
     }
-    if workers == 1 or sys.platform == "win32":  # which cannot send connections from one process to another
+    if workers == 1 or sys.platform == "win32":  # Windows cannot send connections to another process
         uvicorn.run(_APP, **options)
     else:
         from orchestrator.http.workers import LOOP, Workers  # noqa: PLC0415  # it cannot be imported on Windows

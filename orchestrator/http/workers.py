@@ -1,7 +1,7 @@
-"""Several processes behind one port: the parent accepts connections and gives each process the next one in turn.
+"""Several processes behind one port: the parent accepts connections and distributes them round-robin.
 
-Processes that accept from one shared socket leave the choice to whichever wakes first: in a burst of connections one of
-them gets most. docs/decisions/0021-even-workers.md has the measurements and the alternatives.
+If processes accept from one shared socket, the first to wake gets a connection: in a burst one process gets most.
+docs/decisions/0021-even-workers.md has the measurements and the alternatives.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ LOOP = f"{__name__}:ReceivingLoop"
 _log = logging.getLogger(__name__)
 
 _READY, _CONNECTION = b"r", b"c"
-"""What a worker writes when it can serve, and what comes with each connection."""
+"""The message of a worker that is ready, and the one that is sent with each connection."""
 _POLL_S = 0.5
-"""How soon the thread ends after :meth:`ConnectionDistributor.__exit__`."""
+"""Maximum seconds until the thread ends after :meth:`ConnectionDistributor.__exit__`."""
 _NO_DESCRIPTORS_S = 0.05
-"""The pause if this process may open no more files."""
+"""Seconds to wait if too many files are open to accept a connection."""
 
 
 class Workers(Multiprocess):
@@ -44,12 +44,12 @@ class Workers(Multiprocess):
 
     @property
     def sockets(self) -> list[socket.socket]:  # uvicorn reads it once for each new process
-        """What a new process serves: a channel of its own."""
+        """The channel of a new process."""
         return [self._distributor.new_channel()]
 
     @sockets.setter
     def sockets(self, value: list[socket.socket]) -> None:
-        """Nothing: uvicorn's constructor sets it."""
+        """Ignored: uvicorn's constructor sets it."""
 
     def run(self) -> None:
         """Serve until a signal ends it."""
@@ -60,7 +60,7 @@ class Workers(Multiprocess):
 class ConnectionDistributor:
     """Accepts connections in a thread, and sends each over the channel of the next worker that is ready.
 
-    A worker that has not started, has no room in its channel, or is gone is left out. While no worker is ready,
+    A worker is skipped if it has not started, has ended, or its channel is full. While no worker is ready,
     connections wait in the listener's queue.
     """
 
@@ -88,10 +88,10 @@ class ConnectionDistributor:
         self._listener.close()
 
     def new_channel(self) -> socket.socket:
-        """The worker's end of a new channel."""
+        """Create a channel and return the worker's end."""
         own, workers = socket.socketpair()
         own.setblocking(False)
-        # The worker's end is closed here once the worker has it: only then does its exit end the channel.
+        # This copy of the worker's end is closed when the worker is ready: then the worker's exit ends the channel.
         self._selector.register(own, selectors.EVENT_READ, data=workers)
         return workers
 
@@ -104,7 +104,7 @@ class ConnectionDistributor:
                     self._read(key)
 
     def _read(self, key: selectors.SelectorKey) -> None:
-        """A worker is ready, or gone."""
+        """Read that a worker is ready, or that its channel has ended."""
         channel: socket.socket = key.fileobj  # type: ignore[assignment]
         try:
             message = channel.recv(1)
@@ -140,7 +140,7 @@ class ConnectionDistributor:
                     self._close(channel)
                 else:
                     return
-        _log.error("a connection was closed: no process takes it")
+        _log.error("a connection was closed: no worker could accept it")
 
     def _close(self, channel: socket.socket) -> None:
         if channel in self._ready:
@@ -153,7 +153,7 @@ class ConnectionDistributor:
 
 
 class ReceivingLoop(uvloop.Loop):
-    """An event loop that serves the connections of a channel, where uvicorn gives it one in place of a listener."""
+    """An event loop that serves the connections of a channel, if uvicorn passes one instead of a listener."""
 
     async def create_server(self, protocol_factory: Any, *args: Any, **options: Any) -> Any:
         """See :meth:`asyncio.loop.create_server`."""
@@ -182,7 +182,7 @@ class _ReceivingServer:
         channel.send(_READY)
 
     def close(self) -> None:
-        """Take no more connections than those that were sent already."""
+        """Accept only the connections that were sent already."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""The version of the data: what has to be the same for a cached response to be the right one."""
+"""The data version: a cached response is valid while it is the same."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DataVersion: TypeAlias = tuple[str | int, ...]
 
 
 class VersionSource(Protocol):
-    """Something whose documents this process searches."""
+    """A part of the data that this process searches."""
 
     def data_version(self) -> int:
-        """Differs whenever searches of this process may find something else."""
+        """A number that changes whenever searches of this process may return other documents."""
         ...
 
 
@@ -28,7 +28,7 @@ class DataVersions:
     """The data version of each scope.
 
     :param local: what this process searches in its own files; empty if all data is on servers and Redis reports writes.
-    :param installation_id: of these files: the versions of other files mean something else.
+    :param installation_id: id of these files: the versions of other files are not comparable.
     :param counters: the counters in Redis, if there is a Redis.
     """
 
@@ -51,13 +51,13 @@ class DataVersions:
         return tuple(each.data_version() for each in self._local)
 
     async def ensure_loaded(self, scope: Scope) -> bool:
-        """Load the counters of a scope; whether other processes mean the same by :meth:`current`."""
+        """Load the counters of a scope. Returns whether :meth:`current` is the same in other processes."""
         return self._counters is None or await self._counters.ensure_loaded((_counter(scope), _ALL_SCOPES))
 
     async def advance(self, scopes: Iterable[Scope], all_scopes: bool = False) -> None:
-        """Invalidate cached responses of these scopes: this process returns none of them from here on.
+        """Invalidate cached responses of these scopes: this process returns none of them from now on.
 
-        :param all_scopes: whether documents of other scopes may have changed, too: earlier writes were applied.
+        :param all_scopes: whether documents of other scopes may have changed, too, because earlier writes were applied.
         """
         if self._counters:
             await self._counters.increment([*map(_counter, scopes), *([_ALL_SCOPES] if all_scopes else [])])

@@ -8,24 +8,24 @@ from time import monotonic
 from adapters.ports.replica import Key
 
 MIN_INTERVAL_S = 5.0
-"""Failures of a document that are closer together count once: a shard that moves to another node fails for a while."""
+"""Failures within this time count once: a shard fails for a while when it moves to another node."""
 
 
 class FailedAlone:
     """How often each document has failed alone, and which documents count as refused from then on.
 
     :param sequence: of the write.
-    :ivar refused: the reasons.
+    :ivar refused: the refused documents, and the reasons.
     """
 
     def __init__(self, sequence: int) -> None:
         self.sequence = sequence
         self.refused: dict[Key, str] = {}
         self._failures: dict[Key, tuple[int, float]] = {}
-        """Their number, and when the newest one was counted."""
+        """The number of failures, and when the newest one was counted."""
 
     def count(self, key: Key) -> int:
-        """The number of failures of a document, with one that has just happened."""
+        """Count a failure of a document. Returns the number of its failures."""
         number, counted_at = self._failures.get(key, (0, -inf))
         now = monotonic()
         if now - counted_at < MIN_INTERVAL_S:

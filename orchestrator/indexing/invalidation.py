@@ -27,7 +27,7 @@ class InvalidatingWriter:
     async def write(
         self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
     ) -> Acknowledgement:
-        """See :class:`adapters.ports.DocumentWriter`. A failed write invalidates, too: part of it may be done."""
+        """See :class:`adapters.ports.DocumentWriter`. A failed write invalidates, too: part of it may be applied."""
         deleted = list(deletes)
         scopes = {Scope(each.record.tenant, each.record.environment) for each in upserts}
         scopes |= {Scope(tenant, environment) for tenant, environment, _ in deleted}

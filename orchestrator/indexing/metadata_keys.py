@@ -20,26 +20,26 @@ _SUFFIX = ".keys"
 class MetadataKeys:
     """The keys, in a file for each tenant and environment. All methods block; any thread and process may call them.
 
-    A key counts for good, like a field in a mapping of OpenSearch: deleted documents are not counted back.
+    A key still counts after its documents were deleted, like a field in a mapping of OpenSearch.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         files.ensure_folder(folder)
         self._known: dict[str, frozenset[str]] = {}
-        """By name of the file, as it was last read; other processes may have added keys since."""
+        """The keys by file, as it was last read; other processes may have added keys since."""
 
     def checked(self, lines: Sequence[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
-        """The lines; one whose document would add a key too many is invalid. The keys of the others are added.
+        """Returns the lines. A line whose document would exceed the limit is invalid; the keys of the others are added.
 
-        :raises Damaged: if the file has another checksum than when it was written.
+        :raises Damaged: if the checksum of the file does not match.
         :raises Unavailable: if it cannot be read or written.
         """
         name = fingerprint(scope.tenant, scope.environment)
         known = self._known.get(name, frozenset())
         if all(known.issuperset(line.document.metadata) for line in lines if isinstance(line, ValidLine)):
             return lines
-        if len(known) >= MAX_METADATA_KEYS:  # and there it stays
+        if len(known) >= MAX_METADATA_KEYS:  # the number never shrinks
             return _all_checked(lines, set(known))
         path = self._folder / f"{name}{_SUFFIX}"
         try:
@@ -55,7 +55,7 @@ class MetadataKeys:
         return checked
 
     def damaged(self) -> list[str]:
-        """The files that are not what was written."""
+        """The files whose checksum does not match."""
         return sorted(str(path) for path in self._folder.glob(f"*{_SUFFIX}") if checked_file.is_damaged(path))
 
 
@@ -64,7 +64,7 @@ def _all_checked(lines: Sequence[ParsedLine], keys: set[str]) -> list[ParsedLine
 
 
 def _checked(line: ValidLine, keys: set[str]) -> ParsedLine:
-    """The line, its keys added; or why there is no place for them."""
+    """Add the keys of a line and return it, or return the error if there would be too many."""
     added = line.document.metadata.keys() - keys
     if added and len(keys) + len(added) > MAX_METADATA_KEYS:
         return InvalidLine(

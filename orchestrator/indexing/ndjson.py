@@ -1,4 +1,4 @@
-"""From lines of NDJSON to documents: each line is valid or invalid by itself, and an invalid one has a reason."""
+"""Parses lines of NDJSON to documents: each line is valid or invalid by itself, and an invalid one has a reason."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MAX_KEY_CHARS = 256
 _MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
-"""Not tab, line feed, carriage return and next line (U+0085)."""
+"""Control characters but tab, line feed, carriage return and next line (U+0085)."""
 _SLICE_CHARS = 65_536
-"""Control characters are removed from slices of this length: a regular expression stops all other threads, for up to
-90 ms if a text of a megabyte is read at once."""
+"""Control characters are removed from slices of this length: a regular expression holds the GIL, for up to 90 ms if a
+text of a megabyte is searched at once."""
 
 
 class ValidLine(msgspec.Struct, frozen=True, gc=False):
@@ -44,9 +44,9 @@ class ValidLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class InvalidLine(msgspec.Struct, frozen=True, gc=False):
-    """A line without one; ``error`` names the field, its value and what is allowed.
+    """A line without a document; ``error`` names the field, its value and what is allowed.
 
-    A body may have 100,000 of them: the garbage collector, which stops all threads, need not visit each.
+    The garbage collector, which stops all threads, does not visit lines: a body may have 100,000.
     """
 
     line: int
@@ -79,7 +79,7 @@ def size_error(line: bytes, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
 
 
 def checked(document: Document) -> Document:
-    """Checks that the types cannot express: bytes of the id, trimmed and distinct lists, dates with a time zone.
+    """Check what the types cannot express: bytes of the id, trimmed and distinct lists, dates with a time zone.
 
     Control characters are refused in names and removed from texts, line breaks and tabs excepted.
 

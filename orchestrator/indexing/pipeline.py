@@ -1,4 +1,4 @@
-"""From documents to records with entities and vectors, in batches of bounded memory, whatever the size of the input."""
+"""Converts documents to records with entities and vectors, in batches of bounded memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_BATCH_DOCUMENTS = 256
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Bytes of documents that are encoded, or written, together."""
 MAX_WRITE_DOCUMENTS = 4_096
-"""Documents in one write: more are in memory, and lost by a crash, than in smaller ones; fewer make more commits."""
+"""Maximum documents in one write: more need more memory and are lost in a crash; fewer make more commits."""
 _TERM_BYTES = 64
-"""Of a term in memory, without the name of its field and a text."""
+"""Bytes of a term in memory, without the name of its field and its text."""
 
 
 class IndexingPipeline:
@@ -31,7 +31,7 @@ class IndexingPipeline:
         self._extract = extract
 
     async def prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
-        """Records in the order of the documents; in a thread."""
+        """Returns the records in the order of the documents. Runs in a thread."""
         return await anyio.to_thread.run_sync(self._prepare, documents, scope)
 
     def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:

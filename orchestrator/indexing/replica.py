@@ -1,4 +1,4 @@
-"""The application of the write log to one replica: in order, and by one process at a time."""
+"""Applies the write log to one replica, in order and by one process at a time."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from orchestrator.indexing.log.write_log import WriteLog
 _log = logging.getLogger(__name__)
 
 _LOCK_RETRY_S = 0.02
-"""Interval in which the lock of another process is tried: nothing reports that a file lock is free."""
+"""Seconds between two attempts to get the lock: nothing reports that a file lock is free."""
 _MAX_ATTEMPTS = 3
-"""To apply a document that fails alone; then it counts as refused if the replica accepts a small one."""
+"""Attempts to apply a document that fails alone; then it is refused, if the replica accepts a small one."""
 _NO_TENANT = ""
 """Tenant and environment of the probe: no caller has them."""
 
@@ -53,9 +53,9 @@ class ReplicaApplier:
     """Applies the write log to one replica.
 
     :param slot_timeout_s: how long a write waits while another one is applying to the same replica.
-    :param documents: for the replica that documents are read from: its documents. They decide which of them a write
-        must not touch, when all earlier writes are applied to them. The other replicas wait for that decision, so that
-        all replicas contain the same documents.
+    :param documents: the documents of this replica if documents are read from it, else ``None``. They decide which
+        documents a write must not change, when all earlier writes are applied. The other replicas wait for that
+        decision, so that all contain the same documents.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class ReplicaApplier:
         self._lock = asyncio.Lock()
         self._is_created = False
         self._batch_size: int | None = None
-        """Documents a call; smaller after a time-out. ``None``: all of a write."""
+        """Documents per call; smaller after a time-out. ``None``: all of a write."""
         self._failed_alone = FailedAlone(0)
-        """Of the write that waits."""
+        """Failures of the unapplied write."""
 
     async def catch_up(self) -> str | None:
-        """Apply what is unapplied now; the reason if the replica still lacks some of it, or ``None``."""
+        """Apply the unapplied writes. Returns why the replica still lacks some, or ``None``."""
         try:
             unapplied = await anyio.to_thread.run_sync(self._log.unapplied, self.name)
             if not unapplied:
@@ -101,7 +101,7 @@ class ReplicaApplier:
 
     @asynccontextmanager
     async def _with_write_slot(self) -> AsyncIterator[bool]:
-        """Whether this process got the right to apply in time. Inside, no other task or process applies."""
+        """Wait for the lock to apply, and yield whether it was free in time. Nothing else applies inside."""
         timeout = asyncio.timeout(self._slot_timeout_s)
         try:
             async with timeout, self._lock:
@@ -118,19 +118,19 @@ class ReplicaApplier:
         yield False
 
     async def _apply_unapplied(self) -> bool:
-        """Whether everything was applied; it stops at a write whose hidden documents are not decided yet."""
+        """Apply the writes up to one whose hidden documents are not decided. Returns whether all were applied."""
         unapplied = await anyio.to_thread.run_sync(self._log.unapplied, self.name)
         if unapplied:
             self._log.record_missed_history(self.name)
         for sequence in unapplied:
-            if not self._is_created:  # the server may have been away when the service started
+            if not self._is_created:  # the server may have been unavailable at the start
                 await self._replica.create()
                 self._is_created = True
             try:
                 write = await anyio.to_thread.run_sync(self._log.read, sequence)
                 hidden = await self._hidden(sequence, write)
             except DamagedWrite as error:
-                _log.error("%s cannot get a write, which is set aside: %s", self.name, error.for_operators)
+                _log.error("a damaged write is not applied to %s, and is set aside: %s", self.name, error.for_operators)
                 await anyio.to_thread.run_sync(self._log.set_aside, sequence)
                 await anyio.to_thread.run_sync(self._log.mark_applied, self.name, sequence)
                 continue
@@ -160,10 +160,10 @@ class ReplicaApplier:
         return refused
 
     async def retry_refused(self) -> int:
-        """Apply the quarantined documents again, those that are refused again stay; how many were accepted.
+        """Apply the quarantined documents again; the refused ones stay. Returns how many were accepted.
 
-        :raises Unavailable: if earlier writes wait: a quarantined document may be older than one of them.
-        :raises AdapterError: if the replica does not answer.
+        :raises Unavailable: if writes are unapplied: a quarantined document may be older than one of them.
+        :raises AdapterError: if the replica is unavailable.
         """
         if (reason := await self.catch_up()) is not None:
             raise Unavailable(f"{self.name} does not have every write: {reason}")
@@ -187,7 +187,7 @@ class ReplicaApplier:
         return accepted
 
     async def _hidden(self, sequence: int, write: Write) -> frozenset[Key] | None:
-        """The documents that a write must not touch. Recorded before anything is applied: the write may hide them."""
+        """The documents that a write must not change, recorded before it is applied; ``None`` if not decided."""
         if not write.is_conditional:
             return frozenset()
         hidden = await anyio.to_thread.run_sync(self._log.hidden, sequence)
@@ -195,7 +195,7 @@ class ReplicaApplier:
             ids_by_scope: dict[Scope, list[DocId]] = {}
             for tenant, environment, id_ in write.keys:
                 ids_by_scope.setdefault(Scope(tenant, environment), []).append(id_)
-            # A document that this replica refuses is not there, and stays protected.
+            # A document that this replica refused is not in it, and stays protected.
             hidden = await anyio.to_thread.run_sync(self._log.quarantine.hidden, self.name, write.keys, write.clearance)
             for scope, ids in ids_by_scope.items():
                 existing = await self._documents.sensitivities(scope, ids)
@@ -208,10 +208,10 @@ class ReplicaApplier:
         return hidden
 
     async def _apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> dict[Key, str]:
-        """Apply one write in batches that the replica can process in time; the documents that it refuses, and why.
+        """Apply one write in batches that the replica can process in time. Returns the refused documents, and why.
 
-        Refused documents are isolated by bisection, so that they do not stop the others. One that alone has no time, or
-        fails for a reason that is not known, again and again, counts as refused.
+        Refused documents are isolated by bisection, so that they do not stop the others. A document that alone times
+        out, or fails for an unknown reason, in several attempts counts as refused.
 
         :raises Rejected: if the replica refuses everything, the probe included: then the documents are not at fault.
         :raises TimedOut: the next attempt uses batches of half the size.
@@ -261,14 +261,14 @@ class ReplicaApplier:
         """Whether a document that has failed alone counts as refused from now on, or is tried again.
 
         :param document: empty if a deletion has failed.
-        :param accepts_others: whether the replica has just accepted others; otherwise that is found out.
+        :param accepts_others: whether the replica has just accepted others; otherwise a probe shows it.
         :raises AdapterError: the failure, if the others of the write would fail as well.
         """
         is_final = isinstance(failure, Rejected) or self._failed_alone.count(key) >= _MAX_ATTEMPTS
         if isinstance(failure, TimedOut):
             if not is_final:
-                raise failure  # the others would wait for as long
-            accepts_others = False  # until now
+                raise failure  # the others would time out, too
+            accepts_others = False  # not known any more
         if not accepts_others and not await self._accepts_probe(sequence, document):
             raise failure
         if is_final:
@@ -279,8 +279,8 @@ class ReplicaApplier:
     async def _apply_once(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
         """Apply, with a version above that of every document which another log has written.
 
-        Sequence numbers are those of this log. In the replica, a document has a version: the number and an offset. The
-        offset is 0, unless there are documents of another data folder with newer versions: its clock was ahead.
+        The version of a document in the replica is the sequence number of this log plus an offset. The offset is 0
+        unless the replica has documents of another data folder, whose clock was ahead, with newer versions.
         """
         offset = await anyio.to_thread.run_sync(self._log.version_offset, self.name)
         try:
@@ -292,7 +292,7 @@ class ReplicaApplier:
             if not foreign:
                 return
             offset = max(foreign) + 1 - sequence
-            _log.warning("%s has documents of another log: their versions are %d above", self.name, offset)
+            _log.warning("%s has documents of another log, so %d is added to the versions", self.name, offset)
             await anyio.to_thread.run_sync(self._log.record_version_offset, self.name, offset)
             await self._replica.apply(sequence + offset, upserts, deletes)
 
@@ -301,10 +301,10 @@ class ReplicaApplier:
 
         :param refused: empty if a deletion was refused.
         """
-        # An id of its own: the deletion of an earlier probe has a version, and the replica would ignore this one.
+        # A new id, because a replica ignores a document that is not newer than its deletion by an earlier probe.
         record = Record(_NO_TENANT, _NO_TENANT, Document(id=str(time_ns()), text="probe"), entities=())
         try:
-            # Before this write, because a replica ignores a deletion that is not newer than the document.
+            # An older version, because a replica ignores a deletion that is not newer than the document.
             await self._apply_once(sequence - 1, [VectorRecord(record, each.vector) for each in refused], ())
             await self._apply_once(sequence, (), [record.key])
         except (Rejected, ExecutionFailed, TimedOut):
@@ -315,7 +315,7 @@ class ReplicaApplier:
 def _bisect(
     upserts: Sequence[VectorRecord], deletes: Sequence[Key]
 ) -> list[tuple[Sequence[VectorRecord], Sequence[Key]]]:
-    """A batch of at least two documents as two smaller batches."""
+    """Split a batch of at least two documents in two."""
     if len(upserts) == len(deletes) == 1:
         return [(upserts, ()), ((), deletes)]
     middle, middle_delete = len(upserts) // 2, len(deletes) // 2

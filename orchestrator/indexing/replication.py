@@ -1,8 +1,7 @@
-"""One write to several replicas that share no transaction: the log first, then each replica, in order and by itself.
+"""Writes to several replicas that share no transaction: to the log first, then to each replica, in order.
 
 A write that a replica could not apply stays in the log, is named in the acknowledgement, and is applied before any
-newer one. A writer waits for a replica that hangs no longer than a time limit; other writers and searches never wait
-for it.
+newer one. A writer waits for a slow replica up to a time limit; other writers and searches never wait for it.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class Replication:
     """The :class:`adapters.ports.DocumentWriter` of server mode.
 
     :param replicas: by the name that acknowledgements and cursors use.
-    :param documents: what is read from ``documents_replica``, one of them.
-    :param build_id: what the replicas are built with.
+    :param documents: the documents of ``documents_replica``, one of the replicas.
+    :param build_id: build id of the replicas.
     :param slot_timeout_s: how long a write waits while another one is applying to a replica.
     """
 
@@ -55,11 +54,11 @@ class Replication:
         self._refreshing = Lock()
 
     def generation(self) -> int:
-        """The newest write that any replica shows, as far as this process knows."""
+        """The newest write that any replica has applied, as far as this process knows."""
         return self._generation
 
     def data_version(self) -> int:
-        """Differs whenever searches may find something else, as far as this process knows."""
+        """A number that changes whenever searches may return other documents, as far as this process knows."""
         return self._applied_total
 
     def refresh(self) -> None:
@@ -102,16 +101,16 @@ class Replication:
         return [entry for entry in self._log.quarantine.entries() if entry.replica in self._replicas]
 
     async def retry_refused(self) -> int:
-        """Apply the documents again that replicas refused; how many were accepted.
+        """Apply the refused documents again. Returns how many were accepted.
 
-        :raises AdapterError: if a replica does not answer, or lacks writes. Those before it have been tried.
+        :raises AdapterError: if a replica is unavailable or lacks writes. The replicas before it have been tried.
         """
         accepted = 0
         try:
             for name in sorted({entry.replica for entry in await anyio.to_thread.run_sync(self.refused)}):
                 accepted += await self._appliers[name].retry_refused()
         finally:
-            if accepted:  # an empty write: it tells every process that searches may find something else
+            if accepted:  # an empty write: it invalidates the caches of every process
                 await anyio.to_thread.run_sync(self._append, Write.of([], []))
                 await self._catch_up()
         return accepted
@@ -153,7 +152,7 @@ class Replication:
         )
 
     async def apply_unapplied(self) -> Mapping[str, str]:
-        """Apply waiting writes; by replica, why it still lacks some. A process that only reads leaves it to others."""
+        """Apply unapplied writes. Returns why replicas still lack some. A read-only process applies none."""
         if await anyio.to_thread.run_sync(self._has_nothing_to_apply):
             return {}
         return await self._catch_up()
@@ -162,9 +161,9 @@ class Replication:
         return self._log.is_empty() or not self._log.is_writable()
 
     async def _catch_up(self) -> dict[str, str]:
-        """Let all replicas catch up with the log at the same time; by replica, why it could not."""
+        """Apply the log to all replicas concurrently. Returns why replicas still lack writes."""
         reasons = await self._reasons(self._appliers)
-        if self._documents_replica not in reasons:  # it has decided now what the others waited for
+        if self._documents_replica not in reasons:  # the other replicas waited for its decision
             waiting = [name for name, reason in reasons.items() if reason == UNDECIDED]
             reasons = {name: reason for name, reason in reasons.items() if reason != UNDECIDED}
             reasons |= await self._reasons(waiting)
@@ -179,7 +178,7 @@ class Replication:
 
     def _append(self, write: Write) -> int:
         if not self._log.is_writable():
-            raise Unavailable("this process only reads the data: send documents to one that may write")
+            raise Unavailable("this process is read-only: send the write to a process that may write")
         with self._log.exclusive():
             return self._log.append(write, list(self._replicas))
 
@@ -189,5 +188,5 @@ class Replication:
 
 
 def _by_store(reasons: Mapping[str, str]) -> dict[str, str]:
-    """By store: the address in the name of a replica is for operators."""
+    """The reasons by the first word of a name: the address in it is for operators."""
     return {store_name(name): reason for name, reason in reasons.items()}

@@ -1,4 +1,4 @@
-"""Pinning one state of the index for a request."""
+"""Pins one state of the index for a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class IndexSnapshots:
     :param generation: of the newest write that searches see.
     :param view: the open commit of the embedded engine; ``None`` without one. It is pinned by being referenced.
     :param documents: reads documents, if not from that commit.
-    :param has_servers: whether a source or the documents are on a server, which keeps no old states.
+    :param has_servers: whether a source or the documents are on a server, which has no old states.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class IndexSnapshots:
         while True:
             view = self._view()
             generation, data_version = self._generation(), self._data_versions.current(scope)
-            if self._view() is view:  # otherwise another thread has committed in between: they do not belong together
+            if self._view() is view:  # otherwise another thread has committed in between
                 break
         documents = self._documents or view
         if documents is None:

@@ -1,5 +1,5 @@
-"""What is measured about the documents of a tenant and environment, after bulk writes.
+"""Measurements of the documents of each tenant and environment, after bulk writes.
 
-Here: how far the graph can be trusted, how sure a result is, the samples they are measured on, and the files that
-contain them. Not here: how a search uses them.
+Here: the trust of the graph, the calibration of confidence, the samples that they are measured on, and their files.
+Not here: how a search uses them.
 """

@@ -1,7 +1,7 @@
 """The calibration of confidence of each scope: how it is measured, stored and used.
 
-Without judgments: the evidence of queries that the documents cannot answer is compared with that of queries that were
-made from the documents.
+It needs no judgments: the evidence of queries that the documents cannot answer is compared with that of queries that
+were generated from the documents.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from orchestrator.measurement.unanswerable import unanswerable_queries
 from orchestrator.schema.search import EncoderName
 
 CALIBRATION_FILE = "confidence.json"
-"""Its name in the data folder."""
+"""Name of the file in the data folder."""
 _ANSWERABLE = 100
-"""Queries that are made from the documents of a scope."""
+"""Number of queries that are generated from the documents of a scope."""
 _DEPTH = 50
 _REJECTED = 0.925
 """The fraction of the queries that cannot be answered whose confidence is below 0.5."""
 _TYPICAL_CONFIDENCE = 0.9
-"""Of the median of the queries that were made from the documents."""
+"""Confidence of the median of the queries that were generated from the documents."""
 _MIN_SCALE = 0.01
 _USUAL = 0.25
-"""Weight of the usual evidence in the threshold, where scores mean the same in every corpus: users will ask other
-queries than those of the measurement. docs/decisions/0022-confidence.md has the measurements."""
+"""Weight of the usual evidence in the threshold, where scores mean the same in every corpus: users have other
+queries than the measurement. docs/decisions/0022-confidence.md has the measurements."""
 
 
 class ScopeCalibration(msgspec.Struct, frozen=True):
@@ -53,16 +53,16 @@ class ConfidenceCalibrations(ScopeFile[ScopeCalibration]):
         super().__init__(path, ScopeCalibration)
 
     def calibrations(self, scope: Scope, encoder: EncoderName) -> Calibrations:
-        """Of a scope, for queries that an encoder encoded; empty if it was not measured."""
+        """The calibrations of a scope for queries of an encoder; empty if it was not measured."""
         measured = self.of_scope(scope)
         return () if measured is None else measured.by_encoder.get(encoder, ())
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationMeasurement:
-    """What the measurement reads.
+    """Measures the calibrations of every scope.
 
-    :param pseudo_queries: makes queries from titles, texts and a maximum number.
+    :param pseudo_queries: generates queries from titles, texts and a maximum number.
     :param sources: each source and its adapter.
     :param encode: the vector of a text by an encoder.
     :param encoders: names of the encoders that queries may be encoded by.
@@ -78,7 +78,7 @@ class CalibrationMeasurement:
         """Measure every scope that has enough documents in a sample.
 
         :param generation: of the index.
-        :raises AdapterError: if a source does not answer.
+        :raises AdapterError: if a source is unavailable.
         """
         scopes = [
             ScopeCalibration(
@@ -126,7 +126,7 @@ class CalibrationMeasurement:
 
 
 def _groups(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
-    """Every group of sources that gives the evidence when only its sources answer."""
+    """The groups of sources that give the evidence, for every combination of sources that are available."""
     groups = {evidence_sources(some) for count in range(1, len(sources) + 1) for some in combinations(sources, count)}
     return sorted((group for group in groups if group), key=calibration_name)
 

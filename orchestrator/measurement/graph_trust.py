@@ -11,7 +11,7 @@ from adapters import Scope
 from orchestrator.measurement.scope_file import Measurements, ScopeFile
 
 TRUST_FILE = "graph-trust.json"
-"""Its name in the data folder."""
+"""Name of the file in the data folder."""
 _NO_TRUST, _FULL_TRUST = 0.2, 0.4
 """Shuffled graphs are at 0 and below, those of the development sets at 0.5 and above."""
 
@@ -19,9 +19,9 @@ _NO_TRUST, _FULL_TRUST = 0.2, 0.4
 class ScopeTrust(msgspec.Struct, frozen=True):
     """The measurement of one scope.
 
-    :param lift: how many times more often than by chance a walk finds documents that vectors find, too; the median.
+    :param lift: how many times as often as by chance a walk finds documents that vectors also find; the median.
     :param walks: number of walks that were measured.
-    :param highest_lift: that of a walk that finds nothing else.
+    :param highest_lift: the lift of a walk that finds only such documents.
     """
 
     tenant: str

@@ -48,7 +48,7 @@ class ScopeFile(Generic[T]):
 
     @property
     def generation(self) -> int:
-        """Of the index that was measured; -1 if none was."""
+        """The generation of the index that was measured; -1 if none was."""
         return self._file.value.generation
 
     def measured_at(self) -> float:
@@ -63,7 +63,7 @@ class ScopeFile(Generic[T]):
     def refresh(self) -> None:
         """Read the file if it has changed.
 
-        :raises Damaged: if it has another checksum than when it was written.
+        :raises Damaged: if its checksum does not match.
         """
         if self._file.refresh():
             self._by_scope = {Scope(each.tenant, each.environment): each for each in self._file.value.scopes}

@@ -13,7 +13,7 @@ from orchestrator.auth.visibility import access_filter
 _SAMPLE = 1_000
 """Documents drawn from all scopes together."""
 _MIN_DOCUMENTS = 50
-"""With fewer documents in a scope, similar and dissimilar ones cannot be distinguished."""
+"""Minimum documents in a scope: with fewer, similar and dissimilar ones cannot be distinguished."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
-"""Measures how far a graph can be trusted: whether it connects documents that vectors find similar, too.
+"""Measures the trust of a graph: whether it connects documents that are also similar by vector.
 
-It runs after bulk writes and needs no judgments: passages stand in for queries, the nearest documents of each by vector
+It runs after bulk writes and needs no judgments: passages are used as queries, the nearest documents of each by vector
 are the seeds of a walk, and the measure is the fraction of the walk's new mass that is on the next nearest documents.
 A graph of real relationships finds them several times as often as chance would; a shuffled one, less often.
 """
@@ -18,21 +18,21 @@ from orchestrator.measurement.graph_trust import ScopeTrust, TrustMeasurements
 from orchestrator.measurement.scope_sample import all_of, sample_by_scope
 
 _PASSAGES = 200
-"""Documents of one scope that stand in for queries."""
+"""Documents of one scope that are used as queries."""
 _MAX_NEAREST = 100
 """Nearest documents by vector that count as found; a tenth of the documents if there are few."""
 _SEED_FRACTION = 10
-"""One in so many of them is a seed."""
+"""One in this number of documents is a seed."""
 _WALK_DEPTH = 1_000
 _MAX_CHARS = 400
-"""Of a passage, as a query: queries are short, and the model's time grows with the length."""
+"""Maximum length of a passage that is used as a query: the model's time grows with the length."""
 _MIN_WALKS = 20
-"""With fewer walks that reached anything, nothing is known about the graph."""
+"""Minimum number of walks that reached other documents: with fewer, the trust is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustMeasurement:
-    """What the measurement reads."""
+    """Measures the trust of the graph of every scope."""
 
     documents: DocumentReader
     encoder: QueryEncoder
@@ -43,7 +43,7 @@ class TrustMeasurement:
         """Measure every scope that has enough documents in a sample.
 
         :param generation: of the index.
-        :raises AdapterError: if a source does not answer.
+        :raises AdapterError: if a source is unavailable.
         """
         scopes = []
         for scope, sample in (await sample_by_scope(self.documents)).items():
@@ -57,7 +57,7 @@ class TrustMeasurement:
     async def _lift(self, record: Record, count: int) -> float | None:
         """How many times more often than by chance a walk from a passage's nearest documents finds the next nearest.
 
-        ``None`` if it reaches nothing else: then the graph says nothing about the passage.
+        ``None`` if it reaches no other document.
         """
         scope, own_id = Scope(record.tenant, record.environment), record.document.id
         size = _nearest_count(count)
@@ -74,7 +74,7 @@ class TrustMeasurement:
 
 
 def _nearest_count(count: int) -> int:
-    """Of so many documents, the number of nearest ones by vector that count as found."""
+    """The number of nearest documents by vector that count as found, in a scope of ``count`` documents."""
     return min(_MAX_NEAREST, count // _SEED_FRACTION)
 
 

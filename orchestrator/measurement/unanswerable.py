@@ -1,7 +1,7 @@
 """Queries that most corpora cannot answer: questions about many subjects, in other languages, and random words.
 
-They were written for this purpose. A corpus that answers a few of them does no harm: the calibration leaves out the few
-with the most evidence.
+They were written for this purpose. It does no harm if a corpus answers a few of them: the calibration leaves out the
+few with the most evidence.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ _SHUFFLED = 100
 
 
 def unanswerable_queries() -> list[str]:
-    """The same ones every time."""
+    """Returns the same queries every time."""
     shuffled = random_words(_WORDS.split(), _SHUFFLED, np.random.default_rng(0))
     return [*shuffled, *_QUESTIONS.strip().splitlines(), *_OTHER_LANGUAGES.strip().splitlines()]
 

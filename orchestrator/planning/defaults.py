@@ -1,4 +1,4 @@
-"""The values of a request that it does not set: from the settings, or from the profile that they name."""
+"""Defaults for the fields that a request does not set, from the settings and their profile."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from orchestrator.settings.groups import Settings
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A named way of ranking. A strategy with seeds searches the graph after the text sources, any other one all
-    sources at the same time.
+    """A named ranking. With a strategy that has seeds, the graph is searched after the text sources; otherwise all
+    sources are searched at the same time.
 
     :param weighted_fusion: the strategy for a request with weights of its own.
     :param weights: of the sources, where neither the request nor the settings have weights.
-    :param boosts: that are on.
+    :param boosts: the boosts that are on.
     :param centrality_weight: of the boost ``centrality``.
-    :param scales_centrality: whether that weight is multiplied by what the graph knows of the query.
+    :param scales_centrality: whether that weight is multiplied by the fraction of the query that the graph covers.
     """
 
     fusion: str
@@ -42,23 +42,23 @@ PROFILES: Mapping[ProfileName, Profile] = {
         scales_centrality=True,
     ),
 }
-"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, and centrality, each as far as the graph
-knows the query. docs/decisions/0025-trust-by-query.md has the measurements of its numbers."""
+"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published with a boost for centrality; graph and boost
+count as far as the graph covers the query. docs/decisions/0025-trust-by-query.md has the measurements."""
 
 
 BY_SCORE = str(JointWalk())
-"""The strategy that orders the hits of one source as it does, also if it searched several collections."""
+"""The strategy that orders the hits of one source by their scores, also over several collections."""
 
 
 def profile_of(request: SearchRequest, settings: Settings) -> Profile:
-    """The profile that a request names, as it is; otherwise that of the settings, with what they change in it."""
+    """The profile that a request names, unchanged; otherwise the default profile."""
     if request.profile is not None:
         return PROFILES[request.profile]
     return default_profile(settings)
 
 
 def default_profile(settings: Settings) -> Profile:
-    """The profile of the settings, with what they change in it."""
+    """The profile that the settings name, with the values that they override."""
     ranking, named = settings.ranking, PROFILES[settings.requests.profile]
     return Profile(
         named.fusion if ranking.fusion is None else ranking.fusion,
@@ -76,7 +76,7 @@ def is_reranked(request: SearchRequest, settings: Settings) -> bool:
 
 
 def timeout_ms(request: SearchRequest, settings: Settings) -> int:
-    """The time limit of a request. By default the reranker has its own time limit on top of that of the search."""
+    """The time limit of a request. By default that of the reranker is added to that of the search."""
     if request.timeout_ms is not None:
         return request.timeout_ms
     return settings.requests.timeout_ms + (settings.rerank.timeout_ms if is_reranked(request, settings) else 0)

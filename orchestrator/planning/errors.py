@@ -1,7 +1,7 @@
-"""The error of this room."""
+"""The error of this package."""
 
 from __future__ import annotations
 
 
 class BadRequest(ValueError):
-    """The request is not allowed as it is: the message names the field, its value and what is allowed."""
+    """A value of the request is not allowed: the message names the field, the value and what is allowed."""

@@ -17,14 +17,14 @@ MEMORY = "memory"
 NAMED_ONLY = (MEMORY, "history")
 """Collections that a search covers only if the request names them."""
 MAX_NODES_IN_ALL = 1_024
-"""Conditions of a filter times collections: servers are sent the filter once for each collection."""
+"""Maximum of conditions times collections: a server receives the filter once for each collection."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFilters:
     """``access``: what the principal may see. ``filter``: what this request may return. ``by_collection``: filters that
     together mean the same as ``filter``, one for each collection if the request names several. All in normal form.
-    ``left_out``: the collections that a request which names none does not cover; ``None`` if it names some.
+    ``left_out``: the collections that are excluded if the request names none; ``None`` if it names some.
     """
 
     access: Filter

@@ -1,7 +1,7 @@
 """The token of the next page: where it begins, and what has to be the same for the ranking to be the same.
 
-Nothing is stored between pages: the ranking is computed again. Anyone can write a token, so it may request nothing that
-a request may not.
+Nothing is stored between pages: the ranking is computed again. A client can forge a token, so a token may not request
+more than a request may.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from orchestrator.schema.search import EncoderUsed
 
 _FORMAT = 1
 HASH_BYTES = 8
-"""Length of a hash in a token: long enough to notice a mistake. A token protects nothing."""
+"""Length of a hash in a token: long enough to detect a mistake. A token is not a security measure."""
 
 
 class PageToken(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A position in the ranking of one request.
 
-    :param ranking_hash: of everything in the request that decides the ranking.
-    :param execution_hash: of how the ranking was computed: which sources answered, and how they were fused.
+    :param ranking_hash: hash of everything in the request that decides the ranking.
+    :param execution_hash: hash of how the ranking was computed: which sources succeeded, and how they were fused.
     :param depth: number of documents that each source was searched for.
-    :param day: that ages were counted from, in days since the epoch.
-    :param encoder: that encoded the query.
+    :param day: the day that ages are counted from, in days since the epoch.
+    :param encoder: the encoder of the query.
     """
 
     format: int

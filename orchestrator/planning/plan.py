@@ -19,7 +19,7 @@ from orchestrator.schema.search import BoostName, EncoderName, ProfileName
 
 DAY_S = 86_400
 
-# ``gc=False``: thousands of plans are cached, which the garbage collector would visit again and again. Their types, and
+# ``gc=False``: thousands of plans are cached, which the garbage collector would visit repeatedly. Their types, and
 # those of filters, cannot form cycles.
 
 
@@ -34,7 +34,7 @@ class CallPlan(Struct, frozen=True, gc=False):
 class BoostPlan(Struct, frozen=True, gc=False):
     """A boost, and its weight where it has one.
 
-    :param is_scaled: whether the weight is multiplied by what the graph knows of the query.
+    :param is_scaled: whether the weight is multiplied by the fraction of the query that the graph covers.
     """
 
     name: BoostName
@@ -43,19 +43,19 @@ class BoostPlan(Struct, frozen=True, gc=False):
 
 
 class RankingPlan(Struct, frozen=True, gc=False):
-    """Everything that decides the order, and nothing else does.
+    """Everything that decides the order of the hits.
 
     :param vector: of the query, of unit length; ``None``: encode the text.
     :param calls: in the order in which responses name the sources.
-    :param hops: how many documents away the graph searches; ``None``: what suits the fusion.
+    :param hops: how many documents away the graph searches; ``None``: the default of the fusion.
     :param depth: documents to request from each source, in each collection.
     :param left_out: the collections that are not searched, if the request names none: then each of the others is
         searched by itself. ``None`` if the filters of ``calls`` are complete.
-    :param weights: of every source.
-    :param min_confidence: of a response, or it has no hits.
+    :param weights: weights of every source.
+    :param min_confidence: a response with a lower confidence has no hits.
     :param calibrations: of confidence, by the sources that give the evidence.
     :param may_skip_stage_2: whether stage 2 is left out if the text sources agree and the query mentions no entity.
-    :param encoder: that encodes the query.
+    :param encoder: the encoder of the query.
     :param day: ages are counted from its beginning; in days since the epoch.
     """
 
@@ -113,7 +113,7 @@ class PagePlan(Struct, frozen=True, gc=False):
 class Plan(Struct, frozen=True, gc=False):
     """Everything decided about a request before any source is searched.
 
-    :param profile: that has the fusion strategy and the boosts, where neither the request nor a setting has them.
+    :param profile: has the fusion strategy and the boosts, unless the request or a setting overrides them.
     """
 
     mode: str
@@ -125,7 +125,7 @@ class Plan(Struct, frozen=True, gc=False):
 
 @lru_cache(maxsize=256)
 def parse_strategy(text: str) -> tuple[Strategy, SeededStrategy | None]:
-    """A strategy, and the same again if it has two stages: checking a protocol costs more than planning does.
+    """A strategy, and the same again if it has seeds. It is cached, because checking a protocol is slow.
 
     :raises ValueError: as :func:`fusion.parse`.
     """

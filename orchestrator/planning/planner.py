@@ -1,4 +1,4 @@
-"""From a request to a plan: pure, so that every decision can be shown and tested."""
+"""Makes the plan of a request. Pure, so that every decision can be tested."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def make_plan(
     weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
     routing = choose_sources(request, sources, weights, trust)
     is_single = request.mode not in (AUTO, HYBRID)
-    # One source alone is asked for its own order, which is that of its scores.
+    # The hits of a single source are ordered by its scores.
     default = BY_SCORE if is_single else profile.weighted_fusion if request.weights else profile.fusion
     strategy = default if request.fusion is None else request.fusion
     try:
@@ -65,7 +65,7 @@ def make_plan(
         raise BadRequest(f"fusion: {error}") from error
     filters = request_filters(request, principal, settings.access.default_collections)
     calls = _calls(routing, filters, seeded is not None)
-    # With seeds the walk is near the answers already; without, it has only the names in the query to start from.
+    # A walk with seeds starts near relevant documents; without, it starts from the names in the query.
     has_seeds = any(call.stage > 1 for call in calls)
     collapse = request.collapse or ("none" if is_single else settings.requests.collapse)
     ranking_hash = hash_key(*ranking_identity(request, filters.filter, collapse, principal))[:HASH_BYTES]
@@ -182,7 +182,7 @@ def _boosts(request: SearchRequest, profile: Profile, is_single: bool) -> tuple[
     default: Sequence[BoostName] = () if is_single else profile.boosts
     switches: dict[BoostName, bool] = dict.fromkeys(default, True) | request.boosts
     weights = {"centrality": profile.centrality_weight, "relationship": _RELATIONSHIP_WEIGHT}
-    # A boost that the request asks for is applied as it is.
+    # A boost that the request switches on is not scaled.
     scaled = {"centrality"} - request.boosts.keys() if profile.scales_centrality else set()
     return tuple(BoostPlan(name, weights.get(name, 1.0), name in scaled) for name, on in sorted(switches.items()) if on)
 

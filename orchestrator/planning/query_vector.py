@@ -1,4 +1,4 @@
-"""The query's vector, where the request brings one."""
+"""The vector of a query, if the request has one."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ IDENTIFIER_FACTOR = 2.0
 
 _QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
 _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
-"""In one word: ``os.path``, ``a/bc``, ``getName``, ``E1234``; not ``e.g.``."""
+"""Matches in a word such as ``os.path``, ``a/bc``, ``getName`` and ``E1234``; not in ``e.g.``."""
 _MAX_IDENTIFIER_CHARS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The sources to search, the weight of every source, and the reason in words."""
+    """The sources to search, the weight of every source, and the reason."""
 
     sources: tuple[Source, ...]
     weights: Mapping[str, float]
@@ -45,7 +45,7 @@ def choose_sources(
         names = ", ".join(source.name for source in routed)
         raise BadRequest(f"weights: all 0 for {names}; at least one must be positive")
     if weightless := [source.name for source in routed if not weights[source.name]]:
-        reason += f"; {' and '.join(weightless)} would weigh nothing"
+        reason += "".join(f"; {name} has weight 0: not searched" for name in weightless)
     return Routing(chosen, weights, reason)
 
 
@@ -67,26 +67,26 @@ def _by_mode(
     if request.mode not in (AUTO, HYBRID):
         only = [source for source in sources if source.name == request.mode]
         weights = {source.name: 1.0 for source in sources}
-        return only, weights, f"mode {request.mode} asks that source alone"
+        return only, weights, f"mode {request.mode}: only this source is searched"
     weights = {
         source.name: default_weights.get(source.name, 1.0) * (trust if source.scaled_by_trust else 1.0)
         for source in sources
     }
     if request.mode == HYBRID:
-        return sources, weights, "mode hybrid asks every source"
+        return sources, weights, "mode hybrid: every source is searched"
     exact = [source for source in sources if source.exact_phrases]
     if exact and _QUOTED.fullmatch(request.query):
         names = " and ".join(source.name for source in exact)
-        return exact, weights, f"the query is only quoted text: it is required, and only {names} can require a phrase"
+        return exact, weights, f"the query is quoted text: only {names} can search for a phrase"
     boosted = [source.name for source in sources if source.identifier_boost]
     if boosted and (identifier := find_identifier(request.query)):
         for name in boosted:
             weights[name] *= IDENTIFIER_FACTOR
         return sources, weights, f"{identifier!r} looks like an identifier: {' and '.join(boosted)} weighs more"
-    return sources, weights, "a question in words: every source"
+    return sources, weights, "a question in words: every source is searched"
 
 
 def find_identifier(query: str) -> str | None:
-    """The first word that looks like an identifier. Word by word, so that the time is linear in the query's length."""
+    """The first word that looks like an identifier. Each word is checked alone, so the time is linear."""
     words = (word for word in query.split() if len(word) <= _MAX_IDENTIFIER_CHARS)
     return next((word for word in words if _IDENTIFIER.search(word)), None)

@@ -46,7 +46,7 @@ def _by_columns(plan: RankingPlan, boost: BoostPlan, candidates: Candidates, sou
         case "recency":
             if candidates.fields is None:
                 return None
-            # By the age at the beginning of the day: the same factor for all of that day.
+            # Ages are counted from the beginning of the day: the factor is the same for all of that day.
             return _where_known(
                 candidates.fields.created_at, lambda created_at: recency((plan.day * DAY_S - created_at) / DAY_S)
             )
@@ -68,7 +68,7 @@ def _where_known(values: Floats, factor: Callable[[Floats], Floats]) -> Floats |
 
 
 def _relationship(boost: BoostPlan, candidates: Candidates, sources: Sources) -> Floats | None:
-    """By the score of the walk divided by its best score, if there was a walk."""
+    """The factors by the score of the walk divided by its best score; ``None`` without a walk."""
     for name in candidates.sources:
         if sources[name].is_graph and len(rows := candidates.rows[name]):
             scores = candidates.scores[name]
@@ -104,7 +104,7 @@ async def _centrality(
 
 
 def _graph_knowledge(plan: RankingPlan, candidates: Candidates, sources: Sources) -> float:
-    """How much of the query a graph knows, times its weight where that is below 1, as with a graph of little trust."""
+    """The fraction of the query that a graph covers, times its weight if that is below 1, as with little trust."""
     return max(
         (
             min(plan.weights.get(name, 1.0), 1.0) * candidates.entity_coverage[name]

@@ -52,7 +52,7 @@ def apply_collapse(plan: RankingPlan, fused: FusedCandidates, boosted: Boosted, 
 
 
 def apply_confidence(plan: RankingPlan, ranked: Ranked, sources: Sources) -> Ranked:
-    """Know how sure the response is, and drop everything if that is not enough."""
+    """Compute the confidence, and drop all hits if that of the response is too low."""
     confidences = Confidences.of(ranked.fused.candidates, sources, plan.text, plan.calibrations)
     if confidences.answer is None or confidences.answer >= plan.min_confidence:
         return replace(ranked, confidences=confidences)

@@ -1,4 +1,4 @@
-"""How a response came about. The access check of hits applies to everything in it, too."""
+"""Explains how a response was computed. The access check of hits applies to everything in it, too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH_DOCUMENTS = 64
 
 
 async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> Explanation:
-    """The explanation of a page. Nothing in it belongs to one request: it is cached with the hits.
+    """The explanation of a page. It is the same for every request with the same plan: it is cached with the hits.
 
     :raises AdapterError: if the documents cannot be read.
     """

@@ -1,8 +1,7 @@
-"""From ranked rows to hits with text, and the post-retrieval access check.
+"""Makes hits with text from ranked rows, and checks access after retrieval.
 
-The sources were searched within the filter already. Here every document is checked against it once more, by the
-filter's own meaning and not by any backend's translation of it: a document that fails is withheld and replaced by the
-next candidate.
+The sources were searched with the filter already. Here every document is checked again, by the filter itself and not by
+a source's translation of it: a document that fails is withheld and replaced by the next candidate.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ cause an endless loop."""
 async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: SearchContext, embedding_model: str) -> Page:
     """The page of a plan.
 
-    :param embedding_model: that encoded the documents.
+    :param embedding_model: the model that encoded the documents.
     :raises AllSourcesFailed: if the documents cannot be read: without them there is neither text nor access check.
     """
     check, candidates = visibility_check(plan.ranking.filter), ranked.fused.candidates

@@ -1,4 +1,4 @@
-"""The reranker: a model that reads the best hits and orders them, if it answers in time."""
+"""The reranker: a model that reads the best hits and orders them, if it responds in time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class RerankStage:
     timeout_s: float
 
     async def run(self, plan: Plan, page: Page, context: SearchContext) -> tuple[Page, list[Degraded]]:
-        """The page in the order of the reranker, cut to the limit. On failure the order stays, and is reported.
+        """The page in the order of the reranker, cut to the limit. A failure is reported, and the order stays.
 
-        Only the hits that the reranker gets change places, among themselves. Those that it does not rank keep their
-        order behind those that it ranks.
+        Only the hits that the reranker gets change places. Those that it does not rank follow those that it ranks, in
+        their old order.
         """
         settings = plan.page.rerank
         if settings is None:
@@ -34,7 +34,7 @@ class RerankStage:
         degraded: list[Degraded] = []
         hits = list(page.hits)
         if self.reranker is None:
-            degraded.append(context.degraded("rerank", "no reranker is configured: TRIVIUM_RERANKER names one"))
+            degraded.append(context.degraded("rerank", "no reranker is configured: set TRIVIUM_RERANKER"))
         elif positions := _sendable(page, settings):
             length = min(settings.max_chars, settings.max_total_chars // len(positions))
             passages = [_passage(hits[position], length) for position in positions]

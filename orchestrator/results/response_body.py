@@ -1,4 +1,4 @@
-"""From the results of all stages to the body of the response. Pure."""
+"""Makes the body of the response from the results of all stages. Pure."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def page_warning(plan: Plan, retrieved: Retrieved, ranked: Ranked, generation: i
     if token is None:
         return ""
     if token.generation != generation:
-        return "documents were written since the first page: hits may come twice or not at all"
+        return "documents were written since the first page: hits may repeat or be missing"
     if token.execution_hash != execution_hash(plan, retrieved, ranked):
-        return "the first page was made otherwise: hits may come twice or not at all"
+        return "the ranking changed since the first page: hits may repeat or be missing"
     return ""
 
 
@@ -82,10 +82,10 @@ def _next_cursor(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, s
 
 
 def _route(plan: Plan, retrieved: Retrieved) -> Route:
-    """The sources that were searched, and why; with the reason if a planned source was skipped."""
+    """The sources that were searched, and the reason, also for a planned source that was skipped."""
     planned = plan.ranking.sources
     if retrieved.searched == planned:
         return Route(planned, plan.reason)
     skipped = " and ".join(source for source in planned if source not in retrieved.searched)
-    reason = f"{plan.reason}; it names nothing and the others agree, so {skipped} was not asked"
+    reason = f"{plan.reason}; {skipped} skipped: no entity in the query, and the other sources agree"
     return Route(retrieved.searched, reason)

@@ -1,4 +1,4 @@
-"""The text of a hit with that of the chunks around it: one read for many hits."""
+"""Adds the text of the chunks around a hit to its text, with one read for many hits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOUNDARY = "\n[CHUNK BOUNDARY]\n"
 """Separates two chunks."""
 
 _MAX_DOCUMENTS_PER_POSITION = 4
-"""Documents that are read per chunk position, on average: there should be one, but several may claim it."""
+"""Documents that are read per chunk position, on average: there should be one, but there may be several."""
 
 _MAX_POSITIONS = 256
 """Chunk positions that are read at once."""
@@ -35,7 +35,7 @@ _ChunkPosition: TypeAlias = tuple[str, str, int]
 async def add_context(
     plan: Plan, page: Page, snapshot: Snapshot, context: SearchContext
 ) -> tuple[Page, list[Degraded]]:
-    """The page with neighbouring chunks added to each hit. On failure the hits stay as they are, and it is reported."""
+    """The page with neighbouring chunks added to each hit. A failure is reported, and the hits stay."""
     if not plan.page.neighbors:
         return page, []
     async with context.best_effort("neighbors", CONTEXT) as attempt:
@@ -56,7 +56,7 @@ async def _with_neighbors(
     extended: list[SearchHit] = []
     length = 0
     for some_hits in batches(hits, max(1, _MAX_POSITIONS // (2 * count + 1))):
-        if length > MAX_TEXT_CHARS:  # nothing more of it would be shown
+        if length > MAX_TEXT_CHARS:  # further text is cut in any case
             extended += some_hits
             continue
         positions = {each for hit in some_hits if (position := _position(hit)) for each in _around(position, count)}

@@ -10,13 +10,13 @@ from adapters.model.document import values_of
 from orchestrator.schema.search import SearchHit
 
 MAX_TEXT_CHARS = 8_388_608
-"""Of the titles, texts and metadata of all hits together. A document has at most a megabyte."""
+"""Maximum length of titles, texts and metadata of all hits together. A document has at most a megabyte."""
 _NUMBER_CHARS = 20
-"""At most, of a number or a truth value in JSON."""
+"""Maximum length of a number or a truth value in JSON."""
 
 
 def limit_text(hits: Sequence[SearchHit], max_chars: int = MAX_TEXT_CHARS) -> tuple[tuple[SearchHit, ...], str]:
-    """The hits, best first, with as much text as is allowed; and what was cut, or nothing."""
+    """The hits, best first, with as much text as is allowed, and a report if text was cut."""
     remaining = max_chars
     limited, cut = [], 0
     for hit in hits:
@@ -42,7 +42,7 @@ def _size(hit: SearchHit) -> int:
 
 
 def _cut(hit: SearchHit, max_chars: int, size: int) -> SearchHit:
-    """A hit with at most so many characters: its text is cut first, then its metadata left out, then its title cut."""
+    """A hit with at most ``max_chars`` characters: text is cut first, then metadata left out, then the title cut."""
     if (others := size - len(hit.text)) > max_chars:
         hit = replace(hit, title=hit.title[:max_chars], metadata={}, heading_path=())
         others = len(hit.title)

@@ -1,4 +1,4 @@
-"""Before the first search of a server, a check how its index was built; also if the server was away at the start."""
+"""Checks the build of the index on a server before its first search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CheckableSource(Retriever, IndexAdmin, Protocol):
 
 
 class BuildCheckedRetriever:
-    """The source on a server.
+    """A source on a server, whose index is checked before the first search.
 
     :param strict: whether an index of another build is not searched.
     """
@@ -39,7 +39,7 @@ class BuildCheckedRetriever:
     async def check(self) -> None:
         """Compare the build of the index with the settings.
 
-        :raises AdapterError: if the server does not answer.
+        :raises AdapterError: if the server is unavailable.
         """
         try:
             await self._source.check()

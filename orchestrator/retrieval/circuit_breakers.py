@@ -1,4 +1,4 @@
-"""A circuit breaker for each source: a source that keeps failing is skipped for a while."""
+"""A circuit breaker for each source: a source that fails repeatedly is skipped for a while."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_FAILURES = 5
 
 
 class CircuitBreakers:
-    """One circuit breaker a source.
+    """One circuit breaker for each source.
 
     :param max_failures: in a row, after which the circuit opens.
     :param reset_s: seconds until one request tries the source again.
@@ -52,7 +52,7 @@ class CircuitBreakers:
                 case Failed(caused_by_request=True):
                     breaker.abandoned()
                 case Failed(reason=reason, after_ms=after_ms) if reason == TIMED_OUT and after_ms < self._blamed_ms:
-                    breaker.abandoned()  # with so little time a time-out says nothing about the source
+                    breaker.abandoned()  # with so little time, the source is not at fault
                 case _:
                     breaker.failed()
 
@@ -62,7 +62,7 @@ class CircuitBreakers:
             self._breaker(source).abandoned()
 
     def states(self) -> dict[str, str]:
-        """By source: ``closed``, ``open`` or ``half-open``. May be called in another thread."""
+        """The state by source: ``closed``, ``open`` or ``half-open``. May be called in another thread."""
         return {source: breaker.state for source, breaker in list(self._breakers.items())}
 
     def _breaker(self, source: str) -> CircuitBreaker:

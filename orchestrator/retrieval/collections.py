@@ -1,4 +1,4 @@
-"""Searching each collection by itself, if a request names none: none crowds out another."""
+"""Searches each collection separately if a request names none, so that no collection displaces another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orchestrator.stages.budget import COLLECTIONS
 from orchestrator.stages.search_context import SearchContext
 
 _MAX_LISTS = 5
-"""Each collection is one more search of each source, so more of them are one list, unless a request names them."""
+"""Maximum number of separate searches of a source; more collections are one list, unless a request names them."""
 _MAX_NAMES = _MAX_LISTS + len(NAMED_ONLY)
 
 
@@ -38,8 +38,8 @@ class CollectionSplitter:
         """The plan with more filters, if there are several collections, and not too many.
 
         The names are those of the snapshot. If they cannot be read in time, the newest known ones are used, and all
-        collections without one of these names are one more list, so that no document is missed. Without known ones,
-        all collections are searched as one list, and the report says so.
+        other collections are one more list, so that no document is missed. If no names are known, all collections are
+        searched as one list, which is reported.
         """
         if plan.left_out is None or not any(sources[call.source].per_collection for call in plan.calls):
             return plan, []
@@ -66,12 +66,12 @@ class CollectionSplitter:
         return replace(plan, calls=calls), failures
 
     async def _load(self, access: Filter, snapshot: Snapshot) -> tuple[str, ...]:
-        """The names, read once for all that wait for them. The reading goes on when a request has no time left."""
+        """The names, read once for all requests that wait. The read continues after a request has timed out."""
         key = (snapshot.data_version, access)
 
         async def load() -> tuple[str, ...]:
             counts = await snapshot.documents.counts("collection", access)
-            # So many that they are one list in any case are not kept.
+            # Names that are too many for separate lists are not cached.
             names = tuple(sorted(counts)) if len(counts) <= _MAX_NAMES else ()
             self._memo.put(key, names)
             self._newest[access] = names

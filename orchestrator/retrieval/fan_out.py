@@ -1,8 +1,8 @@
-"""The only concurrency of a request: all searches of a stage at once, each under the same deadline.
+"""Runs all searches of a stage concurrently, under one deadline. A request has no other concurrency.
 
-A search that waits for nothing, as those of the embedded engine, runs while the others wait, without a task of its own,
-from which it would gain nothing. It blocks the event loop, so each is preceded by a turn of the loop, as is each of its
-collections: requests that have arrived are queued or rejected by admission, and never wait unseen in their sockets.
+A search that never waits, as those of the embedded engine, runs while the others wait, without a task of its own. It
+blocks the event loop, so there is an event loop iteration before each such search and each of its collections: in it,
+admission queues or rejects the requests that have arrived.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 class Search:
     """A search of one source.
 
-    :param run: cancelled when its time is up.
-    :param waits: whether it may wait for anything but a turn of the event loop. No deadline ends one that does not.
+    :param run: cancelled at the deadline.
+    :param waits: whether it may wait for more than an event loop iteration. Otherwise no deadline ends it.
     """
 
     run: Callable[[], Coroutine[Any, Any, Ranking]]
@@ -42,8 +42,8 @@ class FanOut:
     async def run(self, searches: Mapping[str, Search], timeout_s: float) -> dict[str, Outcome]:
         """Run all; a search that has not ended after ``timeout_s`` is cancelled and becomes a :class:`Failed`.
 
-        The outcomes are in the order of ``searches``, whatever order they came in. Not a task group: it would wait for
-        the end of a cancelled search, and one that is slow to end would cost more than its deadline.
+        The outcomes are in the order of ``searches``. This is not a task group, because that would wait for the end of
+        a cancelled search, after the deadline.
         """
         start, now = perf_counter(), asyncio.get_running_loop().time
         ends_at = now() + timeout_s
@@ -87,15 +87,15 @@ async def _run(source: str, search: Search) -> Outcome:
 
 
 async def _run_here(source: str, search: Search) -> Outcome:
-    """The outcome of a search that waits for nothing, but lets other requests have turns."""
+    """The outcome of a search that waits for event loop iterations only."""
     running = _run(source, search)
     try:
-        while running.send(None) is None:  # noqa: ASYNC110  # it let others have a turn, by ``asyncio.sleep(0)``
+        while running.send(None) is None:  # noqa: ASYNC110  # it awaited ``asyncio.sleep(0)``
             await asyncio.sleep(0)
     except StopIteration as stopped:
         outcome: Outcome = stopped.value
         return outcome
     finally:
         running.close()
-    _log.error("the %s source waited, although it was described as one that never does", source)
+    _log.error("the %s source waited, although it is declared as never waiting", source)
     return Failed(source, "internal error", 0.0)

@@ -1,4 +1,4 @@
-"""Memos of rankings and centralities: for another page, other weights, or another response with the same parts."""
+"""Memos of rankings and centralities, for other pages, other weights and other responses with the same parts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _ABSENT = (0.0, None)
 class Memo(Generic[V]):
     """The most recently used values, each for ``ttl_s`` seconds, with counters of hits and misses.
 
-    The limit in time bounds how long a write of another machine stays unseen if it is not reported.
+    The time limit bounds how long a write of another machine is ignored if it is not reported.
 
-    :param commit: of the files that values refer to. When it changes, all values are dropped: a ranking keeps the whole
-        commit that it was read from in memory.
+    :param commit: of the files that values refer to. When it changes, all values are dropped: a ranking references
+        the whole commit that it was read from.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class MemoizedRetriever:
 
 @dataclass(frozen=True, slots=True)
 class MemoizedCentralities:
-    """Memoized centralities. The limit in time matters here: they are computed again without a write."""
+    """Memoized centralities. The time limit is necessary: they are computed again without a write."""
 
     reader: CentralityReader
     memo: Memo[Mapping[DocId, float]]

@@ -1,8 +1,8 @@
-"""Encoding of queries: by the model or by the static encoder, as the plan says. Load never decides it.
+"""Encodes queries with the model or the static encoder, as planned. The choice does not depend on the load.
 
-The model runs in a thread of its own, one query at a time, while the event loop answers other requests. Requests that
-wait for it have their turns by tenant. Where several processes compute on the same processors it runs on the event loop
-instead (docs/decisions/0003-inline-on-the-event-loop.md).
+The model runs in a thread of its own, one query at a time, while the event loop serves other requests. Waiting
+requests are served round-robin by tenant. If several processes share the processors, the model runs on the event loop
+(docs/decisions/0003-inline-on-the-event-loop.md).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from orchestrator.stages.fair_queue import FairLock
 
 MAX_VECTORS = 10_000
 """Vectors of the model that are cached."""
-_ROUNDS_BEFORE_ENCODING = 2
-"""Rounds of the event loop before the model runs on it, after the one that the fan-out gives. A request that has
-arrived is rejected in the third round: the first reads it, and the second starts its task."""
+_ITERATIONS_BEFORE_ENCODING = 2
+"""Event loop iterations before the model runs on the loop, after the one of the fan-out. A request that has arrived is
+rejected in the third iteration: the first reads it, and the second starts its task."""
 
 
 class StaticEncoder(Protocol):
-    """An encoder without a model run."""
+    """An encoder that does not run the model."""
 
     def encode(self, text: str) -> Vector | None:
-        """A unit vector, or ``None`` if it knows no word of the text."""
+        """A unit vector, or ``None`` if it has no word of the text."""
         ...
 
 
@@ -46,7 +46,7 @@ class EncodedQuery:
 
 
 class QueryEncoders:
-    """The model, whose vectors are cached, and the static encoder, which is fast enough without.
+    """The model, whose vectors are cached, and the static encoder, which needs no cache.
 
     :param thread: where the model runs; on the event loop if ``None``.
     """
@@ -60,31 +60,31 @@ class QueryEncoders:
     ) -> None:
         self.dimension = model.dimension
         self.waits = thread is not None
-        """Whether :meth:`encode` may wait for anything but turns of the event loop."""
+        """Whether :meth:`encode` may wait for more than event loop iterations."""
         self._model = model
         self._static = static
         self._vectors: LRUCache[bytes, Vector] = LRUCache(max_vectors)
         self._thread = thread
-        self._turns = FairLock()
+        self._model_lock = FairLock()
 
     def without_model(self, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery | None:
         """The vector of a text, if the model does not have to run for it.
 
-        :param tenant: has cached vectors of its own: how long this takes does not tell what other tenants searched for.
+        :param tenant: vectors are cached for each tenant, so that the time does not reveal searches of other tenants.
         """
         start = perf_counter()
         used, vector = encoder, self._static.encode(text) if encoder == "static" else None
-        if vector is None:  # the model encodes a text whose words the static encoder does not know
+        if vector is None:  # the model encodes a text without words of the static encoder
             used, vector = "model", self._vectors.get(_key(text, tenant))
         return None if vector is None else EncodedQuery(vector, used, (perf_counter() - start) * 1_000)
 
     async def encode(self, text: str, encoder: EncoderName, tenant: str) -> EncodedQuery:
         """The vector of a text; parameters as in :meth:`without_model`."""
         if self._thread is None:
-            for _ in range(_ROUNDS_BEFORE_ENCODING):
+            for _ in range(_ITERATIONS_BEFORE_ENCODING):
                 await asyncio.sleep(0)
             return self.without_model(text, encoder, tenant) or await self._run_model(text, tenant)
-        async with self._turns.turn_of(tenant):
+        async with self._model_lock.turn_of(tenant):
             # Another request may have encoded it meanwhile.
             return self.without_model(text, encoder, tenant) or await self._run_model(text, tenant)
 

@@ -1,4 +1,4 @@
-"""Searching the sources of a plan: all at once, or in two stages if the strategy has seeds."""
+"""Searches the sources of a plan: all at once, or in two stages if the strategy has seeds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Retrieval:
         """Search the sources of a plan.
 
         :param timeout_s: of all sources together.
-        :raises AllSourcesFailed: if none answered.
+        :raises AllSourcesFailed: if every source failed.
         """
         plan, degraded = await self._collections.split(plan, self.sources, snapshot, context, mode)
         deadline = context.deadline.within(1.0, timeout_s)
@@ -122,7 +122,7 @@ class _PlanSearch:
         return {call.source: outcomes[call.source] for call in self._plan.calls}
 
     async def _mentions_entity(self, calls: Sequence[CallPlan], timeout_s: float) -> bool:
-        """Whether the query mentions an entity. If that is unknown, stage 2 runs, and the response says what failed."""
+        """Whether the query mentions an entity. If the lookup fails, stage 2 runs."""
         entity_sources = [lookup for call in calls if (lookup := self._retrieval._calls[call.source].entities)]
         if not entity_sources:
             return True

@@ -1,8 +1,8 @@
 """One retry of a failed search, within a budget.
 
 A read changes nothing, so a retry is safe; retrying every search would double the load of a server that is overloaded
-already. Hence a budget that first attempts fill (Google: "Site Reliability Engineering", 2016, chapter 21, "Handling
-Overload": per-client retry budget).
+already. Hence the budget, which grows with first attempts (Google: "Site Reliability Engineering", 2016, chapter 21,
+"Handling Overload": per-client retry budget).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adapters import BadResponse, Retriever, SourceQuery, Unavailable
 from fusion import Ranking
 
 _MAX_SAVED = 10.0
-"""Retries that can be saved up: a server that comes back after an outage is not met by a burst of retries."""
+"""Maximum number of saved retries, so that a server does not receive a burst of them after an outage."""
 
 
 class RetryBudget:
@@ -31,7 +31,7 @@ class RetryBudget:
         self._saved = min(self._saved + self._ratio, _MAX_SAVED)
 
     def withdraw(self) -> bool:
-        """Whether a retry is allowed now; it is counted."""
+        """Count a retry if it is allowed now. Returns whether it is."""
         if self._saved < 1.0:
             return False
         self._saved -= 1.0
@@ -40,13 +40,13 @@ class RetryBudget:
 
 @dataclass(frozen=True, slots=True)
 class RetryingRetriever:
-    """A source whose search is repeated once after a lost connection or a reply that makes no sense."""
+    """A source whose search is repeated once after a lost connection or an invalid response."""
 
     retriever: Retriever
     budget: RetryBudget
 
     async def search(self, query: SourceQuery) -> Ranking:
-        """See :class:`adapters.ports.Retriever`. The deadline is the caller's."""
+        """See :class:`adapters.ports.Retriever`. The caller sets the deadline."""
         self.budget.deposit()
         try:
             return await self.retriever.search(query)

@@ -26,7 +26,7 @@ from orchestrator.stages.search_context import SearchContext
 class SourceCall:
     """A source as it is searched: ``memo → retry → build check → adapter``.
 
-    :param entities: tells whether a query mentions an entity; only sources of role ``graph`` have it.
+    :param entities: looks up whether a query mentions an entity; only sources of role ``graph`` have it.
     :param waits: whether a search may wait for anything. Those of the embedded engine never do.
     """
 
@@ -38,7 +38,7 @@ class SourceCall:
 
 @dataclass(slots=True)
 class CallReport:
-    """What preparing the query of one source gave besides the ranking."""
+    """The outcome of preparing the query of one source."""
 
     encoder: EncoderName | None = None
     expansions: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class CallReport:
 
 @dataclass(frozen=True, slots=True)
 class QueryPreparation:
-    """Makes what sources need besides the text: a vector, and synonyms."""
+    """Computes what sources need besides the text: a vector, and synonyms."""
 
     encoders: QueryEncoders
     expander: Expander | None
@@ -106,13 +106,13 @@ def prepare_search(
 async def _search_collections(
     call: SourceCall, query: SourceQuery, filters: tuple[Filter, ...], mode: CacheMode
 ) -> Ranking:
-    """The same search with each filter, at the same time if it waits."""
+    """Search with each filter, concurrently if the source waits."""
     queries = [query if each is query.filter else replace(query, filter=each) for each in filters]
     if len(queries) == 1 or not call.waits:
         rankings: list[Ranking] = []
         for each in queries:
             if rankings:
-                await asyncio.sleep(0)  # twenty of them may take as long as twenty searches
+                await asyncio.sleep(0)  # twenty collections may take as long as twenty searches
             rankings.append(await call.retriever.search(each, mode))
         return merge_collections(rankings)
     try:

@@ -24,7 +24,7 @@ _ALLOWED = {
 
 _PATH = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
 _MAX_CHARS = 400
-"""Of a message: it quotes the input, which may be long."""
+"""Maximum length of a message: it quotes the input, which may be long."""
 
 
 def describe_decode_error(error: DecodeError | UnicodeDecodeError) -> str:

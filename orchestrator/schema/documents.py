@@ -11,10 +11,11 @@ from msgspec import Struct
 class LineOutcome(Struct, frozen=True, omit_defaults=True):
     """The outcome of one line of a bulk request; lines count from 1.
 
-    ``pending``: the write is durable, and applied when the replica that documents are read from can be reached again;
+    ``pending``: the write is durable, and applied when the replica that documents are read from is available again;
     whether the id belongs to a document above the writer's clearance, which is not replaced, is known only then.
-    ``incomplete``: the write is durable, and ``missing`` names each replica that does not hold the document, with the
-    reason. A replica that could not be reached gets it later; a document that a replica refused is not retried.
+    ``incomplete``: the write is durable, and ``missing`` names each replica that does not have the document, with the
+    reason. The write is applied later to a replica that was unavailable; a document that a replica refused is not
+    retried.
     """
 
     line: int

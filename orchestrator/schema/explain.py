@@ -1,4 +1,4 @@
-"""``explain: true``: how a response came about."""
+"""``explain: true``: how a response was computed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Removed(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """How a response came about. ``expansions``: the synonyms that were added to the query."""
+    """How a response was computed. ``expansions``: the synonyms that were added to the query."""
 
     profile: str
     fusion: str

@@ -39,8 +39,8 @@ class CacheReport(Struct, frozen=True):
 class Readiness(Struct, frozen=True, omit_defaults=True):
     """The response to ``GET /readyz``: ready if at least one source can be searched and the process is not draining.
 
-    With ``?verbose``, ``upkeep`` says whether the documents are being measured again: ``idle``, ``running``, ``off``,
-    or that it failed.
+    With ``?verbose``, ``upkeep`` is the state of measuring the documents again: ``idle``, ``running``, ``off``, or that
+    it failed.
     """
 
     ready: bool

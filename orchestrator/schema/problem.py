@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
-    """RFC 9457, section 3. ``errors`` has one text for each of several errors."""
+    """A problem as in RFC 9457, section 3. ``errors`` has one text for each of several errors."""
 
     title: str
     status: int

@@ -143,9 +143,9 @@ class SearchHit(Struct, frozen=True):
     ``hybrid`` if several did; ``found_in`` names every list that it was found in, as ``source/collection``.
 
     For citations: ``url``, ``parent_id``, ``chunk_index``; ``heading_path`` and ``chunker_version`` of the metadata;
-    ``source_span``, the first character of the parent document that belongs to the hit and the first that
-    no longer does, null if the document has no ``parent_start``; and ``span``, the same within ``text``, to which
-    ``neighbors`` adds the chunks ``neighbor_ids``. ``window_id`` names the window of chunks of ``collapse: window``.
+    ``source_span``, start and end (exclusive) of the hit in the parent document, in characters, null if the document
+    has no ``parent_start``; and ``span``, the same within ``text``, to which ``neighbors`` adds the chunks
+    ``neighbor_ids``. ``window_id`` names the window of chunks of ``collapse: window``.
     """
 
     id: str
@@ -189,7 +189,7 @@ class Degraded(Struct, frozen=True):
 
 
 SCHEMA_VERSION = 1
-"""Of responses. An added field leaves it as it is; a field that is removed or changes its meaning increases it."""
+"""Version of the response schema. It grows if a field is removed or changes its meaning, not if one is added."""
 
 
 class ResponseBody(Struct, frozen=True, kw_only=True):

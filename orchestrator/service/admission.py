@@ -1,8 +1,8 @@
 """Admission control: a concurrency limit, one fair queue per tenant, and immediate rejection of requests that would
 wait too long.
 
-The queues are served in turn (``orchestrator/stages/fair_queue.py``). The expected wait follows from the queue length
-and the mean service time (Little, "A Proof for the Queuing Formula L = λW", 1961).
+The queues are served round-robin (``orchestrator/stages/fair_queue.py``). The expected wait follows from the queue
+length and the mean service time (Little, "A Proof for the Queuing Formula L = λW", 1961).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from orchestrator.stages.fair_queue import FairQueue, was_served
 _NEWEST_WEIGHT = 0.1
 """Weight of the newest request in the moving average of the service time."""
 _MAX_RISE, _MIN_CEILING_S = 10, 0.01
-"""A request counts at most as this many times the average, and these seconds more: one that a stalled machine delayed
-says nothing of the next ones."""
+"""A service time counts as at most this many times the average plus these seconds: a request that a stalled machine
+delayed does not predict the next ones."""
 _REMAINING = 0.5
-"""Of a service time, what a running request still takes on average when another one arrives (PASTA: Wolff, "Poisson
-Arrivals See Time Averages", 1982). Service times are nearly equal."""
+"""Fraction of the service time that a running request still needs on average when another one arrives (PASTA: Wolff,
+"Poisson Arrivals See Time Averages", 1982). Service times are nearly equal."""
 
 
 class Admission:
@@ -50,10 +50,10 @@ class Admission:
 
     @asynccontextmanager
     async def slot(self, tenant: str, timeout_s: float) -> AsyncIterator[None]:
-        """Waits for a slot and has it inside.
+        """Wait for a slot, and release it at the end.
 
         :param timeout_s: the time limit of the request, the wait included.
-        :raises Overloaded: if the request would wait too long, or has.
+        :raises Overloaded: if the request would wait too long, or has waited too long.
         """
         start = await self._acquire(tenant, timeout_s)
         try:
@@ -79,10 +79,9 @@ class Admission:
         return None
 
     async def _acquire(self, tenant: str, timeout_s: float) -> float:
-        """The time from which on the slot is taken: for a request that waited, from when the last one released it.
+        """Wait for a slot. Returns when it was taken: for a request that waited, when the one before it released it.
 
-        Before a waiting request runs, the last one writes its response, and others are read: they, too, delay those
-        that wait.
+        In between, the response is written and other requests are read, which also delays those that wait.
         """
         if self.running < self._max_concurrent:
             self.running += 1

@@ -1,4 +1,4 @@
-"""A value that is loaded at most once in a while, however many callers request it."""
+"""A value with a time to live that is loaded once for all concurrent callers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Documents: index, read, delete, count. The same rules for every edge.
 
 A principal replaces and deletes documents that it may see, and no others: a document above its clearance is refused on
-writing, and does not exist on reading and deleting. The writer decides that where the write is applied, so writes are
+writing, and does not exist on reading and deleting. That is decided when the write is applied, so writes are
 accepted while the documents cannot be read.
 """
 
@@ -70,8 +70,8 @@ class IndexReport:
     :param generation: of the newest write; 0 if nothing was written.
     :param pending: by replica, why it does not have the newest write yet.
     :param rejected: by document and replica, why the replica refused the document.
-    :param undecided: documents of which it is not known yet whether the writer may replace them: the replica that
-        documents are read from is away.
+    :param undecided: documents for which it is not known yet whether the writer may replace them, because the replica
+        that documents are read from is unavailable.
     """
 
     indexed: int = 0
@@ -99,7 +99,7 @@ class DocumentService:
     :param documents: the replica that documents are read from.
     :param is_current: whether that replica has every write. Blocks.
     :param generation: of the newest write that searches see.
-    :param uploads: by tenant, the bodies that are read or waiting to be written.
+    :param uploads: by tenant, slots for the bodies that are read or wait to be written.
     :param write_timeout_s: how long a write waits for a slot.
     """
 
@@ -119,8 +119,8 @@ class DocumentService:
     ) -> BulkResponse:
         """Index lines: each valid line is stored, each invalid one is reported.
 
-        :param read_lines: reads the body. Few bodies of a tenant are read at once, and none while it has one of the
-            slots in which all tenants write: a slow upload delays no other tenant.
+        :param read_lines: reads the body. Few bodies of a tenant are read at once, and each before its write takes a
+            slot, so that a slow upload delays no other tenant.
         :raises Forbidden: if the principal may not write.
         :raises BadRequest: if there is no line.
         :raises Overloaded: if too many writes are waiting.
@@ -192,7 +192,7 @@ class DocumentService:
                 deleted: bool | None = True
             except AdapterError as error:
                 _log.warning(
-                    "a document is deleted whether it exists or not, because that is not known: %s", error.for_operators
+                    "a delete is written although it is not known whether the document exists: %s", error.for_operators
                 )
                 deleted = None
             key = (principal.scope.tenant, principal.scope.environment, id_)
@@ -239,7 +239,7 @@ class DocumentService:
         return report
 
     def _checked_batch(self, lines: Iterator[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
-        """The next lines, without documents that would add a metadata key too many."""
+        """The next lines; those with too many new metadata keys become invalid."""
         return self.metadata_keys.checked(_next_batch(lines), scope)
 
     async def _write(

@@ -1,4 +1,4 @@
-"""Errors of the use cases. They know nothing of HTTP; each edge maps them.
+"""Errors of the use cases. They are independent of HTTP; each edge maps them.
 
 ServiceError
 ├── NotFound     there is no such document, or the principal may not see it
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 
 class ServiceError(Exception):
-    """Base of the errors of this room."""
+    """Base of the errors of this package."""
 
 
 class NotFound(ServiceError):
@@ -34,5 +34,5 @@ class Overloaded(ServiceError):
         self.over_quota = over_quota
 
     def __reduce__(self) -> tuple[type[Overloaded], tuple[bool]]:
-        """Copies keep the argument: single flights raise one error to several waiters."""
+        """Copies have the argument, too: a single flight raises copies of one error in several waiters."""
         return type(self), (self.over_quota,)

@@ -30,21 +30,21 @@ Probe: TypeAlias = Callable[[], Awaitable[object]]
 
 OK = "ok"
 _PROBE_TTL_S = 1.0
-"""Seconds for which the result of probing the servers is used again."""
+"""Seconds for which the result of probing the servers is cached."""
 _PROBE_TIMEOUT_S = 1.0
-"""Time limit of a search that only shows whether a source answers."""
+"""Time limit of a search that tests whether a source is available."""
 _MAX_SKEW_S = 1.0
-"""Clocks that differ by more make logs hard to compare, and the versions of documents jump."""
-_REBUILD_ADVICE = "check the disk; `trivium rebuild` keeps every document that is whole"
-_DAMAGED_ADVICE = "check the disk; run `trivium index` with everything again, then remove the file"
-_KEYS_ADVICE = "check the disk, remove the file and restart: the keys of its tenant are then counted anew"
+"""Maximum difference of clocks: with more, logs are hard to compare, and the versions of documents jump."""
+_REBUILD_ADVICE = "check the disk; `trivium rebuild` recovers every undamaged document"
+_DAMAGED_ADVICE = "check the disk; run `trivium index` again with all documents, then remove the file"
+_KEYS_ADVICE = "check the disk, remove the file and restart: the keys of its tenant are then counted again"
 _REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
-_REINDEX_ADVICE = "run `trivium index` with everything again: documents that exist already do no harm"
+_REINDEX_ADVICE = "run `trivium index` again with all documents: existing ones are replaced"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing examined. ``advice``: what to do if it is not well."""
+    """The result of one check. ``advice``: what to do about a problem."""
 
     subject: str
     is_well: bool
@@ -57,9 +57,9 @@ class HealthService:
     """The health of everything that the settings name.
 
     :param sources: names of all sources.
-    :param servers: by source, those on a server.
-    :param searches: by source, a search of each source that is neither embedded nor on a server: it raises
-        :class:`adapters.AdapterError` if the source does not answer.
+    :param servers: the sources on a server, by name.
+    :param searches: by name, a search of each source that is neither embedded nor on a server: it raises
+        :class:`adapters.AdapterError` if the source is unavailable.
     :param static_encoder_agreement: the fraction of the model's ten nearest documents that the static encoder also
         finds; ``None`` if there is no such encoder.
     :param link_strengths: ``None`` if there is no graph.
@@ -85,7 +85,7 @@ class HealthService:
         object.__setattr__(self, "_probes", CoalescedTtlValue(self._probe_all, _PROBE_TTL_S))
 
     async def by_source(self) -> dict[str, str]:
-        """By source: ``ok``, or what is wrong with it. All but the embedded ones are probed, at most once a second."""
+        """The state by source: ``ok``, or the problem. All but the embedded ones are probed, at most once a second."""
         states = dict(self._embedded_states())
         states |= await self._probes.get()
         return {source: states[source] for source in self.sources if source in states}
@@ -94,7 +94,7 @@ class HealthService:
         if self.embedded is not None:
             total = self.embedded.documents()
             for source, count in self.embedded.documents_by_source().items():
-                yield source, OK if count == total else f"holds {count} of {total} documents"
+                yield source, OK if count == total else f"has {count} of {total} documents"
 
     async def _probe_all(self) -> dict[str, str]:
         probes: dict[str, Probe] = {name: server.release for name, server in self.servers.items()}
@@ -115,7 +115,7 @@ class HealthService:
         for source, search in self.searches.items():
             state = await _probe(_limited(search))
             advice = "" if state == OK else "follow the message"
-            findings.append(Finding(source, not advice, "answers a search" if state == OK else state, advice))
+            findings.append(Finding(source, not advice, "can be searched" if state == OK else state, advice))
         findings += await self._examine_replication()
         findings.append(self.examine_static_encoder())
         findings.append(self._examine_trust())
@@ -130,22 +130,22 @@ class HealthService:
         found = f"{total} documents in {engine.segments()} segments, generation {engine.generation()}"
         yield Finding("index", True, found if total else "empty: run `trivium index PATH`")
         if mismatch := engine.mismatch():
-            yield Finding("index build", False, mismatch, "follow the message: until then it is read, and not written")
+            yield Finding("index build", False, mismatch, "follow the message: until then the index is read-only")
         for source, count in engine.documents_by_source().items():
             advice = "" if count == total else "index again into another TRIVIUM_DATA_DIR, and report this"
             yield Finding(source, count == total, f"{count} documents", advice)
 
     async def _examine_server(self, source: str, server: ServerSource) -> list[Finding]:
-        """One server: reachable, with an index of this build, and with the same time."""
+        """Examine one server: whether it is available, its index, and its clock."""
         setting = f"TRIVIUM_{source.upper()}"
         try:
             release = await server.release()
         except AdapterError as error:
             return [Finding(source, False, error.for_operators, f"start the server, or correct {setting}")]
-        findings = [Finding(source, True, f"reachable, release {release}")]
+        findings = [Finding(source, True, f"available, release {release}")]
         try:
             exists = await server.check()  # reports the dimension and the build if they differ
-            observation = "exists, built as the settings require" if exists else "none yet: run `trivium index PATH`"
+            observation = "exists, built as the settings require" if exists else "no index: run `trivium index PATH`"
             findings.append(Finding(f"{source} index", True, observation))
             different = await server.differences() if exists else ()
             findings += [Finding(f"{source} layout", False, each.observation, each.advice) for each in different]
@@ -163,19 +163,19 @@ class HealthService:
         return findings
 
     async def _examine_replication(self) -> list[Finding]:
-        """What waits in the write log, and whether all replicas have the same number of documents."""
+        """Examine the write log, and whether all replicas have the same number of documents."""
         if self.replication is None:
             return []
         replication = self.replication
         lags = {name: lag for name in replication.replicas if (lag := replication.lag(name))}
         waiting = ", ".join(f"{name} lacks {lag} writes" for name, lag in lags.items())
-        advice = "start the server that is away: the service applies waiting writes" if lags else ""
+        advice = "start the unavailable server: the service then applies the writes" if lags else ""
         findings = [Finding("write log", not lags, waiting or "empty: every replica has every write", advice)]
         refused = Counter((each.replica, *each.key[:2]) for each in replication.refused())
         for (name, tenant, environment), count in refused.items():
             observation = f"refuses {count} documents of tenant {tenant!r}, environment {environment!r}"
             findings.append(Finding(name, False, observation, _REFUSED_ADVICE))
-        damaged = "damaged before every replica had its writes: some may lack documents"
+        damaged = "checksum mismatch: some replicas may lack documents"
         findings += [Finding(path, False, damaged, _DAMAGED_ADVICE) for path in replication.damaged_writes()]
         missed = "lacks writes from before it was added"
         findings += [Finding(name, False, missed, _REINDEX_ADVICE) for name in replication.with_missed_history()]
@@ -205,7 +205,7 @@ class HealthService:
                 f"so the graph has {trust.graph_weight_factor:.0%} of its weight"
             )
         if self.maintenance.trust_outdated():
-            observation += "; not measured since the newest writes: `trivium tidy` does it"
+            observation += "; outdated since the newest writes: run `trivium tidy`"
         return Finding("graph trust", True, observation)
 
     async def _examine_links(self) -> list[Finding]:
@@ -226,13 +226,13 @@ class HealthService:
         ]
 
     async def _examine_cache(self) -> Finding:
-        """The shared cache: one counter is read, which nothing uses."""
+        """Examine the shared cache by reading a counter that is not used otherwise."""
         if self.counters is None:
             return Finding("cache", True, "in each process")
         if await self.counters.ensure_loaded(["doctor"]):
-            return Finding("cache", True, "Redis answers")
-        advice = "start it, or correct TRIVIUM_CACHE: the service works without it"
-        return Finding("cache", False, "Redis does not answer in time", advice)
+            return Finding("cache", True, "Redis is available")
+        advice = "start Redis, or correct TRIVIUM_CACHE: the service works without it"
+        return Finding("cache", False, "Redis is unavailable", advice)
 
 
 async def _probe(probe: Probe) -> str:

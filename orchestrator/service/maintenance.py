@@ -1,4 +1,4 @@
-"""Maintenance: work that is worth doing after many writes, and following the writes of other processes."""
+"""Maintenance after many writes, and reading the writes of other processes."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class MaintenanceService:
     def refresh(self) -> None:
         """Read what other processes have written. Blocks; may run in a thread while searches run.
 
-        :raises AdapterError: if something is damaged; everything that is open stays open.
+        :raises AdapterError: if a file is damaged; the state that was read before stays in use.
         """
         for refresh in self.followed:
             refresh()
 
     async def apply_unapplied(self) -> None:
-        """Apply waiting writes to replicas that were away."""
+        """Apply waiting writes to replicas that were unavailable."""
         if self.replication is None:
             return
         before = self.replication.data_version()
@@ -60,13 +60,13 @@ class MaintenanceService:
             await self.data_versions.advance((), all_scopes=True)
 
     def refused(self) -> list[Quarantined]:
-        """The documents that stores refused, the oldest write first."""
+        """The documents that replicas refused, the oldest write first."""
         return self.replication.refused() if self.replication else []
 
     async def retry_refused(self) -> int:
-        """Apply the documents again that stores refused; how many were accepted.
+        """Apply the refused documents again. Returns how many were accepted.
 
-        :raises AdapterError: if a store does not answer, or lacks writes.
+        :raises AdapterError: if a replica is unavailable, or lacks writes.
         """
         if self.replication is None:
             return 0
@@ -94,9 +94,9 @@ class MaintenanceService:
         return self.trust_outdated() or self.calibration_outdated() or self.static_encoder_outdated()
 
     async def optimize(self, progress: Progress) -> None:
-        """Everything that is worth doing after many writes.
+        """Apply waiting writes, merge segments, and measure what is outdated.
 
-        :raises AdapterError: if a store does not answer.
+        :raises AdapterError: if a source or a replica is unavailable.
         """
         await self.apply_unapplied()
         if self.embedded:
@@ -106,7 +106,7 @@ class MaintenanceService:
     async def measure(self, progress: Progress) -> None:
         """Measure again what depends on the documents, as far as it is outdated.
 
-        :raises AdapterError: if a store does not answer.
+        :raises AdapterError: if a source or a replica is unavailable.
         """
         if self.embedded:
             await anyio.to_thread.run_sync(self.embedded.measure, progress)

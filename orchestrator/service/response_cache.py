@@ -14,7 +14,7 @@ from orchestrator.service.errors import Overloaded
 _encode = msgspec.json.Encoder().encode
 
 ComputeBody: TypeAlias = Callable[[bool], Coroutine[Any, Any, ResponseBody]]
-"""Computes a body; its argument says whether no memoized part may be used."""
+"""Computes a body; its argument is whether to ignore memoized parts."""
 
 
 class ResponseCache:
@@ -35,7 +35,7 @@ class ResponseCache:
     ) -> tuple[bytes, Level]:
         """The encoded body of a key.
 
-        :param is_shared: whether the key means the same to other processes, so that L2 may be used.
+        :param is_shared: whether the key is the same in other processes, so that L2 may be used.
         :param execution: what a computation depends on besides the key: its time limit. Requests that differ in it do
             not share a computation, nor a degraded response.
         :param would_reject: called before a computation is started or awaited.
@@ -44,7 +44,7 @@ class ResponseCache:
 
         async def encoded(recompute: bool) -> Computed:
             body = await compute(recompute)
-            # A degraded response is cached for a moment only: the source may be back.
+            # A degraded response is cached for a moment only: the source may be available again.
             return Computed(_encode(body), cacheable=not body.degraded)
 
         return await self.levels.get_or_compute(key, encoded, mode, execution, is_shared, would_reject)

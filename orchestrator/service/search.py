@@ -1,4 +1,4 @@
-"""One query, from the request to the response, in the order in which it happens."""
+"""Processes a query from the request to the response, stage by stage."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from orchestrator.stages.stage_results import Ranked, Retrieved
 from orchestrator.telemetry.spans import StageTimings
 
 _MAX_PLAN_BYTES = 4_194_304
-"""Requests, as they are encoded, whose plans are cached: a repeated request is not planned again. A plan needs about
-ten times the memory of its request."""
+"""Maximum size of the encoded requests whose plans are cached. A plan needs about ten times the memory of its
+request."""
 _PLAN_OVERHEAD = 512
-"""Bytes that each counts in addition."""
+"""Bytes that are added to the size of each request."""
 
 
 class _Planned(msgspec.Struct, frozen=True, gc=False):
-    """A cached plan with its hash, and what it counts of :data:`_MAX_PLAN_BYTES`."""
+    """A cached plan with its hash, and its size as part of :data:`_MAX_PLAN_BYTES`."""
 
     plan: Plan
     hash: bytes
@@ -79,14 +79,14 @@ class EncodedResponse:
 
 @dataclass
 class SearchService:
-    """The search. Nothing of a request outlives it, except in caches.
+    """The search. It stores nothing of a request, except in caches.
 
     :param trust: of a scope, in [0, 1]: the factor on the default weight of the graph.
     :param calibrations: of a scope's confidence, by encoder of the query; empty if it was not measured.
-    :param mismatches: by source or store, how it was built, if not as the settings require.
+    :param mismatches: the builds that differ from the settings, by source or for the embedded index.
     :param content_ids: see :func:`orchestrator.planning.plan_key.cache_key`.
     :param build_id: identity of the encoder and analysers that built the index.
-    :param embedding_model: that encodes the documents.
+    :param embedding_model: the model that encodes the documents.
     :param now: seconds since the epoch.
     :param clock: of deadlines.
     """
@@ -121,7 +121,7 @@ class SearchService:
         """The response as JSON: from the cache, or computed.
 
         :raises BadRequest: if a value is not allowed.
-        :raises AllSourcesFailed: if no source answered in time.
+        :raises AllSourcesFailed: if every source failed or timed out.
         :raises Overloaded: if the response cannot be computed in time because too many requests are waiting.
         """
         start = self.clock()
@@ -137,7 +137,7 @@ class SearchService:
 
         async def compute(recompute: bool) -> ResponseBody:
             nonlocal computed, timings
-            # A background refresh has no waiting client and gets the full time limit; a request has spent some of its.
+            # A background refresh has no waiting client and gets the full time limit; a request has used some of it.
             is_refresh = recompute and request.cache == "use"
             spent_s = 0 if is_refresh else self.clock() - start
             deadline = Deadline.after(limit_ms / 1_000 - spent_s, self.clock)
@@ -172,7 +172,7 @@ class SearchService:
         """The response as an object, without the response cache and without admission: for commands and evaluation.
 
         :raises BadRequest: if a value is not allowed.
-        :raises AllSourcesFailed: if no source answered in time.
+        :raises AllSourcesFailed: if every source failed or timed out.
         """
         timings = StageTimings()
         limit_ms = timeout_ms(request, self.settings)
@@ -222,13 +222,13 @@ class SearchService:
         return planned.plan, planned.hash
 
     def _sources_timeout_s(self, request_timeout_ms: int) -> float:
-        """Not in the plan: time limits change no response that is complete."""
+        """The time limit of the sources. It is not in the plan, because it changes no complete response."""
         return sources_timeout_s(request_timeout_ms, self.settings.sources.timeout_ms)
 
     async def _compute(
         self, plan: Plan, snapshot: Snapshot, timeout_s: float, mode: CacheMode, context: SearchContext
     ) -> ResponseBody:
-        """All stages, on one state of the index."""
+        """Run all stages on one state of the index."""
         if self.snapshots.changed(snapshot):
             # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
             snapshot = self.snapshots.pin(plan.ranking.scope)
@@ -249,7 +249,7 @@ class SearchService:
         with timings.stage("collapse"):
             ranked = apply_confidence(ranking, apply_collapse(ranking, fused, boosted, factors), sources)
             if ranking.min_confidence and ranked.confidences.answer is None:
-                degraded.append(context.degraded("confidence", "not measured yet: `trivium tidy` does it"))
+                degraded.append(context.degraded("confidence", "not measured yet: run `trivium tidy`"))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model)
         if plan.page.rerank:
@@ -275,11 +275,11 @@ class SearchService:
     def _state_warnings(
         self, plan: Plan, retrieved: Retrieved, ranked: Ranked, snapshot: Snapshot, context: SearchContext
     ) -> list[Degraded]:
-        """Reports that the documents changed since the first page, or while the request ran."""
+        """Reports that the ranking changed since the first page, or the documents while the request ran."""
         warnings = []
         if reason := page_warning(plan, retrieved, ranked, snapshot.generation):
             warnings.append(context.degraded("cursor", reason))
         if self.snapshots.changed(snapshot):
-            reason = "documents were written during this search, and not every source may show them"
+            reason = "documents were written during this search: some sources may not have them yet"
             warnings.append(context.degraded("snapshot", reason))
         return warnings

@@ -25,9 +25,9 @@ class Service:
     :param keyring: ``None`` if there are no keys: every request is one of ``anonymous``.
     :param anonymous: the principal of requests without keys, and of the command line.
     :param upkeep: measures the documents again after writes.
-    :param background: what has to run while the service serves, until it is cancelled.
+    :param background: the background tasks, each of which runs until it is cancelled.
     :param cache_report: counters of all caches.
-    :param state: what this process does at the moment, for metrics.
+    :param state: reads the state of this process, for metrics.
     :param count: number of documents of all scopes.
     """
 

@@ -1,4 +1,4 @@
-"""What a process does at the moment, and how far it is behind: for metrics."""
+"""The state of a process, and how many writes it lacks, for metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ServiceState:
     :param running: searches that have a slot.
     :param waiting: searches that wait for one.
     :param circuits: by source, the state of its circuit breaker.
-    :param lags: by store.
+    :param lags: by replica.
     :param log_bytes: of the write log; 0 without one.
     :param log_max_bytes: 0 without a log.
     :param accepts_writes: whether this process may write. Searching processes may share a volume that is read-only.
@@ -54,7 +54,7 @@ class StateReader:
     """Reads the state.
 
     :param circuits: by source, the state of its circuit breaker.
-    :param data_dir: of what this process writes.
+    :param data_dir: the data folder.
     :param embedded: ``None`` if all sources are on servers.
     :param replication: ``None`` if the embedded index is the only replica.
     :param generation: the newest write that searches see.
@@ -72,7 +72,7 @@ class StateReader:
     _lagging_since: float | None = field(default=None, init=False)
 
     def read(self) -> ServiceState:
-        """The state. Blocks: it reads files. For one thread at a time."""
+        """The state. Blocks: it reads files. Only one thread at a time may call it."""
         log_bytes, log_max_bytes = self.replication.log_size() if self.replication else (0, 0)
         return ServiceState(
             running=self.admission.running,

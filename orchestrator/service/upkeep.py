@@ -1,7 +1,7 @@
-"""Upkeep without a person: after writes, what was measured of the documents is measured again, in another process.
+"""Automatic upkeep: after writes, the documents are measured again in another process.
 
-That is the centralities, the static encoder, the trust of the graph and the calibration of confidence. Another process,
-at the lowest priority, so that searches do not wait for it: it would compete for the interpreter in this one.
+These measurements are the centralities, the static encoder, the trust of the graph and the calibration of confidence.
+The process has the lowest priority, so that searches do not wait for it; in this process it would compete for the GIL.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from orchestrator.service.maintenance import MaintenanceService
 _log = logging.getLogger(__name__)
 
 LOCK_FILE = "upkeep.lock"
-"""Its name in the data folder: one process at a time measures."""
+"""Name of the lock in the data folder: one process at a time measures."""
 
 
 class Upkeep:
     """Starts the measurement when it is due.
 
     :param folder: the data folder.
-    :param interval_s: seconds between two measurements, at least; 0: there are none.
+    :param interval_s: minimum number of seconds between two measurements; 0 disables them.
     :param measure: runs the measurement in another process; returns the process's exit code.
     :param now: seconds since the epoch.
     """
@@ -48,11 +48,11 @@ class Upkeep:
         self._tried_at = 0.0
 
     async def check(self) -> None:
-        """Measure if it is due and no other process does. Returns when that has ended."""
+        """Measure if it is due and no other process measures. Returns when the measurement has ended."""
         if not await anyio.to_thread.run_sync(self._is_due):
             return
         with files.exclusive_now(self._lock) as has_lock:
-            # Asked again: another process may have measured between the question and the lock.
+            # Checked again: another process may have measured before this one got the lock.
             if not has_lock or not await anyio.to_thread.run_sync(self._is_due):
                 return
             self._tried_at = self._now()
@@ -68,7 +68,7 @@ class Upkeep:
             log("upkeep: ended with exit code %d after %.1f s", code, self._now() - self._tried_at)
 
     def _is_due(self) -> bool:
-        """Whether something was written since the last measurement, and that was long enough ago."""
+        """Whether there are writes since the last measurement, and that was long enough ago."""
         if not self._interval_s or not self._maintenance.outdated():
             return False
         last = max(self._maintenance.calibrations.measured_at(), self._tried_at)

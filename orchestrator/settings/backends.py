@@ -1,4 +1,4 @@
-"""Settings of where data is: the embedded index, servers, the write log, the cache."""
+"""Settings for where data is stored: the embedded index, servers, the write log, the cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEMES = {VECTOR.name: VECTOR_SCHEMES, GRAPH.name: GRAPH_SCHEMES, KEYWORD.name
 
 
 class StorageSettings(SettingsGroup):
-    """Where data is."""
+    """Where data is stored."""
 
     data_dir: Path = Field(Path(".trivium"), description="folder of the embedded index; one writer, many readers")
     model_dir: Path = Field(
@@ -110,7 +110,7 @@ class SourceSettings(SettingsGroup):
         return {source.name: getattr(self, source.name) for source in SOURCES}
 
     def address(self, source: str) -> Address | None:
-        """Where the server of a source is; ``None`` if the source is embedded."""
+        """The address of a source's server; ``None`` if the source is embedded."""
         url = self.urls[source]
         return None if url == EMBEDDED else Address.parse(url, _SCHEMES[source])
 
@@ -130,7 +130,7 @@ class ServerIndexSettings(SettingsGroup):
     qdrant_shards: int = Field(
         1, ge=1, le=1_024, description="shards of the Qdrant collection, fixed when it is created"
     )
-    qdrant_on_disk: bool = Field(False, description="whether Qdrant has the vectors in files instead of in memory")
+    qdrant_on_disk: bool = Field(False, description="whether Qdrant stores the vectors in files instead of in memory")
     qdrant_quantization: Quantization = Field(
         "none",
         description="`int8`: Qdrant searches copies of the vectors with a quarter of the size and scores the best of "
@@ -157,7 +157,7 @@ class WriteSettings(SettingsGroup):
         ge=1_048_576,
         le=1_099_511_627_776,
         alias="write_log_max_bytes",
-        description="maximum size of the writes that wait for a server that is away, in bytes",
+        description="maximum size of the writes that wait for an unavailable server, in bytes",
     )
     replication_retry_ms: int = Field(
         2_000, ge=100, le=600_000, description="ms between two attempts to apply waiting writes to a server"

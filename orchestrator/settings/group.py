@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 
 class SettingsGroup(BaseModel):
-    """Immutable; a setting that does not exist is an error."""
+    """Base class of the groups. Immutable; an unknown setting is an error."""
 
     # Defaults are validated, too: `~` and relative folders are expanded.
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, validate_default=True)

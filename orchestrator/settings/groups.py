@@ -1,4 +1,4 @@
-"""Every setting: its name, type, unit, default and meaning. ``backends`` has the groups of where data is.
+"""Every setting: its name, type, unit, default and meaning. ``backends`` has those for where data is stored.
 
 A setting's environment variable is ``TRIVIUM_`` and its alias in capitals; where a field has no alias, its own name.
 """
@@ -56,7 +56,7 @@ class RequestSettings(SettingsGroup):
         "joint",
         description="how results are ranked: `joint` (the graph is searched from the best texts; fusion "
         f"`{JointWalk()}`) or `rrf` (all sources at once; fusion `{RRF()}`, boost `centrality`, the graph as far as it "
-        "knows the query)",
+        "covers the query)",
     )
     hops: int = Field(
         2,
@@ -102,7 +102,7 @@ class RankingSettings(SettingsGroup):
     link_strengths: Mapping[str, tuple[float, float]] = Field(
         {},
         description="how far walks follow links of a type, from source to target and back, each 0 to 1, such as "
-        "`part_of=0/1, cites=1/0.5`; for other types it is found out, see `trivium doctor`. `trivium tidy` applies a "
+        "`part_of=0/1, cites=1/0.5`; for other types it is measured, see `trivium doctor`. `trivium tidy` applies a "
         "change",
     )
     boosts: tuple[BoostName, ...] | None = Field(
@@ -171,7 +171,7 @@ class RerankSettings(SettingsGroup):
         rerank.NONE,
         repr=False,
         alias="reranker",
-        description="orders the best hits if a request asks for it: `none://`, `chat+https://host/v1` (chat "
+        description="orders the best hits on request: `none://`, `chat+https://host/v1` (chat "
         "completions), `rerank+https://host/v1/rerank` (a cross-encoder), or `python://package.module:function`, "
         "from a query and texts to scores",
     )
@@ -232,7 +232,7 @@ class AccessSettings(SettingsGroup):
     @field_validator("keys_file")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
-        # Links stay: where secrets are mounted, a file changes because a link points to another one.
+        # Links are not resolved: a mounted secret changes when its link points to another file.
         return value and value.expanduser().absolute()
 
 
@@ -244,7 +244,7 @@ class ServerSettings(SettingsGroup):
         ge=1,
         le=100_000,
         description="searches that each process computes at the same time, not counting the cache; by default 1 if "
-        "all sources are embedded (nothing of such a search waits), else 64",
+        "all sources are embedded (such a search never waits), else 64",
     )
     client_timeout_ms: int = Field(
         30_000, ge=100, le=3_600_000, description="ms that a client has to send a request and to read the response"
@@ -264,7 +264,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    storage: StorageSettings = Field(default_factory=StorageSettings)  # relative to the working folder of the moment
+    storage: StorageSettings = Field(default_factory=StorageSettings)  # relative to the current working folder
     sources: SourceSettings = SourceSettings()
     server_indexes: ServerIndexSettings = ServerIndexSettings()
     encoding: EncodingSettings = EncodingSettings()
@@ -293,7 +293,7 @@ class Settings(BaseModel):
         groups = {}
         for group_name, group_values in by_group.items():
             group = getattr(self, group_name)
-            # By the names of the settings: an error then names the setting, and not the field of the group.
+            # By the names of the settings, so that an error names the setting, not the field of the group.
             present = {info.alias or field: getattr(group, field) for field, info in type(group).model_fields.items()}
             groups[group_name] = type(group).model_validate(present | group_values)
         return self.model_copy(update=groups)

@@ -1,4 +1,4 @@
-"""Reading the settings: from the environment, and from a file that the environment names."""
+"""Reads the settings from the environment, and from a file that the environment names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.settings.groups import Settings, setting_fields
 
 PREFIX = "TRIVIUM_"
 FILE_VARIABLE = "TRIVIUM_SETTINGS_FILE"
-"""Names a file of settings, one ``TRIVIUM_NAME=value`` a line; variables of the environment override it."""
+"""Names a file of settings, one ``TRIVIUM_NAME=value`` per line; variables of the environment override it."""
 
 _SECRETS = {*(source.name for source in SOURCES), "reranker", "cache", "qdrant_api_key", "reranker_api_key"}
 """Settings whose value is a secret or may contain one: it is not shown in errors."""
@@ -42,7 +42,7 @@ def _validated(values: Mapping[str, object]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        # An address may contain a password, and one that cannot be parsed hides it where nothing would look for it.
+        # An address may contain a password, which cannot be removed if the address cannot be parsed.
         shown = "not allowed" if name in _SECRETS else repr(first["input"])
         message = f"{first['msg'][0].lower()}{first['msg'][1:]}"
         raise SettingsError(f"{PREFIX}{name.upper()} is {shown}: {message}") from None

@@ -1,7 +1,7 @@
-"""Time: the deadline of a request, and every fraction of it, in one table.
+"""Time limits: the deadline of a request, and every fraction of it.
 
-A stage gets a fraction of the time that is left when it begins, and at most a number of seconds where a setting says
-so. The rest is for the stages after it.
+A stage gets a fraction of the time that remains when it begins, and at most a number of seconds where a setting has
+one. The rest is for the stages after it.
 """
 
 from __future__ import annotations
@@ -16,40 +16,39 @@ Clock: TypeAlias = Callable[[], float]
 """Seconds from any origin, never going back."""
 
 SOURCES = 0.8
-"""All sources together, of the request's time limit: reading the documents comes after them."""
+"""Fraction of the request's time limit for all sources together: reading the documents comes after them."""
 FIRST_STAGE = 0.6
-"""Stage 1, of the sources' time, if there is a stage 2."""
+"""Fraction of the sources' time for stage 1, if there is a stage 2."""
 COLLECTIONS = 0.2
-"""The names of the collections, of the time left; they are read once after each write."""
+"""Fraction of the remaining time for reading the names of the collections, once after each write."""
 ENTITY_LOOKUP = 0.3
-"""The check whether stage 2 is needed, of the time left for the sources."""
+"""Fraction of the sources' remaining time for the check whether stage 2 is needed."""
 EXPANSION = 0.3
-"""Query expansion, of the time of its stage."""
+"""Fraction of the time of a stage for query expansion."""
 BOOSTS = 0.5
-"""Each boost, of the time left: reading the documents comes after them."""
+"""Fraction of the remaining time for each boost: reading the documents comes after them."""
 RERANK = 0.8
-"""The reranker, of the time left: neighbouring chunks are read after it."""
+"""Fraction of the remaining time for the reranker: neighbouring chunks are read after it."""
 EXPLAIN = 1.0
-"""The explanation, of the time left: nothing comes after it."""
+"""Fraction of the remaining time for the explanation: no stage comes after it."""
 CONTEXT = 1.0
-"""Neighbouring chunks, of the time left."""
+"""Fraction of the remaining time for neighbouring chunks."""
 EXPECTED_WAIT = 0.5
 """Admission: a request is rejected at once if its expected wait exceeds this fraction of its time limit."""
 MAX_WAIT = 0.75
 """Admission: a request is rejected after it has waited for this fraction of its time limit. The gap between the two
-keeps admitted requests from timing out in the queue. For a tenant with less than its fair share of the queue the limit
-of the expected wait is this one less a service time: others fill the queue, so a few requests of its own are no
-overload."""
+keeps admitted requests from timing out in the queue. For a tenant with less than its fair share of the queue the
+expected wait may be up to this fraction, less a service time, because other tenants fill the queue."""
 BLAMED_TIMEOUT = 0.5
-"""Circuit breakers: a source that timed out is at fault only if it had at least this fraction of its usual time."""
+"""Circuit breakers: a time-out counts as a failure only if the source had at least this fraction of its usual time."""
 
 _MIN_S = 0.001
-"""A result that is ready needs no time to be taken, so no stage gets less."""
+"""Minimum time of a stage, which is enough if its result is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The moment at which a request, or a stage of it, has to be done."""
+    """The moment at which a request, or a stage of it, has to end."""
 
     expires_at: float
     clock: Clock = perf_counter
@@ -60,11 +59,11 @@ class Deadline:
         return cls(clock() + seconds, clock)
 
     def remaining_s(self) -> float:
-        """Seconds left, at least one millisecond."""
+        """The remaining seconds, at least one millisecond."""
         return max(self.expires_at - self.clock(), _MIN_S)
 
     def within(self, fraction: float, max_s: float = inf) -> Deadline:
-        """The deadline of a stage that gets a fraction of the time left, and ``max_s`` seconds at most."""
+        """The deadline of a stage that gets a fraction of the remaining time, and ``max_s`` seconds at most."""
         now = self.clock()
         remaining_s = max(self.expires_at - now, _MIN_S)
         return Deadline(now + min(fraction * remaining_s, max_s), self.clock)

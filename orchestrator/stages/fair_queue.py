@@ -1,4 +1,4 @@
-"""Waiting in one queue per tenant. The queues are served in turn, so that a burst of one tenant delays it alone.
+"""One queue per tenant. The queues are served round-robin, so that a burst of one tenant delays only that tenant.
 
 Fair queueing with drops from the longest queue: McKenney, "Stochastic Fairness Queueing", 1990.
 """
@@ -12,15 +12,15 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 Waiter: TypeAlias = "asyncio.Future[float]"
-"""Done when its turn has come; its result is the time of that moment."""
+"""A future that is done when the waiter is served; its result is the time of that."""
 
 
 class FairQueue:
-    """Those that wait, by tenant. It belongs to one event loop."""
+    """The waiters by tenant. The queue belongs to one event loop."""
 
     def __init__(self) -> None:
         self._queues: OrderedDict[str, deque[Waiter]] = OrderedDict()
-        """The tenants that wait; the first one is served next."""
+        """The tenants with waiters; the first one is served next."""
         self._length = 0
 
     def __len__(self) -> int:
@@ -28,34 +28,34 @@ class FairQueue:
 
     @property
     def tenants(self) -> int:
-        """How many tenants wait."""
+        """Number of tenants with waiters."""
         return len(self._queues)
 
     @property
     def longest(self) -> int:
-        """How many waiters the tenant has that has more than any other."""
+        """The largest number of waiters of a tenant."""
         return max(map(len, self._queues.values()), default=0)
 
     def of(self, tenant: str) -> int:
-        """How many waiters a tenant has."""
+        """Number of waiters of a tenant."""
         return len(self._queues.get(tenant, ()))
 
     def ahead(self, tenant: str) -> int:
-        """How many are served before the next waiter of this tenant."""
+        """Number of waiters that are served before the next one of this tenant."""
         own = self.of(tenant)
         return sum(min(len(queue), own + 1) for queue in self._queues.values())
 
     def add(self, tenant: str) -> Waiter:
-        """A new waiter of a tenant, the last one in its queue."""
+        """Add a waiter at the end of a tenant's queue."""
         waiter: Waiter = asyncio.get_running_loop().create_future()
         self._queues.setdefault(tenant, deque()).append(waiter)
         self._length += 1
         return waiter
 
     def serve_next(self, now: float) -> bool:
-        """Tell the first waiter of the next tenant that its turn has come; whether there was one.
+        """Serve the first waiter of the next tenant. Returns whether there was one.
 
-        :param now: the time, which the waiter gets.
+        :param now: the time, which is the result of the waiter.
         """
         while self._queues:
             tenant, queue = next(iter(self._queues.items()))
@@ -81,7 +81,7 @@ class FairQueue:
                 del self._queues[tenant]
 
     def drop_from_longest(self, error: Exception) -> None:
-        """Raise an error in the last waiter of the tenant that has more than any other."""
+        """Raise an error in the last waiter of the tenant with the most waiters."""
         longest = max(self._queues, key=self.of)
         dropped = self._queues[longest][-1]
         self.remove(longest, dropped)
@@ -90,12 +90,12 @@ class FairQueue:
 
 
 def was_served(waiter: Waiter) -> bool:
-    """Whether the turn of a waiter came, perhaps at the moment it was cancelled."""
+    """Whether a waiter was served, perhaps at the moment it was cancelled."""
     return waiter.done() and not waiter.cancelled() and waiter.exception() is None
 
 
 class FairLock:
-    """A lock whose waiting tenants have their turns one after another, one holder in each turn of the event loop."""
+    """A lock that serves waiting tenants round-robin, and at most one task in each event loop iteration."""
 
     def __init__(self) -> None:
         self._locked = False
@@ -103,7 +103,7 @@ class FairLock:
 
     @asynccontextmanager
     async def turn_of(self, tenant: str) -> AsyncIterator[None]:
-        """Waits until the lock is free and has it inside. One that is cancelled leaves the queue."""
+        """Wait for the lock, and release it at the end. A cancelled waiter leaves the queue."""
         if self._locked:
             waiter = self._queue.add(tenant)
             try:
@@ -118,7 +118,7 @@ class FairLock:
         try:
             yield
         finally:
-            # Not now: a task that runs next in this turn of the loop would have it before those of other tenants.
+            # Not in this event loop iteration: a later task of it would get the lock before those that wait.
             asyncio.get_running_loop().call_soon(self._release)
 
     def _release(self) -> None:

@@ -1,4 +1,4 @@
-"""What all stages of one request share: its deadline and its timings, and nothing else."""
+"""What all stages of one request share: its deadline and its timings."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class SearchContext:
 
     @asynccontextmanager
     async def best_effort(self, stage: str, fraction: float, max_s: float = inf) -> AsyncIterator[Attempt]:
-        """A stage that the response can do without. If it fails, :attr:`Attempt.failure` reports it.
+        """An optional stage. If it fails, :attr:`Attempt.failures` reports it.
 
-        :param fraction: of the time left, see :mod:`orchestrator.stages.budget`.
+        :param fraction: of the remaining time, see :mod:`orchestrator.stages.budget`.
         :param max_s: seconds that it may take at most.
         """
         attempt = Attempt()

@@ -16,17 +16,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The source answered in time."""
+    """The source returned a ranking in time."""
 
     ranking: Ranking
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The source was not searched successfully: too late, refused or broken, as ``reason`` says.
+    """The search of the source failed; ``reason`` is for the caller.
 
     :param after_ms: ms after the start of the search.
-    :param caused_by_request: the source refuses this request; that says nothing about the health of the source.
+    :param caused_by_request: whether the source refused this request; the source itself is not at fault.
     """
 
     source: str
@@ -41,31 +41,31 @@ TIMED_OUT = "timed out"
 
 
 class AllSourcesFailed(Exception):
-    """No source that was searched answered; there is nothing to rank."""
+    """Every source that was searched failed; there is nothing to rank."""
 
     def __init__(self, failures: tuple[Failed, ...]) -> None:
         super().__init__("; ".join(f"{failed.source}: {failed.reason}" for failed in failures))
         self.failures = failures
 
     def __reduce__(self) -> tuple[type[AllSourcesFailed], tuple[tuple[Failed, ...]]]:
-        """Copies keep the failures: single flights raise one error to several waiters."""
+        """Copies have the failures, too: a single flight raises copies of one error in several waiters."""
         return type(self), (self.failures,)
 
 
 def logged_reason(stage: str, error: BaseException) -> str:
-    """Why a stage failed, in words for the caller. What is only for operators goes to the log."""
+    """Why a stage failed, for the caller. Details for operators are logged."""
     if isinstance(error, AdapterError) and error.detail:
         _log.warning("%s failed: %s", stage, error.for_operators)
-    return str(error) or TIMED_OUT  # a time limit of the service has no words of its own
+    return str(error) or TIMED_OUT  # a time limit of the service has no message
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
     """What the sources returned.
 
-    :param rankings: of the sources that answered, in the order of the plan.
-    :param searched: names of the sources that were searched, whether they answered or not.
-    :param encoder: that encoded the query.
+    :param rankings: of the sources that succeeded, in the order of the plan.
+    :param searched: names of the sources that were searched, also if they failed.
+    :param encoder: the encoder of the query.
     :param degraded: sources that failed, and failures in preparing their queries.
     """
 
@@ -82,7 +82,7 @@ class FusedCandidates:
 
     :param fused: the candidates that reach the minimum score.
     :param below: rows of the others.
-    :param strategy: that was used in the end.
+    :param strategy: the strategy that was used.
     :param warning: why it is not the planned one; empty if it is.
     """
 

@@ -1,4 +1,4 @@
-"""The log: one JSON object a line on standard error."""
+"""The log: one JSON object per line on standard error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Formatter(MsgspecFormatter):
 
 
 def configure_logging(level: str) -> None:
-    """Send everything from ``level`` on to standard error, and warnings of Python, which would be plain text there."""
+    """Log to standard error from ``level`` on, and log warnings of Python, which would be plain text there."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         _Formatter(

@@ -7,7 +7,7 @@ from pathlib import Path
 _STATUS = Path("/proc/self/status")
 _COUNTED = ("RssAnon:", "RssShmem:")
 LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Of control groups, versions 2 and 1."""
+"""Memory limits of control groups, versions 2 and 1."""
 _NO_LIMIT = 1 << 60
 
 

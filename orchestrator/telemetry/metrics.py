@@ -26,7 +26,7 @@ STAGE_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 """Upper bounds of the durations of stages."""
 CIRCUIT_STATES = {"closed": 0, "half-open": 1, "open": 2}
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # twice as many series, of no use here
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
 _LIVE_GAUGE = re.compile(r"gauge_live\w+_(\d+)\.db")
 
@@ -51,12 +51,12 @@ class Metrics:
         )
         self._stages = self._histogram(
             "search_stage_duration_seconds",
-            "Time of each stage of a search that was not answered from the cache; sources are stages.",
+            "Time of each stage of a search that was not cached; sources are stages.",
             ("stage",),
             STAGE_SECONDS,
         )
         self._searches = self._counter(
-            "searches", "Searches that were answered, by cache: miss, l1, l2 or stale.", ("cache",)
+            "searches", "Searches that have a response, by cache: miss, l1, l2 or stale.", ("cache",)
         )
         self._degraded = self._counter(
             "degraded_searches", "Searches that were computed and whose response is degraded.", ()
@@ -65,7 +65,7 @@ class Metrics:
             "source_searches", "Searches of a source, by outcome: answered or failed.", ("source", "outcome")
         )
         self._degradations = self._counter(
-            "degradations", "Reports in `degraded`, by what did not work: a source or a stage.", ("source",)
+            "degradations", "Reports in `degraded`, by what failed: a source or a stage.", ("source",)
         )
         self._cache = self._counter(
             "cache_operations",
@@ -99,7 +99,7 @@ class Metrics:
         self._generation = self._gauge("generation", "The newest write that searches see.", (), "livemax")
         self._generation_lag = self._gauge(
             "generation_lag_seconds",
-            "How long a newer state of the embedded index has existed that this process has not opened.",
+            "Time since there is a newer state of the embedded index that this process has not opened.",
             (),
             "livemax",
         )
@@ -114,7 +114,7 @@ class Metrics:
         )
 
     def record_request(self, method: str, path: str, status: int, seconds: float, trace_id: str = "") -> None:
-        """A request that was answered.
+        """Record a request that has a response.
 
         :param method: of the operation.
         :param path: of the operation, without ids.
@@ -124,13 +124,13 @@ class Metrics:
         child.observe(seconds, {"trace_id": trace_id} if trace_id else None)
 
     def record_search(self, cache: str) -> None:
-        """A search that was answered."""
+        """Record a search that has a response."""
         self._child(self._searches, cache).inc()
 
     def record_computed(
         self, stages_ms: Mapping[str, float], answered: Iterable[str], failed: Iterable[str], degraded: Iterable[str]
     ) -> None:
-        """A search that was computed.
+        """Record a search that was computed.
 
         :param answered: sources.
         :param failed: sources.
@@ -149,40 +149,40 @@ class Metrics:
             self._degraded.inc()
 
     def set_load(self, in_flight: int, running: int, waiting: int) -> None:
-        """Requests at this moment."""
+        """Set the number of requests at this moment."""
         self._in_flight.set(in_flight)
         self._running.set(running)
         self._waiting.set(waiting)
 
     def set_circuits(self, states: Mapping[str, str]) -> None:
-        """By source, a key of :data:`CIRCUIT_STATES`."""
+        """Set the circuit state of each source, a key of :data:`CIRCUIT_STATES`."""
         for source, state in states.items():
             self._child(self._circuits, source).set(CIRCUIT_STATES[state])
 
     def set_replica(self, replica: str, writes: int, seconds: float) -> None:
-        """What a replica has not applied."""
+        """Set the lag of a replica."""
         self._child(self._lag, replica).set(writes)
         self._child(self._lag_seconds, replica).set(seconds)
 
     def set_writes(self, accepts_writes: bool, log_bytes: int, log_max_bytes: int) -> None:
-        """Whether writes are accepted, and how full the write log is."""
+        """Set whether writes are accepted, and the size of the write log."""
         self._accepts_writes.set(accepts_writes)
         self._log_bytes.set(log_bytes)
         self._log_max_bytes.set(log_max_bytes)
 
     def set_index(self, generation: int, lag_seconds: float, version: str, build_id: str) -> None:
-        """What is searched."""
+        """Set the state of the index that is searched."""
         self._generation.set(generation)
         self._generation_lag.set(lag_seconds)
         self._child(self._build, version, build_id).set(1)
 
     def set_memory(self, used_bytes: int, limit_bytes: int) -> None:
-        """Memory of this process, and the limit of the container."""
+        """Set the memory of this process, and the limit of the container."""
         self._memory.set(used_bytes)
         self._limit.set(limit_bytes)
 
     def set_cache(self, cache: str, totals: Mapping[str, float], entries: int | None, size: int | None) -> None:
-        """The state of a cache.
+        """Set the state of a cache.
 
         :param totals: since the start of the process, by operation.
         """
@@ -199,7 +199,7 @@ class Metrics:
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """All metrics of all processes, and their media type. Blocks: some milliseconds for each process.
 
-        :param accept: the ``Accept`` header: OpenMetrics if it says so, which has exemplars.
+        :param accept: the ``Accept`` header, which may select OpenMetrics, with exemplars.
         """
         encode, media_type = choose_encoder(accept)
         registry = self._registry

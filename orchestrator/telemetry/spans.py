@@ -7,7 +7,7 @@ from time import perf_counter
 
 
 class StageTimings:
-    """Milliseconds by stage, and by stage when it began, in seconds of the clock.
+    """The time of each stage in milliseconds, and its start in seconds of the clock.
 
     :param clock: seconds from any origin, never going back.
     """
@@ -23,7 +23,7 @@ class StageTimings:
         return (self._clock() - self._start) * 1_000
 
     def record(self, stage: str, ms: float, start_s: float | None = None) -> None:
-        """A stage that was measured elsewhere.
+        """Record a stage that was measured elsewhere.
 
         :param start_s: when it began, in seconds of the clock; by default so that it ends now.
         """
@@ -31,7 +31,7 @@ class StageTimings:
         self.starts_s[stage] = self._clock() - ms / 1_000 if start_s is None else start_s
 
     def stage(self, name: str) -> _Stage:
-        """Measures the block, also if it raises."""
+        """A context manager that measures a stage, also if it raises."""
         return _Stage(self, name, self._clock)
 
 

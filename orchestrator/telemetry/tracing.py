@@ -1,9 +1,9 @@
 """Traces by OpenTelemetry: one span for a request, one in it for each stage.
 
-Off unless a standard variable names where traces go (``OTEL_EXPORTER_OTLP_ENDPOINT``,
+Off unless a standard variable names an endpoint for traces (``OTEL_EXPORTER_OTLP_ENDPOINT``,
 ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT``); the SDK reads these and the other ``OTEL_`` variables itself. One trace in 20
-is recorded unless ``OTEL_TRACES_SAMPLER`` says otherwise: recording all of them would take more of the processor than a
-search may lose. The spans of the stages are made after the response was sent.
+is recorded unless ``OTEL_TRACES_SAMPLER`` is set: recording all of them would use too much processor time. The spans of
+the stages are created after the response was sent.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _STATE = "tracestate"
 
 
 class TracingNotInstalled(Exception):
-    """A variable names where traces go, but OpenTelemetry is not installed: pip install 'trivium[tracing]'."""
+    """An endpoint for traces is set, but OpenTelemetry is not installed: pip install 'trivium[tracing]'."""
 
     def __init__(self) -> None:
         super().__init__(str(self.__doc__))
 
 
 class Tracing:
-    """Makes the spans of a service. Close it: the last spans are sent then.
+    """Creates the spans of a service. :meth:`close` sends the last ones.
 
-    :raises TracingNotInstalled: if traces are to be sent, and cannot be.
+    :raises TracingNotInstalled: if OpenTelemetry is not installed.
     """
 
     def __init__(self, release: str) -> None:
@@ -61,7 +61,7 @@ class Tracing:
         self._in_span = trace.set_span_in_context
 
     def start(self, method: str, headers: Mapping[bytes, bytes]) -> RequestSpan:
-        """The span of a request, whose trace may have begun at the client. Calls to servers name it from here on."""
+        """Start the span of a request, whose trace may have begun at the client. Later calls to servers name it."""
         carrier = {name: value.decode("latin-1") for name in (HEADER, _STATE) if (value := headers.get(name.encode()))}
         parent = self._propagator.extract(carrier) if carrier else None
         span = self._tracer.start_span(method, parent, kind=self._server)
@@ -99,12 +99,12 @@ class RequestSpan:
 
     @property
     def trace_id(self) -> str:
-        """Of the trace, if it is recorded; else empty."""
+        """The id of the trace, if it is recorded; else empty."""
         context = self._span.get_span_context()
         return f"{context.trace_id:032x}" if context.trace_flags.sampled else ""
 
     def end(self, name: str, attributes: Mapping[str, str | int], timings: StageTimings | None) -> None:
-        """End it.
+        """End the span.
 
         :param name: of the operation.
         """
@@ -113,14 +113,14 @@ class RequestSpan:
 
 
 def is_enabled() -> bool:
-    """Whether a variable names where traces go."""
+    """Whether an endpoint for traces is set."""
     return any(os.environ.get(name) for name in _ENDPOINTS)
 
 
 def ensure_installed() -> None:
-    """Check it before anything starts.
+    """Check the installation before anything starts.
 
-    :raises TracingNotInstalled: if traces are to be sent, and cannot be.
+    :raises TracingNotInstalled: if an endpoint is set, and OpenTelemetry is not installed.
     """
     if is_enabled() and not (find_spec("opentelemetry") and find_spec("opentelemetry.sdk")):
         raise TracingNotInstalled

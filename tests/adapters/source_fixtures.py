@@ -52,7 +52,7 @@ class SourceUnderTest(Protocol):
 
     source: Retriever
     reader: DocumentReader | None
-    """The reader of documents, if the same backend is one."""
+    """The reader of documents, if the same source is one."""
 
     async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = ()) -> None:
         """Add or replace, and delete."""

@@ -63,7 +63,7 @@ def test_an_encoded_entry_is_decoded_to_itself(key: bytes, entry: CacheEntry) ->
 
 @given(keys, keys, entries)
 def test_an_entry_of_another_key_is_not_decoded(key: bytes, other: bytes, entry: CacheEntry) -> None:
-    """A store that confuses its keys must not show the response for one tenant to another."""
+    """An entry of another key must not be returned: it may be the response for another tenant."""
     assume(key != other)
     assert decode(other, encode(key, entry)) is None
 

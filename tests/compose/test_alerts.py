@@ -52,7 +52,7 @@ def alert_names() -> list[str]:
 
 @dataclass
 class Observed:
-    """By series as PromQL writes it, its value and how much it grows in a minute."""
+    """The value of each series, in the notation of PromQL, and its growth in a minute."""
 
     series: dict[str, tuple[float, float]]
 

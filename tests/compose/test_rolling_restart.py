@@ -171,7 +171,7 @@ class Instance:
         self._running.enter_context(serving(self._env, port=self._port))
 
     def stop(self) -> None:
-        """As a rolling restart does it: SIGTERM."""
+        """Send SIGTERM, as a rolling restart does."""
         self._running.close()
 
     def searches(self) -> float:

@@ -352,7 +352,7 @@ MODES: tuple[CollapseMode, ...] = ("none", "parent", "window")
 def test_collapsing_equals_its_reference(
     mode: CollapseMode, order: list[str], count: int, fields: dict[str, DocumentFields], radius: int
 ) -> None:
-    """For candidates of one ranking, and for some rows of candidates with a table of their own, in any order."""
+    """The case of one ranking, and of some rows of candidates with a table of their own, in any order."""
     ids = order[:count]
     expected = reference_collapse(ids, fields, mode, radius)
     candidates = listed({id_: fields[id_] for id_ in ids if id_ in fields}, *ids)

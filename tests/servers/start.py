@@ -87,7 +87,7 @@ class Java:
 
     @property
     def pid(self) -> int:
-        """Of the running process."""
+        """The id of the running process."""
         assert self._process, "it has not been started"
         return self._process.pid
 

@@ -1,10 +1,10 @@
-"""The statements that are sent to graph servers, one a file; those that differ by dialect in a folder for each.
+"""The statements that are sent to graph servers, one for each file; those of one dialect are in a folder of its own.
 
-``{name}`` in a file stands for a value that is given with it, or for the fragment of that name; in ``{name:value}`` the
-fragment is given a value, its ``{argument}``.
+``{name}`` in a file is replaced by a value or by the fragment of that name; ``{name:value}`` by the fragment with
+``value`` for its ``{argument}``.
 
-The text of a statement never depends on a request: planning a text that the server has not seen costs it more than
-running a hundred that it has. So filters are parameters, made by :func:`clauses`.
+The text of a statement never depends on a request: planning a new text costs the server more than running a hundred
+texts that it has cached. So filters are parameters, made by :func:`clauses`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Clause(TypedDict):
 
 
 _MAX_TERMS = 20_000
-"""Of all clauses of a filter: they are sent with every search, and compared with every document."""
+"""Maximum number of terms of a filter: they are sent with every search, and compared with every document."""
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _COMMENT = re.compile(r"^//.*\n", re.MULTILINE)
 
@@ -52,7 +52,7 @@ def walk_statement(rings: int) -> str:
         ring = _text("fragments/last_ring" if number == rings else "fragments/ring", argument=str(number))
         farther += f"{steps}\n{ring}\n"
         names += [f"ring{number}"] if number == rings else [f"ring{number}", f"passing{number}"]
-    # Of each ring between the first and the last: the documents that pass the filter, if these were taken apart.
+    # For each ring between the first and the last: the documents that pass the filter, if these are a separate list.
     apart = [
         f"CASE WHEN size(passing{number}) > 0 THEN passing{number} ELSE ring{number} END" for number in range(1, rings)
     ]
@@ -94,7 +94,7 @@ class _Clauses:
         return combined
 
     def any_of(self, queries: Sequence[list[Clause]]) -> list[Clause]:
-        """By the distributive law: each combination of one clause of each query."""
+        """Returns each combination of one clause of each query (distributive law)."""
         combined, *others = queries
         for query in others:
             _check_size(_term_count(combined) * len(query) + _term_count(query) * len(combined))
@@ -102,13 +102,13 @@ class _Clauses:
         return combined
 
     def negate(self, query: list[Clause]) -> list[Clause]:
-        """By De Morgan's laws."""
+        """Returns the negation (De Morgan's laws)."""
         return self.any_of([_negated(clause) for clause in query]) if query else [{"has": [], "lacks": []}]
 
 
 def _check_size(terms: int) -> None:
     if terms > _MAX_TERMS:
-        raise Rejected(f"the filter has {terms} terms in conjunctive normal form, the graph server gets {_MAX_TERMS}")
+        raise Rejected(f"the filter has {terms} terms in conjunctive normal form, allowed are {_MAX_TERMS}")
 
 
 def _term_count(query: Sequence[Clause]) -> int:

@@ -1,4 +1,4 @@
-// By scope and type of link: at each side the number of documents, and of the links between different pairs; and the
+// For each scope and link type: at each side the number of documents and of links (parallel ones count once), and the
 // number of documents at either side.
 MATCH (d:Document {index: $index})-[l:LINKS]->(t:Document)
 WHERE d.present AND t.present

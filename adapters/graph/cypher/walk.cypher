@@ -1,9 +1,9 @@
-// For each request a random walk with restart from the names in its text and from its seed documents; a row with the
-// best documents as columns.
+// For each request a random walk with restart from the names in its text and from its seed documents; it returns a row
+// with the best documents as columns.
 // A ring is the mass on documents after 0, 1, 2, 3 or more steps, as pairs of a document and its mass. Mass goes from a
 // document over its links in one step, and over the names that it mentions in two. A document with too many edges is
-// reached but not passed through; a seed may have more. The rings after the second, and the results, are put in by
-// walk_statement in __init__.py.
+// reached but not passed through; the limit of a seed is higher. walk_statement in __init__.py inserts the rings after
+// the second, and the results.
 {linked_names}
 CALL {
   WITH request

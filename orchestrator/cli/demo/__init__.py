@@ -23,7 +23,7 @@ def demo(
 
     with reported_errors():
         if serve:
-            ensure_free("127.0.0.1", port)  # before the minute of work, not after it
+            ensure_free("127.0.0.1", port)  # before indexing, which takes a minute
 
         async def run(service: Service) -> None:
             await steps.index_documentation(service, out)

@@ -33,7 +33,7 @@ async def index_documentation(service: Service, console: Console) -> None:
 
 
 async def answer_questions(service: Service, console: Console) -> None:
-    """Three questions, and the rank of each hit in each source."""
+    """Search for three questions, and print the rank of each hit in each source."""
     sources = [source.name for source in service.search.sources]
     console.print(f"{len(QUERIES)} questions, and the rank of each hit in {', '.join(sources)}:")
     for query in QUERIES:
@@ -42,7 +42,7 @@ async def answer_questions(service: Service, console: Console) -> None:
 
 
 def example_request(port: int) -> str:
-    """A request to the API, for a shell."""
+    """A shell command that sends a request to the API."""
     return (
         f"curl -s http://127.0.0.1:{port}/v1/search -H 'content-type: application/json' "
         """-d '{"query": "walk a directory tree", "limit": 3}'"""

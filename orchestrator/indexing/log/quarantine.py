@@ -1,4 +1,4 @@
-"""Documents that a replica in good health refuses: kept until they are overwritten, deleted, or accepted after all.
+"""Documents that an available replica refuses: stored until they are overwritten, deleted, or accepted.
 
 Each one is a file, named after its replica, its tenant and its key. An entry is the newest write of its document: when
 the replica accepts a newer one, the entry is removed.
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _ENTRY = ".entry"
 _DAMAGED = ".damaged"
 MAX_TENANT_BYTES = 64 * 1024 * 1024
-"""Size of the entries of a tenant. The oldest ones are removed beyond it, so that one tenant cannot fill the disk."""
+"""Maximum size of the entries of a tenant; the oldest are removed, so that one tenant cannot fill the disk."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -45,7 +45,7 @@ class Quarantined(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """Of the document."""
+        """The key of the document."""
         return self.write.keys[0]
 
 
@@ -60,9 +60,9 @@ class Quarantine:
         files.ensure_folder(folder)
 
     def add(self, entries: Collection[Quarantined]) -> None:
-        """Keep entries, each in place of an older one of the same replica and document.
+        """Store entries; each replaces an older one of the same replica and document.
 
-        :raises OSError: if they cannot be written; then some may be kept.
+        :raises OSError: if they cannot be written; then some may be stored.
         """
         for entry in entries:
             checked_file.write(self._path(entry.replica, entry.key), _encode(entry))
@@ -86,12 +86,12 @@ class Quarantine:
                 self._path(replica, key).unlink(missing_ok=True)
 
     def entries(self) -> list[Quarantined]:
-        """All of them, the oldest write first. A damaged one is set aside, see :meth:`damaged`."""
+        """All entries, the oldest write first. A damaged one is set aside, see :meth:`damaged`."""
         found = (self._read(path) for path in list(self._paths()))
         return sorted((entry for entry in found if entry), key=lambda entry: (entry.sequence, entry.key))
 
     def reasons(self, sequence: int, keys: Iterable[Key], replicas: Collection[str]) -> dict[Key, dict[str, str]]:
-        """The documents of a write that are quarantined: by document and replica, why."""
+        """Why documents of a write are quarantined, by document and replica."""
         by_document: dict[Key, dict[str, str]] = {}
         existing = {path.name for path in self._paths()}
         if not existing:
@@ -111,7 +111,7 @@ class Quarantine:
         return hidden_keys((record for entry in entries if entry for record in entry.write.records), clearance)
 
     def damaged(self) -> list[str]:
-        """The files of entries that were set aside because their disk has changed them."""
+        """The files of entries that were set aside because of a checksum mismatch."""
         return sorted(str(path) for path in self._folder.glob(f"*{_DAMAGED}"))
 
     def _read(self, path: Path) -> Quarantined | None:

@@ -27,19 +27,19 @@ class Write(msgspec.Struct, frozen=True):
     def of(
         cls, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
     ) -> Write:
-        """Of several records with one key the last one counts, and a record counts more than a delete of its key."""
+        """Create a write. It has the last of several records with one key, and no delete of a key with a record."""
         newest = {each.record.key: each for each in upserts}
         vectors = b"".join(np.ascontiguousarray(each.vector, np.float32).tobytes() for each in newest.values())
         return cls([each.record for each in newest.values()], vectors, sorted(set(deletes) - set(newest)), clearance)
 
     @property
     def is_conditional(self) -> bool:
-        """Whether there may be documents that it must not touch."""
+        """Whether there may be documents that it must not change."""
         return self.clearance != HIGHEST_CLEARANCE
 
     @property
     def keys(self) -> list[Key]:
-        """Of every document that the write replaces or deletes."""
+        """The keys of every document that the write replaces or deletes."""
         return [*(record.key for record in self.records), *self.deletes]
 
     def upserts(self, hidden: Collection[Key] = ()) -> list[VectorRecord]:
@@ -53,4 +53,4 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class DamagedWrite(AdapterError):
-    """A write in the log whose checksum does not match: a disk has changed it."""
+    """A write in the log whose checksum does not match."""

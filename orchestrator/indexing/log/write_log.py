@@ -2,11 +2,11 @@
 
 Each write is one file, named after its sequence number, complete or absent. Each replica has a cursor file: the newest
 sequence number that it has applied. A write is removed when the cursors of all replicas have passed it. The documents
-that a write must not touch because they are above the clearance of its writer are recorded beside it for a day: the
-process that wrote may not be the one that applies. Documents that a replica refuses are in a folder of their own, see
+that a write must not change because they are above the clearance of its writer are recorded beside it for a day, for
+another process may apply the write. Documents that a replica refuses are in a folder of their own, see
 :class:`orchestrator.indexing.log.quarantine.Quarantine`. Every file has a checksum: a
-damaged write is set aside under another name, a damaged cursor counts as none, so that its replica gets every write of
-the log again.
+damaged write is set aside under another name, a damaged cursor counts as 0, so that every write of the log is applied
+to its replica again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DAMAGED = ".damaged"
 _OFFSET = ".offset"
 _TRUNCATED = "truncated"
 _CHECKED = ("*.cursor", f"*{_OFFSET}", _TRUNCATED)
-"""Files with a checksum besides the writes, and what is hidden from them."""
+"""Files with a checksum besides the writes and the records of hidden documents."""
 _DAY_US = 24 * 60 * 60 * 1_000_000
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -57,7 +57,7 @@ class WriteLog:
         self.quarantine = Quarantine(folder / "quarantine")
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """One process at a time appends or truncates. The wait is short: nothing waits while it has the lock."""
+        """Lock the log: one process at a time appends or truncates, without waiting inside."""
         return files.exclusive(self._folder / "lock")
 
     def applying(self, replica: str) -> AbstractContextManager[bool]:
@@ -65,10 +65,10 @@ class WriteLog:
         return files.exclusive_now(self._applied_path(replica).with_suffix(".lock"))
 
     def append(self, write: Write, replicas: Iterable[str]) -> int:
-        """Make a write durable; its sequence number, larger than all before.
+        """Make a write durable. Returns its sequence number, which is larger than all before.
 
-        Sequence numbers are microseconds of the clock where that is larger than the last one: so a log that starts
-        anew usually continues above what the replicas have. Where it does not, see :meth:`version_offset`.
+        Sequence numbers are the clock in microseconds, if that is larger than the last one. So those of a new log are
+        usually larger than the versions in the replicas; if not, see :meth:`version_offset`.
 
         :raises Unavailable: if too much is unapplied already, or the disk is full; then nothing is stored.
         """
@@ -91,7 +91,7 @@ class WriteLog:
         return max([0, *(self._number(path) for path in self._folder.glob("*.cursor"))])
 
     def applied_total(self) -> int:
-        """Grows whenever any replica applies anything."""
+        """A number that grows whenever a replica applies a write."""
         return sum(self._number(path) for path in self._folder.glob("*.cursor"))
 
     def unapplied(self, replica: str) -> list[int]:
@@ -106,7 +106,7 @@ class WriteLog:
     def read(self, sequence: int) -> Write:
         """One write.
 
-        :raises DamagedWrite: if it has another checksum than when it was written.
+        :raises DamagedWrite: if the checksum does not match.
         :raises AdapterError: if it cannot be read.
         """
         path = self._path(sequence)
@@ -149,13 +149,13 @@ class WriteLog:
                 path.unlink(missing_ok=True)
 
     def record_hidden(self, sequence: int, hidden: Collection[Key]) -> None:
-        """Record, for a day, which documents a write must not touch, before it is applied to any replica."""
+        """Record, for a day, which documents a write must not change, before it is applied to any replica."""
         checked_file.write(self._hidden_path(sequence), msgspec.msgpack.encode(sorted(hidden)))
 
     def hidden(self, sequence: int) -> frozenset[Key] | None:
         """See :meth:`record_hidden`; ``None`` if it is not decided yet.
 
-        :raises DamagedWrite: if the record has another checksum than when it was written.
+        :raises DamagedWrite: if the checksum of the record does not match.
         """
         path = self._hidden_path(sequence)
         try:
@@ -163,15 +163,15 @@ class WriteLog:
         except FileNotFoundError:
             return None
         except Damaged as error:
-            # What the write must not touch cannot be found out again once a part of it has been applied.
+            # The hidden documents cannot be determined again once a part of the write has been applied.
             raise DamagedWrite("a write is damaged", error.detail) from error
 
     def is_writable(self) -> bool:
-        """Whether this process may append and apply. Others, on a read-only disk, follow what these do."""
+        """Whether this process may append and apply. A process with a read-only disk only reads."""
         return os.access(self._folder, os.W_OK)
 
     def size_bytes(self) -> int:
-        """Of the writes that are unapplied or wait for truncation."""
+        """Size of the writes that are unapplied or wait for truncation."""
         size = 0
         for path in self._writes():
             with contextlib.suppress(FileNotFoundError):  # truncated meanwhile
@@ -183,18 +183,18 @@ class WriteLog:
         return not any(self._writes())
 
     def record_missed_history(self, replica: str) -> None:
-        """Record that a replica misses writes that were truncated before it was added, if so."""
+        """Record whether a replica misses writes that were truncated before it was added."""
         if self._number(self._applied_path(replica)) < self._number(self._folder / _TRUNCATED):
             files.replace(self._applied_path(replica).with_suffix(".gap"), b"")
 
     def has_missed_history(self, replica: str) -> bool:
-        """Whether :meth:`record_missed_history` found any."""
+        """Whether the replica misses writes, see :meth:`record_missed_history`."""
         return self._applied_path(replica).with_suffix(".gap").exists()
 
     def version_offset(self, replica: str) -> int:
-        """What is added to the sequence numbers of writes for their versions in a replica; 0 unless recorded.
+        """The difference between versions in a replica and sequence numbers; 0 unless recorded.
 
-        If the record is damaged, the next conflict finds the offset out again.
+        If the record is damaged, the offset is determined again at the next conflict.
         """
         return self._number(self._applied_path(replica).with_suffix(_OFFSET))
 
@@ -224,7 +224,7 @@ class WriteLog:
             return 0
         except Damaged as error:
             _log.error(
-                "the cursor of a replica, or the offset of its versions, is lost and found out again: %s",
+                "the cursor or the version offset of a replica is damaged, and is determined again: %s",
                 error.for_operators,
             )
             return 0

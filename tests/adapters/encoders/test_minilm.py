@@ -56,7 +56,7 @@ async def test_a_long_query_is_cut_before_it_is_split_into_tokens(model: MiniLM)
 @pytest.mark.skipif(sys.platform != "linux", reason="only there threads have priorities of their own")
 @pytest.mark.parametrize(("niceness", "of_threads"), [(0, 10), (15, 15)])
 def test_documents_are_encoded_at_a_low_priority(python: str, niceness: int, of_threads: int) -> None:
-    """As the kernel reports it while the documents are encoded by a process of this niceness."""
+    """The niceness that the kernel reports while a process of this niceness encodes the documents."""
     code = """
 import os, pathlib, sys
 os.setpriority(os.PRIO_PROCESS, 0, int(sys.argv[1]))  # before there are threads

@@ -47,7 +47,7 @@ def test_a_whole_model_is_not_built_again(built: Path, monkeypatch: pytest.Monke
 
 def test_weights_that_are_not_the_published_ones_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(model_build._SHA256, "tokenizer.json", "0" * 64)
-    with pytest.raises(RuntimeError, match=r"tokenizer.json is not the file that was published: reinstall"):
+    with pytest.raises(RuntimeError, match=r"tokenizer.json has a checksum mismatch: reinstall"):
         model_build.published_weights()
 
 

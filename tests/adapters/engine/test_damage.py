@@ -1,4 +1,4 @@
-"""An index whose disk has changed something: it is found, nothing wrong is returned, and what is whole is kept."""
+"""Damage by the disk: it is found, nothing wrong is returned, and undamaged documents are recovered."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_record_that_changes_while_the_index_is_open_is_not_returned(written: 
     content[-3] ^= 1
     with records.open("r+b") as file:  # in place: it is mapped
         file.write(content)
-    with pytest.raises(Damaged, match="a document is damaged: `trivium rebuild` keeps the others"):
+    with pytest.raises(Damaged, match="a document is damaged: `trivium rebuild` recovers the others"):
         texts(index)
     assert index.damaged() == [records]
 
@@ -218,7 +218,7 @@ def test_damaged_vectors_are_computed_again(written: Path) -> None:
 
 def test_deleted_documents_come_back_only_by_request(written: Path) -> None:
     zero(max(written.glob("dead/*")), random.Random(3))
-    with pytest.raises(Damaged, match="--with-deleted takes all of them for living ones"):
+    with pytest.raises(Damaged, match="--with-deleted restores the deleted documents, too"):
         run_rebuild(written)
     rebuilt, index, _ = run_rebuild(written, with_deleted=True)
     assert texts(index) == {**EXPECTED, "9": "first 9"}

@@ -44,7 +44,7 @@ def consistent(index: EmbeddedIndex) -> bool:
 async def test_many_values_are_counted_in_a_thread_and_the_mask_is_not(
     open_index: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Masks are kept in tables that only the event loop uses."""
+    """Masks are cached in tables that only the event loop uses."""
     in_main_thread: list[bool] = []
     mask = SegmentSet.mask
 

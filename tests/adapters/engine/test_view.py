@@ -45,7 +45,7 @@ async def test_a_view_reads_the_documents_of_its_commit(open_index: OpenIndex) -
 
 
 async def test_documents_of_a_commit_are_read_by_number(open_index: OpenIndex) -> None:
-    """By those of its own table only: in another one a number is another document."""
+    """Numbers are used only if they are of its own table: in another one a number is another document."""
     index, other = open_index(), Scope("other", "default")
     index.write_blocking([star("a"), star("b")])
     before = index.current()

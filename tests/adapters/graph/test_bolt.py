@@ -53,7 +53,7 @@ async def test_a_read_that_takes_too_long_is_an_error_and_the_next_one_succeeds(
 
 
 async def test_a_change_of_the_schema_that_another_client_made_is_no_error(bolt: Bolt) -> None:
-    """Neo4j reports it although the statement says ``IF NOT EXISTS``, if both run at the same time."""
+    """Neo4j reports it in spite of ``IF NOT EXISTS``, if both run at the same time."""
     create = "CREATE INDEX schema_of_a_test FOR (n:SchemaOfATest) ON (n.id)"
     await bolt.change_schema([create])
     try:

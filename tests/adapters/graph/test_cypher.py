@@ -16,7 +16,7 @@ from tests.adapters.filters import documents, filters
 
 
 def passes(clauses_: Sequence[Clause], terms: Sequence[str]) -> bool:
-    """What the predicate in the statements says, in Python."""
+    """The predicate of the statements, in Python."""
     return all(
         not set(terms).isdisjoint(clause["has"]) or any(set(terms).isdisjoint(absent) for absent in clause["lacks"])
         for clause in clauses_
@@ -34,7 +34,7 @@ def test_the_clauses_of_a_filter_agree_with_its_definition(corpus: list[Document
 def test_a_filter_with_too_many_terms_is_refused() -> None:
     pairs = [And((Eq("tags", f"a{number}"), Not(Eq("tags", f"b{number}")))) for number in range(11)]
     assert len(clauses(normal(Or(tuple(pairs[:10]))))) == 2**10
-    with pytest.raises(Rejected, match="22528 terms in conjunctive normal form, the graph server gets 20000"):
+    with pytest.raises(Rejected, match="22528 terms in conjunctive normal form, allowed are 20000"):
         clauses(normal(Or(tuple(pairs))))
 
 

@@ -56,7 +56,7 @@ async def test_a_walk_goes_down_a_hierarchy_and_not_up(type_: str, tmp_path: Pat
 
 
 async def test_the_smallest_weight_is_followed(tmp_path: Path) -> None:
-    """In single precision it is 0. A warning of numpy would fail the test."""
+    """The weight is 0 in single precision. A warning of numpy would fail the test."""
     records = [
         vector_record("a", TEXT, entities=(), links=(Link("b", "about", weight=5e-324),)),
         vector_record("b", TEXT, entities=()),
@@ -134,7 +134,7 @@ async def test_a_server_finds_the_same_hierarchies_and_follows_them_alike(
     (strengths, ids), (server_strengths, server_ids) = found
     assert server_strengths == strengths
     assert [("c1" in ids[0]), ("c1" in server_ids[0])] == [type_ == "see"] * 2
-    assert server_ids == ids or type_ == "see"  # where nothing holds it, the walk on the server goes one step farther
+    assert server_ids == ids or type_ == "see"  # otherwise the walk on the server goes one step farther
 
 
 @pytest.mark.server

@@ -73,7 +73,7 @@ TREE, ROW = counts(tree(5)), counts({(node, node + 1) for node in range(NODES)})
 @pytest.mark.parametrize(
     ("name", "links", "expected"),
     [
-        ("about", TREE, (0.0, 1.0, "leads to a parent, by the form of 399 links")),
+        ("about", TREE, (0.0, 1.0, "leads to a parent, by the pattern of 399 links")),
         ("about", ROW, (1.0, 1.0, "no hierarchy")),
         ("Part-Of", ROW, (0.0, 1.0, "leads to a parent, by its name")),
         ("contains", ROW, (1.0, 0.0, "leads to a child, by its name")),

@@ -142,7 +142,7 @@ async def test_a_hub_is_reached_but_not_passed_through_unless_it_is_a_seed(
 async def test_a_walk_goes_on_from_more_seeds_than_it_has_by_default(
     name: str, tmp_path: Path, server_url: Callable[[str], str]
 ) -> None:
-    """By default it has 50."""
+    """The default is 50."""
     seeds = [f"seed{number}" for number in range(80)]
     records = [vector_record(id_, "text", entities=(), links=(Link(f"of {id_}", "cites"),)) for id_ in seeds]
     records += [vector_record(f"of {id_}", "text", entities=()) for id_ in seeds]
@@ -286,7 +286,7 @@ async def test_a_walk_passes_through_a_name_of_the_query_however_many_mention_it
 async def test_documents_that_pass_a_filter_are_found_among_any_number_that_do_not(
     name: str, tmp_path: Path, server_url: Callable[[str], str]
 ) -> None:
-    """Of 120 documents that mention a name, and 75 that share another name with these, a walk goes on from 50."""
+    """A walk continues from 50 of 120 documents that mention a name, and of 75 that share another name with these."""
     entities = [("Proxima", "Vega")] * 120 + [("Vega", "Sirius")] * 75
     records = [
         vector_record(f"{number:03}", "text", entities=names, tags=("p",) if number % 30 == 0 else ())

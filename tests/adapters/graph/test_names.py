@@ -181,7 +181,7 @@ def test_the_words_of_a_long_text_are_those_of_its_slices(parts: list[str]) -> N
 
 @pytest.mark.parametrize("part", ["A-", "a_", "é\u2026", "word ", "Smith's, ", '"', ". ", "\u202e"])
 def test_slices_are_short_whatever_separates_the_words(part: str) -> None:
-    """A regular expression that reads one keeps all other threads waiting, the event loop among them."""
+    """A regular expression that reads one blocks all other threads, the event loop among them."""
     text = part * 100_000
     slices = list(names._slices(text))
     assert "".join(slices) == text
@@ -221,7 +221,7 @@ def test_names_do_not_depend_on_how_a_text_is_searched(parts: list[str], slice_c
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "A" + " " * 100_000, "A" * 100_000, "Ab " * 30_000])
 def test_names_are_searched_in_short_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A regular expression keeps all other threads waiting, the event loop among them."""
+    """A regular expression blocks all other threads, the event loop among them."""
     patterns = {name: RecordingPattern(getattr(names, name)) for name in ("_CAPITAL", "_PHRASE")}
     for name, pattern in patterns.items():
         monkeypatch.setattr(names, name, pattern)

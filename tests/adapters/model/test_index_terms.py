@@ -19,7 +19,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 class Predicates:
-    """Compiles filters to functions of a document's terms: the smallest backend."""
+    """Compiles filters to functions of a document's terms: the smallest source."""
 
     def any_term(self, terms: Sequence[str]) -> Predicate:
         assert terms, "the protocol promises at least one term"

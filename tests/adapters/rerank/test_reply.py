@@ -49,15 +49,15 @@ def test_scores_that_are_not_numbers_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("written", "order", "warning"),
     [
-        ("[2]", (1,), "named 1 of 4 passages"),
-        ('{"ranking": [{"id": 3, "reasons": [1]}, {"id": 2', (2, 1), "named 2 of 4 passages"),
-        ("[2, 2, 9, 0, 4]", (1, 3), "named 2 of 4 passages, 2 that do not exist, 1 twice"),
+        ("[2]", (1,), "returned 1 of 4 passages"),
+        ('{"ranking": [{"id": 3, "reasons": [1]}, {"id": 2', (2, 1), "returned 2 of 4 passages"),
+        ("[2, 2, 9, 0, 4]", (1, 3), "returned 2 of 4 passages, 2 that do not exist, 1 twice"),
         (
             '{"ranking": [{"id": 2}, {"id": "none"}, {}, 7, null, [1], true]}',
             (1,),
-            "named 1 of 4 passages, 6 that do not",
+            "returned 1 of 4 passages, 6 that do not",
         ),
-        ('{"ranking": [{"id": 2, "score": 0.9}, {"id": 4, "score": 0.', (1, 3), "named 2 of 4 passages"),
+        ('{"ranking": [{"id": 2, "score": 0.9}, {"id": 4, "score": 0.', (1, 3), "returned 2 of 4 passages"),
     ],
 )
 def test_the_valid_ones_are_used_and_the_rest_is_reported(written: str, order: tuple[int, ...], warning: str) -> None:

@@ -31,7 +31,7 @@ CALLS = {
     "memgraph": ("_bolt", "read"),
     "opensearch": ("_client", "msearch"),
 }
-"""By source, the attribute and the method that sends its searches."""
+"""The attribute and the method that sends the searches of each source."""
 ON_SERVERS = ALL_SOURCES[len(EMBEDDED) :]
 
 

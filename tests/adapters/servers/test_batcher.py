@@ -226,7 +226,7 @@ async def test_each_request_has_an_error_of_its_own(server: Server, clients: Cli
 
 
 async def results_of_calls(fails: Callable[[Sequence[str]], bool], error: Exception) -> tuple[list[object], list[str]]:
-    """Of the requests x, a, b and c, of which a to c wait together; and the calls that were made."""
+    """The responses to the requests x, a, b and c, of which a to c wait together; and the calls that were made."""
     calls: list[str] = []
     proceed = asyncio.Event()
 
@@ -296,7 +296,7 @@ async def test_a_call_that_the_driver_cancels_fails_its_requests(server: Server,
     server.answer = cancel
     server.answer_call(1)
     for each in waiting:
-        with pytest.raises(Unavailable, match="a call of the server was abandoned"):
+        with pytest.raises(Unavailable, match="a call to the server was cancelled"):
             await each
     server.answer = str.upper
     await busy(server, clients)
@@ -307,7 +307,7 @@ async def test_a_call_with_another_number_of_responses_is_refused(count: int) ->
     async def call(requests: Sequence[str]) -> Sequence[str]:
         return ["answer"] * count
 
-    with pytest.raises(BadResponse, match=f"the server answered {count} of 1 requests"):
+    with pytest.raises(BadResponse, match=f"the server returned {count} responses to 1 requests"):
         await Batcher("the server", call).send("a")
 
 

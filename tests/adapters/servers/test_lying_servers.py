@@ -188,7 +188,7 @@ async def test_a_search_that_fails_beside_another(status: int, expected: type[Ad
     first, second = search_responses({"responses": [answered, failed]})
     assert first is answered
     assert type(second) is expected
-    assert second.for_operators == f"opensearch answered with status {status}: a_exception"
+    assert second.for_operators == f"opensearch returned status {status}: a_exception"
 
 
 async def test_what_only_some_shards_have_found_is_not_all() -> None:

@@ -13,7 +13,7 @@ def number(path: Path) -> int:
 
 
 def write(path: Path, text: str) -> None:
-    """By renaming, so that the inode differs even within one tick of the clock."""
+    """Replace a file by renaming, so that the inode differs even within one tick of the clock."""
     replace(path, text.encode())
 
 

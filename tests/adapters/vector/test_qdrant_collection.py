@@ -100,7 +100,7 @@ def test_a_quantized_collection_is_named_as_it_is() -> None:
 @pytest.mark.anyio
 @pytest.mark.filterwarnings("ignore:(Payload indexes|Local mode):UserWarning")
 async def test_a_search_scores_the_best_of_quantized_vectors_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the client's own mode, which accepts a layout and ignores it: what is sent is recorded."""
+    """The client's local mode accepts a layout and ignores it, so the requests are recorded."""
     client = AsyncQdrantClient(":memory:")
     source = QdrantVector(client, "stars", DIMENSION, "test-1", LIMITS, CLUSTER)
     await source.create()

@@ -161,9 +161,9 @@ def test_names_are_unique_and_only_known_ones_can_be_removed(path: Path) -> None
     with pytest.raises(KeyFileError, match="cannot be read"):
         Keyring(path)
     add(path)
-    with pytest.raises(KeyFileError, match="has a key of the name 'reader' already"):
+    with pytest.raises(KeyFileError, match="already has a key named 'reader'"):
         add(path)
-    with pytest.raises(KeyFileError, match="has no key of the name 'writer'"):
+    with pytest.raises(KeyFileError, match="has no key named 'writer'"):
         remove_key(path, "writer")
     with pytest.raises(KeyFileError, match="cannot be written"):
         add_key(path / "below", "x", Scope("a", "b"), "normal", admin=False)

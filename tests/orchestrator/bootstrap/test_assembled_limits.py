@@ -212,7 +212,7 @@ async def test_the_counters_of_every_cache_are_reported(opened: OpenService) -> 
 
 
 async def test_the_embedded_documents_decide_what_a_writer_may_replace(opened: OpenService) -> None:
-    """With one source on a server and the documents embedded; the server waits for the decision."""
+    """One source is on a server, the documents are embedded; the server waits for the decision."""
     async with opened() as service:
         await index(service, [structs.replace(ALPHA, sensitivity="restricted")])
         writer = replace(service.anonymous, clearance="public")

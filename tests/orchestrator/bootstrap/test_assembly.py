@@ -188,7 +188,7 @@ async def test_a_server_that_is_away_does_not_stop_the_start(
         async with opened() as service:
             await index(service, [ALPHA])
             assert [hit.id for hit in (await search(service, "alpha", mode="hybrid")).hits] == ["a"]
-    assert "the keyword source is not available: connection refused" in caplog.messages
+    assert "the keyword source is unavailable: connection refused" in caplog.messages
 
 
 async def test_responses_are_cached_and_a_write_invalidates_them(chosen: Settings) -> None:

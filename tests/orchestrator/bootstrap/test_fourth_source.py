@@ -201,7 +201,7 @@ async def findings_of(service: Service) -> list[Finding]:
 
 
 async def test_doctor_and_readyz_show_it(service: Service, titles: TitleSource) -> None:
-    assert await findings_of(service) == [Finding(NAME, True, "answers a search")]
+    assert await findings_of(service) == [Finding(NAME, True, "can be searched")]
     states = await service.health.by_source()
     assert list(states) == ["vector", "graph", "keyword", NAME]
     assert states[NAME] == "ok"
@@ -222,7 +222,7 @@ async def test_doctor_and_readyz_show_what_is_wrong_with_it(
 
 def test_the_command_doctor_prints_it(chosen: Settings, titles: TitleSource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.cli.terminal.open_service", lambda settings, **named: opened(settings, titles))
-    assert Finding(NAME, True, "answers a search") in maintain.examine(chosen)
+    assert Finding(NAME, True, "can be searched") in maintain.examine(chosen)
 
 
 @pytest.fixture

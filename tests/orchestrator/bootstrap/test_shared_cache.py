@@ -86,7 +86,7 @@ async def test_a_response_of_a_service_with_other_synonyms_is_not_used(settings:
 
 
 async def test_a_write_does_not_invalidate_other_scopes(settings: Settings) -> None:
-    """As long as no file of this machine is searched: there all scopes share one version."""
+    """This is so only if no file of this machine is searched: there all scopes share one version."""
     async with open_service(settings) as service:
         versions = DataVersions((), "", service.health.counters)
         scope, other = service.anonymous.scope, Scope("other", "other")
@@ -129,7 +129,7 @@ async def test_a_service_that_starts_while_redis_hangs_waits_no_longer_than_the_
 
 
 def test_where_nothing_can_be_written_each_process_has_responses_of_its_own(tmp_path: Path) -> None:
-    """As on a read-only disk: the folder does not exist."""
+    """The folder does not exist, as on a read-only disk."""
     first, second = (caches._installation_id(tmp_path / "absent") for _ in range(2))
     assert first != second
     (tmp_path / "data").mkdir()

@@ -43,7 +43,7 @@ def indexed(env: dict[str, str], tmp_path: Path) -> dict[str, str]:
     (tmp_path / "documents.ndjson").write_text(LINES)
     code, out, _ = run("index", str(tmp_path / "documents.ndjson"))
     encoder = "static encoder: none, and too few documents to need one\n"
-    assert (code, out) == (0, f"2 indexed, 0 rejected; the index holds 2 documents\n{encoder}")
+    assert (code, out) == (0, f"2 indexed, 0 rejected; the index has 2 documents\n{encoder}")
     return env
 
 
@@ -77,7 +77,7 @@ def test_an_index_on_a_read_only_disk_is_searched(python: str, indexed: dict[str
 def test_invalid_lines_are_reported_and_valid_lines_are_indexed(env: dict[str, str]) -> None:
     code, out, err = run("index", "-", stdin='{"id":"a","text":"x"}\n{oops\n{"id":"b","text":"y","importance":11}\n')
     assert code == 1
-    assert "1 indexed, 2 rejected; the index holds 1 documents" in out
+    assert "1 indexed, 2 rejected; the index has 1 documents" in out
     assert "line 2:" in err
     assert "line 3: Expected `float` <= 10.0 - at `$.importance`" in err
 

@@ -101,7 +101,7 @@ ONE_OF_EACH = ndjson(*({"id": name, "text": "old", "sensitivity": name} for name
 
 @pytest.mark.parametrize("clearance", SENSITIVITIES)
 def test_a_document_above_the_clearance_is_not_replaced(both: Callable[[str, bytes], Outcome], clearance: str) -> None:
-    """For the command line the clearance is that of callers without a key."""
+    """The command line has the clearance of callers without a key."""
     assert both("restricted", ONE_OF_EACH).errors == {}
     outcome = both(clearance, ndjson(*({"id": name, "text": "new"} for name in SENSITIVITIES)))
     visible = SENSITIVITIES[: SENSITIVITIES.index(clearance) + 1]  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ def test_a_difference_from_zero_is_not_relative() -> None:
 
 
 def test_p_is_the_exact_fraction_of_sign_flips() -> None:
-    """Of 2^8 sign flips of eight equal differences, those with at least seven equal signs are as extreme as 7 : 1."""
+    """The sign flips, of 2^8, with at least seven equal signs are as extreme as 7 : 1."""
     run = {str(n): 0.6 if n else 0.4 for n in range(8)}
     baseline = {str(n): 0.5 for n in range(8)}
     extreme = 2 * (comb(8, 0) + comb(8, 1))

@@ -79,8 +79,8 @@ def test_the_settings_take_turns(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ((("TRIVIUM_PROFILE=rrf",),), "--settings is given 1 times, two are compared"),
-        ((("TRIVIUM_CENTRALITY=degree",), ("TRIVIUM_CENTRALITY=none",)), "one index has one centrality"),
+        ((("TRIVIUM_PROFILE=rrf",),), "--settings is given 1 times, it must be given twice"),
+        ((("TRIVIUM_CENTRALITY=degree",), ("TRIVIUM_CENTRALITY=none",)), "an index has one centrality"),
         (
             (("TRIVIUM_QDRANT_ON_DISK=true",), ()),
             "TRIVIUM_QDRANT_ON_DISK differs, and a comparison cannot show its effect",

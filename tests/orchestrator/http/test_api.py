@@ -103,7 +103,7 @@ async def test_a_service_whose_indexes_all_lack_documents_is_not_ready(
     embedded = app.state.service.health.embedded
     monkeypatch.setattr(embedded, "documents_by_source", lambda: {"vector": 5, "graph": 4, "keyword": 0})
     ready = await client.get("/readyz")
-    assert (ready.status_code, ready.json()["sources"]["keyword"]) == (200, "holds 0 of 5 documents")
+    assert (ready.status_code, ready.json()["sources"]["keyword"]) == (200, "has 0 of 5 documents")
     monkeypatch.setattr(embedded, "documents_by_source", lambda: {"vector": 4, "graph": 4, "keyword": 0})
     assert (await client.get("/readyz")).status_code == 503
 

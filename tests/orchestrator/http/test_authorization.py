@@ -120,7 +120,7 @@ async def test_readiness_gives_no_reasons_if_there_are_keys(
     embedded = keyed.service.health.embedded
     monkeypatch.setattr(embedded, "documents_by_source", lambda: {"vector": 0, "graph": 7, "keyword": 0})
     ready = (await keyed.request(None, "GET", "/readyz")).json()
-    assert ready["sources"] == {"vector": "ok", "graph": "not well", "keyword": "ok"}
+    assert ready["sources"] == {"vector": "ok", "graph": "not ok", "keyword": "ok"}
     document = (await keyed.request(None, "GET", "/openapi.json")).json()
     assert document["paths"]["/v1/search"]["post"]["security"]
 

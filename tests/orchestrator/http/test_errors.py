@@ -50,7 +50,7 @@ STATUS_BY_ERROR: list[tuple[Exception, int, str]] = [
         f"{DECODE_ERROR}not UTF-8: unexpected byte 0xff",
     ),
     (RecursionError(), 422, f"{DECODE_ERROR}it is nested too deeply"),
-    (BOTH_FAILED, 503, "no source could answer"),
+    (BOTH_FAILED, 503, "every source failed"),
     (AdapterError("something"), 503, "something"),
     (Unavailable("disk on fire"), 503, "disk on fire"),
     (TimedOut("too late"), 503, "too late"),

@@ -38,7 +38,7 @@ libc.fclose(stdout)
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
 @pytest.mark.process
 def test_threads_share_two_arenas() -> None:
-    """With one for each of them, half of the heap was free, and could not be used."""
+    """One arena for each thread would leave half of the heap free but unusable."""
     assert _arenas("as it is") > 2
     assert _arenas("tuned") == 2
 

@@ -133,7 +133,7 @@ def test_the_trailer_of_a_body_is_bounded(port: int) -> None:
 
 
 def test_a_trailer_is_not_a_header(port: int) -> None:
-    """In one write with the request: the headers are read when all of it was parsed."""
+    """The headers come in one write with the request, and are read when all of it was parsed."""
     head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n"
     trailer = b"2\r\n{}\r\n0\r\nx-request-id: of-the-trailer\r\n\r\n"
     received = exchange(port, head + b"x-request-id: of-the-header\r\n\r\n" + trailer)
@@ -142,7 +142,7 @@ def test_a_trailer_is_not_a_header(port: int) -> None:
 
 
 def test_a_request_behind_a_large_body_is_not_part_of_it(port: int) -> None:
-    """In one write: a large body, and the beginning of the next request, which the client has to send again."""
+    """One write has a large body and the beginning of the next request, which the client has to send again."""
     body = json.dumps({"query": "a", "timeout_ms": 10_000, "collections": ["x" * 500] * 20}).encode()
     body += b" " * 100_000
     search = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body) + body

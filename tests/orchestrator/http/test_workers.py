@@ -92,7 +92,7 @@ def get(connection: http.client.HTTPConnection) -> int:
 
 
 def open_connections(parent: psutil.Process, port: int, count: int) -> list[int]:
-    """By worker, the number of connections that it has while ``count`` are open, each of which sent a request."""
+    """The number of connections of each worker while ``count`` are open, each of which has sent a request."""
     with ExitStack() as stack:
         clients = [
             stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)))

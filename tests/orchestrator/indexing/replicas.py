@@ -77,7 +77,7 @@ class MemoryReplica:
 
     @property
     def texts(self) -> dict[str, str]:
-        """By id."""
+        """The stored documents by id."""
         return {id_: record.document.text for id_, record in self.records.items()}
 
     async def count(self) -> int:

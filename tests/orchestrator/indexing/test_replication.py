@@ -303,7 +303,7 @@ async def test_a_process_that_only_reads_refuses_writes_and_applies_none(
     reader = open_replication(tmp_path, replicas)
     monkeypatch.setattr(WriteLog, "is_writable", lambda _: False)
     before = names(tmp_path)
-    with pytest.raises(Unavailable, match="only reads"):
+    with pytest.raises(Unavailable, match="is read-only"):
         await reader.write([vector_record("b", "1")], [])
     assert await reader.apply_unapplied() == {}
     assert replicas["two"].texts == {}

@@ -152,7 +152,7 @@ async def test_a_page_that_is_computed_in_another_way_than_the_first_is_reported
     assert [each.source for each in first.degraded] == ["vector"]
     second = await search(search_service(index), limit=3, mode="hybrid", cursor=first.next_cursor)
     assert [each.source for each in second.degraded] == ["cursor"]
-    assert "the first page was made otherwise" in second.degraded[0].reason
+    assert "the ranking changed since the first page" in second.degraded[0].reason
     again = await search(
         search_service(index, vector=FailingSource()), limit=3, mode="hybrid", cursor=first.next_cursor
     )
@@ -234,7 +234,7 @@ chunks = st.tuples(
 def test_no_page_loses_or_repeats_a_hit(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[object, ...]], limit: int, fields: dict[str, object]
 ) -> None:
-    """For any corpus and request: the pages together are what one page of everything is."""
+    """All pages together equal one page of everything, for any corpus and request."""
 
     async def check() -> None:
         index = empty_index(tmp_path_factory.mktemp("paged"))

@@ -92,7 +92,7 @@ def test_by_default_the_reranker_has_its_own_time_limit_on_top(fields: dict[str,
 def test_auto_searches_the_keyword_source_alone_for_a_query_of_quoted_text(query: str) -> None:
     plan = planned(query=query)
     assert plan.ranking.sources == ("keyword",)
-    assert "required" in plan.reason
+    assert plan.reason == "the query is quoted text: only keyword can search for a phrase"
 
 
 def test_a_quotation_in_a_sentence_is_a_question_in_words() -> None:
@@ -203,7 +203,7 @@ def test_planning_takes_no_time_for_any_query(query: str) -> None:
 def test_a_source_with_weight_0_is_not_searched(mode: str) -> None:
     plan = planned(mode=mode, weights={"vector": 0})
     assert plan.ranking.sources == ("graph", "keyword")
-    assert plan.reason.endswith("; vector would weigh nothing")
+    assert plan.reason.endswith("; vector has weight 0: not searched")
 
 
 @pytest.mark.parametrize("mode", ["auto", "hybrid"])

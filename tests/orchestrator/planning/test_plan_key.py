@@ -126,7 +126,7 @@ def changed_scalar(value: Any, path: str) -> Any:
 
 
 UNUSED_BOUNDS = {"gt", "lte"}
-"""Of the range in the filter, which has two bounds of four."""
+"""Unused bounds of the range in the filter, which has two of four."""
 
 
 def changes_of_field(value: msgspec.Struct, name: str, path: str) -> Iterator[tuple[str, Any]]:

@@ -33,13 +33,13 @@ def test_quoted_text_is_searched_by_every_source_that_can_require_a_phrase() -> 
     other = Source("other", exact_phrases=True)
     routing = routed(PLAIN, EXACT, other, query='"exact words"')
     assert names(routing) == ["exact", "other"]
-    assert "only exact and other can require a phrase" in routing.reason
+    assert "only exact and other can search for a phrase" in routing.reason
 
 
 def test_without_a_source_that_can_require_a_phrase_quoted_text_is_searched_by_all() -> None:
     routing = routed(PLAIN, LINKS, query='"exact words"')
     assert names(routing) == ["plain", "links"]
-    assert routing.reason == "a question in words: every source"
+    assert routing.reason == "a question in words: every source is searched"
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "plain"])
@@ -54,7 +54,7 @@ def test_an_identifier_raises_the_weight_of_every_source_that_is_good_at_them() 
     routing = routed(PLAIN, CODE, CODE_TOO, query="where is os.path", defaults={"code": 0.5})
     assert routing.weights == {"plain": 1.0, "code": 0.5 * IDENTIFIER_FACTOR, "code_too": IDENTIFIER_FACTOR}
     assert routing.reason == "'os.path' looks like an identifier: code and code_too weighs more"
-    assert routed(PLAIN, query="os.path").reason == "a question in words: every source"
+    assert routed(PLAIN, query="os.path").reason == "a question in words: every source is searched"
 
 
 @given(st.floats(0, 1), st.floats(0, 1_000), st.floats(0.001, 1_000))
@@ -74,7 +74,9 @@ def test_a_source_that_is_searched_alone_has_weight_1_whatever_the_settings_and_
 def test_sources_with_weight_0_are_left_out_and_named() -> None:
     routing = routed(PLAIN, EXACT, CODE, mode="hybrid", weights={"plain": 0.0, "code": 0.0})
     assert names(routing) == ["exact"]
-    assert routing.reason == "mode hybrid asks every source; plain and code would weigh nothing"
+    assert routing.reason == (
+        "mode hybrid: every source is searched; plain has weight 0: not searched; code has weight 0: not searched"
+    )
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ async def test_hidden_documents_do_not_count_as_below_the_minimum_score(index: E
 
 
 async def test_removed_by_the_filter_are_the_visible_documents_that_it_excludes(index: EmbeddedIndex) -> None:
-    """Of the seven documents of the scope one is secret; the filter excludes ``remembered`` and ``german``."""
+    """One of the seven documents of the scope is secret; the filter excludes ``remembered`` and ``german``."""
     result = await explained(search_service(index), mode="keyword")
     assert result.removed.filter == 2
     cleared = await explained(search_service(index), Principal("test", SCOPE, "restricted"), mode="keyword")

@@ -109,9 +109,9 @@ async def test_on_every_misbehaviour_the_fused_order_stays_and_it_is_reported(
 @pytest.mark.parametrize(
     ("reply", "order", "reason"),
     [
-        ("[9, 3, 77]", (2, 0, 1), "the reranker named 1 of 3 passages, 2 that do not exist"),
+        ("[9, 3, 77]", (2, 0, 1), "the reranker returned 1 of 3 passages, 2 that do not exist"),
         ("[3, 3, 2, 3, 1]", (2, 1, 0), "the reranker 2 twice"),
-        ("[3, 2]", (2, 1, 0), "the reranker named 2 of 3 passages"),
+        ("[3, 2]", (2, 1, 0), "the reranker returned 2 of 3 passages"),
     ],
     ids=["ids that do not exist", "duplicates", "half the list"],
 )

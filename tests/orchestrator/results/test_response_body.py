@@ -64,7 +64,7 @@ def test_the_route_has_the_searched_sources_whether_they_answered_or_not() -> No
 def test_the_route_says_why_a_planned_source_was_not_searched() -> None:
     body = responded(retrieved=replace(RETRIEVED, searched=("vector", "keyword")))
     assert body.route.sources == ("vector", "keyword")
-    assert body.route.reason == (f"{PLAN.reason}; it names nothing and the others agree, so graph was not asked")
+    assert body.route.reason == (f"{PLAN.reason}; graph skipped: no entity in the query, and the other sources agree")
 
 
 def test_the_token_of_the_next_page_has_everything_that_its_ranking_depends_on() -> None:
@@ -103,13 +103,13 @@ def test_a_page_of_the_same_state_has_no_warning() -> None:
 
 def test_a_write_since_the_first_page_is_a_warning() -> None:
     warning = page_warning(second_page(), RETRIEVED, ranked_of(second_page()), 8)
-    assert warning == "documents were written since the first page: hits may come twice or not at all"
+    assert warning == "documents were written since the first page: hits may repeat or be missing"
 
 
 def test_another_execution_than_that_of_the_first_page_is_a_warning() -> None:
     fewer = replace(RETRIEVED, rankings=RANKINGS[:1])
     warning = page_warning(second_page(), fewer, ranked_of(second_page(), fewer), 7)
-    assert warning == "the first page was made otherwise: hits may come twice or not at all"
+    assert warning == "the ranking changed since the first page: hits may repeat or be missing"
 
 
 def test_the_execution_hash_covers_how_the_ranking_was_computed() -> None:

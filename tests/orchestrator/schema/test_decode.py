@@ -31,7 +31,7 @@ JSON = st.recursive(
 
 
 def description(content: bytes, kind: type) -> str | None:
-    """Of the error of decoding; ``None`` if it succeeds."""
+    """The description of the decoding error; ``None`` if decoding succeeds."""
     try:
         msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

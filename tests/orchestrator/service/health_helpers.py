@@ -23,7 +23,7 @@ from tests.conftest import SCOPE
 from tests.orchestrator.indexing.counters import MemoryCounters
 
 NOW = 1_000_000.0
-INDEX_AGAIN = "run `trivium index` with everything again: documents that exist already do no harm"
+INDEX_AGAIN = "run `trivium index` again with all documents: existing ones are replaced"
 
 
 class Engine:

@@ -32,8 +32,7 @@ async def test_a_healthy_embedded_service_in_order(tmp_path: Path) -> None:
         Finding(
             "graph trust",
             True,
-            "not measured, so the graph has its full weight; not measured since the newest writes: `trivium tidy` "
-            "does it",
+            "not measured, so the graph has its full weight; outdated since the newest writes: run `trivium tidy`",
         ),
         Finding("cache", True, "in each process"),
     ]
@@ -47,7 +46,7 @@ async def test_an_empty_index_is_well_and_says_how_to_fill_it(tmp_path: Path) ->
 async def test_an_index_of_another_build(tmp_path: Path) -> None:
     assert await finding(service(tmp_path, engine=Engine()), "index build") is None
     found = await finding(service(tmp_path, engine=Engine(mismatch="built as 'old'")), "index build")
-    advice = "follow the message: until then it is read, and not written"
+    advice = "follow the message: until then the index is read-only"
     assert found == Finding("index build", False, "built as 'old'", advice)
 
 
@@ -56,14 +55,14 @@ async def test_an_embedded_source_with_another_number_of_documents(tmp_path: Pat
     assert await finding(health, "vector") == Finding("vector", True, "3 documents")
     advice = "index again into another TRIVIUM_DATA_DIR, and report this"
     assert await finding(health, "graph") == Finding("graph", False, "2 documents", advice)
-    assert await health.by_source() == {"vector": "ok", "graph": "holds 2 of 3 documents"}
+    assert await health.by_source() == {"vector": "ok", "graph": "has 2 of 3 documents"}
 
 
 async def test_a_healthy_server(tmp_path: Path) -> None:
     health = service(tmp_path, servers={"keyword": Server(clock=NOW + 0.94)})
     found = [each for each in await health.examine() if each.subject.startswith("keyword")]
     assert found == [
-        Finding("keyword", True, "reachable, release 1.2"),
+        Finding("keyword", True, "available, release 1.2"),
         Finding("keyword index", True, "exists, built as the settings require"),
         Finding("keyword clock", True, "+0.9 s from this machine"),
     ]
@@ -80,7 +79,7 @@ async def test_a_server_that_is_away_is_not_examined_further(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("exists", "expected"),
     [
-        (False, Finding("graph index", True, "none yet: run `trivium index PATH`")),
+        (False, Finding("graph index", True, "no index: run `trivium index PATH`")),
         (VersionMismatch("built as 'old'"), Finding("graph index", False, "built as 'old'", "follow the message")),
         (TimedOut("no answer"), Finding("graph index", False, "no answer", "follow the message")),
     ],
@@ -134,7 +133,7 @@ async def test_a_source_that_is_neither_embedded_nor_a_server_is_searched(tmp_pa
         raise KeyError("a defect")
 
     for search, expected in (
-        (answer, Finding("titles", True, "answers a search")),
+        (answer, Finding("titles", True, "can be searched")),
         (fail, Finding("titles", False, "connection refused", "follow the message")),
         (raise_unexpectedly, Finding("titles", False, "internal error", "follow the message")),
     ):
@@ -171,7 +170,7 @@ async def test_a_replica_that_lags(tmp_path: Path, replicas: dict[str, MemoryRep
     for id_ in ("a", "b"):
         await replication.write([vector_record(id_)], [])
     health = service(tmp_path, replication=replication)
-    advice = "start the server that is away: the service applies waiting writes"
+    advice = "start the unavailable server: the service then applies the writes"
     assert await finding(health, "write log") == Finding("write log", False, "two lacks 2 writes", advice)
     assert await finding(health, "documents") == Finding("documents", False, "one: 2, two: away", INDEX_AGAIN)
 
@@ -205,7 +204,7 @@ async def test_the_static_encoder(
     assert found == Finding("static encoder", is_well, observation, advice)
 
 
-@pytest.mark.parametrize(("generation", "outdated"), [(3, ""), (4, "; not measured since the newest writes")])
+@pytest.mark.parametrize(("generation", "outdated"), [(3, ""), (4, "; outdated since the newest writes")])
 async def test_the_trust_of_the_graph(tmp_path: Path, generation: int, outdated: str) -> None:
     """The square root of 8 is halfway between the fifth and the two fifths of 32."""
     measured = TrustMeasurements(3, [ScopeTrust(SCOPE.tenant, SCOPE.environment, 8**0.5, 50, 32.0)])
@@ -227,10 +226,10 @@ async def test_the_links_that_a_walk_follows_and_why(tmp_path: Path) -> None:
 
 async def test_the_shared_cache(tmp_path: Path) -> None:
     counters = MemoryCounters()
-    assert await finding(service(tmp_path, counters=counters), "cache") == Finding("cache", True, "Redis answers")
+    assert await finding(service(tmp_path, counters=counters), "cache") == Finding("cache", True, "Redis is available")
     counters.is_available = False
-    advice = "start it, or correct TRIVIUM_CACHE: the service works without it"
-    expected = Finding("cache", False, "Redis does not answer in time", advice)
+    advice = "start Redis, or correct TRIVIUM_CACHE: the service works without it"
+    expected = Finding("cache", False, "Redis is unavailable", advice)
     assert await finding(service(tmp_path, counters=counters), "cache") == expected
 
 

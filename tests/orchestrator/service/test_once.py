@@ -39,7 +39,7 @@ EVERY_STAGE = SearchRequest(
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """By function, the number of its calls."""
+    """The number of calls of each function."""
     counter: Counter[str] = Counter()
 
     def count(owner: object, name: str) -> None:

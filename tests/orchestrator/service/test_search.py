@@ -114,7 +114,7 @@ async def test_auto_skips_stage_2_if_the_text_sources_agree_and_no_entity_is_men
     graph = graph_source(index)
     response = await search(search_service(index, graph=graph), query="a star", mode="auto")
     assert response.route.sources == ("vector", "keyword")
-    assert response.route.reason.endswith("it names nothing and the others agree, so graph was not asked")
+    assert response.route.reason.endswith("graph skipped: no entity in the query, and the other sources agree")
     assert [hit.id for hit in response.hits] == ["a", "b"]
     assert found_by(response) == {"vector", "keyword"}
     for fields in ({"mode": "hybrid"}, {"query": "the star alpha centauri"}):

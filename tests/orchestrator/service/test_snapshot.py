@@ -282,7 +282,7 @@ async def test_a_write_that_servers_may_show_during_a_search_is_reported(index: 
     assert [hit.id for hit in response.hits] == ["a"]
     assert [each.source for each in response.degraded] == ["snapshot"]
     assert response.degraded[0].reason == (
-        "documents were written during this search, and not every source may show them"
+        "documents were written during this search: some sources may not have them yet"
     )
 
 

@@ -1,5 +1,5 @@
-// Of documents ``d`` with their ``mass`` that pass the clauses in a parameter, those with the most. Not by the last
-// digits of the mass: these depend on the order in which the server adds.
+// The documents ``d`` with the most ``mass`` among those that pass the clauses in a parameter. The mass is rounded: its
+// last digits depend on the order in which the server adds.
   WITH d, mass, d.filter_terms AS filter_terms
   WHERE d.present AND {passes:{argument}}
   WITH d, mass, filter_terms

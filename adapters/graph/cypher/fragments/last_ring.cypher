@@ -1,4 +1,4 @@
-// Of the documents that the last step arrives at over names and over links, the best that the filter does not exclude.
+// The best documents that the last step reaches over names or over links, and that pass the filter.
 CALL {
   WITH request, reached, linked
   UNWIND reached + linked AS pair

@@ -1,8 +1,8 @@
-// For each request the names that its words mention, as link_entities in link.py finds them: the longest first, without
-// overlaps. The request becomes what a walk starts from: names and documents with the mass of each, as walk_seeds in
-// link.py divides it; and what a walk needs to know of the scope: full_length of link_types.py, and strengths of types.
-// A single word that is too common, or too rarely a name, is left out before its documents are counted, which is what
-// takes time.
+// Finds the names in each request, as link_entities in link.py: the longest first, without overlaps. The request is
+// replaced by the seeds of a walk (names and documents with the mass of each, as in walk_seeds in link.py) and by two
+// values of the scope (full_length of link_types.py, and the strengths of link types).
+// A single word that is too common, or too rarely a name, is left out before its documents are counted, because
+// counting takes most of the time.
 // No list comprehension is nested in a larger expression: Memgraph 3.2 would abort its process (test_cypher.py).
 UNWIND $requests AS request
 OPTIONAL MATCH (scope:Scope {key: $scope})

@@ -1,5 +1,5 @@
-// From pairs of a document and its mass. Of several links between two documents the heaviest counts, as far as a walk
-// follows its type in that direction: as was chosen, or as was found, or by the name of the type.
+// A step over links, from pairs of a document and its mass. Of several links between two documents the heaviest counts,
+// times the strength of its type in that direction: as set, else as measured, else by the name of the type.
   WITH request.strengths AS strengths, pair[0] AS s, pair[1] AS mass
   WHERE s.strength > 0 AND s.degree <= ${argument}
   MATCH (s)-[l:LINKS]-(d:Document)

@@ -1,6 +1,6 @@
-// From pairs of a document and its mass to the names that it mentions, and on to all documents that mention these, but
-// not over names that too many mention; a seed name may have more. The best names only: the others bring next to
-// nothing.
+// Two steps, from pairs of a document and its mass over the names that it mentions to all documents that mention these.
+// Names that too many documents mention are left out; the limit of a seed name is higher. Only the names with the most
+// mass are used: the others contribute almost nothing.
   WITH request.seed_names AS seed_names, pair[0] AS s, pair[1] AS mass
   WHERE s.strength > 0 AND s.degree <= ${argument}
   MATCH (s)-[:MENTIONS]->(n:Name)

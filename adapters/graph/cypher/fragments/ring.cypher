@@ -1,5 +1,5 @@
-// Of the documents that a step arrives at over names and over links, the best to go on from. If the request's filter
-// excludes some of them, and more arrived than these, then the best that it does not exclude are taken apart as results.
+// The best documents that a step reaches over names or over links, from which the walk continues. If the filter of the
+// request excludes some of them, and the step reaches more, the best that pass it are a separate list of results.
 CALL {
   WITH request, reached, linked
   UNWIND reached + linked AS pair
