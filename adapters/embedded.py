@@ -17,12 +17,13 @@ from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
-from adapters.ports.retriever import Retriever
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from fusion.source import Source
 
 MIN_FIT_DOCUMENTS = 200
 """Minimum number of documents to fit a static encoder to: fewer are too little data, and need no faster encoder."""
+
+EmbeddedSource: TypeAlias = EmbeddedVector | EmbeddedKeyword | EmbeddedGraph
 
 Components: TypeAlias = tuple[VectorComponent | None, KeywordComponent | None, GraphComponent | None]
 """The parts of an index that belong to the sources; ``None`` for a source that is on a server."""
@@ -65,9 +66,9 @@ class EmbeddedSources:
         """The reader of link strengths; ``None`` if the graph is on a server."""
         return self._graph_source
 
-    def retrievers(self) -> list[tuple[Source, Retriever, EntityLookup | None]]:
-        """Each embedded source with its retriever and, for the graph, its entity lookup."""
-        found: list[tuple[Source, Retriever, EntityLookup | None]] = []
+    def retrievers(self) -> list[tuple[Source, EmbeddedSource, EntityLookup | None]]:
+        """Each embedded source, its search, and, for the graph, what finds the entities of a query."""
+        found: list[tuple[Source, EmbeddedSource, EntityLookup | None]] = []
         if self._vector:
             found.append((VECTOR, EmbeddedVector(self.index, self._vector), None))
         if self._keyword:

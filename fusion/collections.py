@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusion.columns import Ranking
-from fusion.rank_fields import DocId, DocumentFields
+from fusion.columns import DocumentTable, Ranking
+from fusion.rank_fields import DocId, DocumentFields, Floats, Ints
+from fusion.sort import descending, tied
 
 
 def merge_collections(rankings: Sequence[Ranking]) -> Ranking:
@@ -24,32 +25,55 @@ def merge_collections(rankings: Sequence[Ranking]) -> Ranking:
         raise ValueError(f"rankings of {len(names)} sources cannot be merged, allowed are rankings of one")
     if len(rankings) == 1:
         return rankings[0]
-    ordered = sorted(
-        (-document.score, document.rank, document.id, number, index)
-        for number, ranking in enumerate(rankings)
-        for index, document in enumerate(ranking)
-    )
-    first: dict[DocId, tuple[float, int, int, int]] = {}
-    for negative, rank, id_, number, index in ordered:
-        first.setdefault(id_, (-negative, rank, number, index))
     coverage = max(ranking.entity_coverage for ranking in rankings)
-    tables = {id(ranking.table): ranking.table for ranking in rankings if len(ranking)}
-    if len(tables) == 1:
-        (table,) = tables.values()
-        docs = np.array([rankings[number].docs[index] for _, _, number, index in first.values()], np.int64)
-        scores = np.array([score for score, *_ in first.values()], np.float64)
-        ranks = np.array([rank for _, rank, *_ in first.values()], np.int64)
-        return Ranking(rankings[0].source, docs, scores, ranks, table, coverage)
+    found = [ranking for ranking in rankings if len(ranking)]
+    if len({id(ranking.table) for ranking in found}) > 1:
+        found = _of_one_table(found)
+    if not found:
+        return Ranking.empty(rankings[0].source, coverage)
+    docs = np.concatenate([ranking.docs for ranking in found])
+    scores = np.concatenate([ranking.scores for ranking in found])
+    ranks = np.concatenate([ranking.ranks for ranking in found])
+    table = found[0].table
+    order = _first_of_each(docs, _ordered(docs, scores, ranks, table))
+    return Ranking(rankings[0].source, docs[order], scores[order], ranks[order], table, coverage)
+
+
+def _ordered(docs: Ints, scores: Floats, ranks: Ints, table: DocumentTable) -> Ints:
+    """Indices by score, then rank, then id. Ids are made only where they decide."""
+    order = descending(scores, ranks)
+    indices, groups = tied(order, scores, ranks)
+    if len(indices):
+        members = order[indices]
+        by_id = sorted(zip(groups.tolist(), table.ids(docs[members]), members.tolist(), strict=True))
+        order[indices] = [member for _, _, member in by_id]
+    return order
+
+
+def _first_of_each(docs: Ints, order: Ints) -> Ints:
+    """The order without the further indices of a document that occurs several times."""
+    _, first = np.unique(docs[order], return_index=True)
+    return order if len(first) == len(order) else order[np.sort(first)]
+
+
+def _of_one_table(rankings: Sequence[Ranking]) -> list[Ranking]:
+    """Rankings of different tables over a table of all their documents, by id. A document has the fields that any of
+    the rankings knows of it."""
     fields: dict[DocId, DocumentFields] = {}
     for ranking in rankings:
         if (columns := ranking.fields) is not None:
             rows = ((id_, columns.row(row)) for row, id_ in enumerate(ranking.ids))
             fields |= {id_: row for id_, row in rows if row != DocumentFields()}
-    return Ranking.of_ids(
-        rankings[0].source,
-        tuple(first),
-        [score for score, *_ in first.values()],
-        coverage,
-        fields,
-        [rank for _, rank, *_ in first.values()],
-    )
+    ids = list(dict.fromkeys(id_ for ranking in rankings for id_ in ranking.ids))
+    table = Ranking.of_ids(rankings[0].source, ids, [0.0] * len(ids), fields=fields).table
+    numbers = dict(zip(ids, range(len(ids)), strict=True))
+    return [
+        Ranking(
+            ranking.source,
+            np.array([numbers[id_] for id_ in ranking.ids], np.int64),
+            ranking.scores,
+            ranking.ranks,
+            table,
+        )
+        for ranking in rankings
+    ]

@@ -53,8 +53,12 @@ class JointWalk:
 
     def seeds(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Ints:
         """Rows of the best documents of the first stage, best first."""
-        contributions = self._all_contributions(candidates, weights, sources)
-        return rank_by_sum(raw_sums(candidates, contributions), candidates, sources)[: self.max_seeds]
+        sums = raw_sums(candidates, self._all_contributions(candidates, weights, sources))
+        if len(sums) <= self.max_seeds:
+            return rank_by_sum(sums, candidates, sources)
+        smallest = np.partition(sums, len(sums) - self.max_seeds)[len(sums) - self.max_seeds]
+        rows = np.flatnonzero(sums >= smallest)
+        return rank_by_sum(sums[rows], candidates, sources, rows)[: self.max_seeds]
 
     def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
         """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""

@@ -8,20 +8,22 @@ import numpy.typing as npt
 from fusion.rank_fields import Ints
 from fusion.sort import descending
 
+_FEW = 512
+"""Sorting so many values takes less time than finding those to sort."""
+
 
 def top(values: npt.NDArray[np.floating], ties: Ints, count: int) -> Ints:
     """The indices of the ``count`` largest values, the largest first; of equal values, the one with the smaller tie.
 
-    Only those that may be among them are sorted.
+    Of many values, only those that may be among them are sorted.
 
     :param values: without NaN.
     :param ties: parallel to ``values``; distinct.
     """
-    chosen: Ints = np.arange(len(values))
-    if len(values) > count:
-        if count <= 0:
-            return chosen[:0]
-        minimum = np.partition(values, len(values) - count)[len(values) - count]
-        chosen = np.flatnonzero(values >= minimum)
-        values, ties = values.take(chosen), ties.take(chosen)
-    return chosen.take(descending(values.astype(np.float64, copy=False), ties)[:count])
+    if len(values) <= max(count, _FEW):
+        return descending(values.astype(np.float64, copy=False), ties)[: max(count, 0)]
+    if count <= 0:
+        return np.zeros(0, np.int64)
+    minimum = np.partition(values, len(values) - count)[len(values) - count]
+    chosen: Ints = np.flatnonzero(values >= minimum)
+    return chosen.take(descending(values.take(chosen).astype(np.float64, copy=False), ties.take(chosen))[:count])

@@ -70,6 +70,10 @@ class Segment:
         """The id of a row's document."""
         return self._ids.text(row)
 
+    def ids(self, rows: Iterable[int]) -> list[str]:
+        """The ids of the documents of some rows, in order."""
+        return self._ids.read_texts(rows)
+
     def record(self, row: int) -> Record:
         """Decode one row's record.
 

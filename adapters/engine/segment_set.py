@@ -62,6 +62,8 @@ class SegmentSet:
 
     def ids(self, docs: Ints) -> list[DocId]:
         """See :class:`fusion.DocumentTable`."""
+        if len(self.segments) == 1:
+            return self.segments[0].ids(docs.tolist())
         return [segment.id(row) for segment, row in map(self.locate, docs.tolist())]
 
     def fields(self, docs: Ints) -> RankFields | None:

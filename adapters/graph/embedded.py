@@ -41,6 +41,10 @@ class EmbeddedGraph:
         self._scratch = WalkScratch()
 
     async def search(self, query: SourceQuery) -> Ranking:
+        """See :class:`adapters.ports.Retriever`."""
+        return self.search_now(query)
+
+    def search_now(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by position.
 
         The score is the probability of the walk, in (0, 1]. Without a name and a seed the ranking is empty.

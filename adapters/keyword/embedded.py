@@ -115,6 +115,10 @@ class EmbeddedKeyword:
         self._component = component
 
     async def search(self, query: SourceQuery) -> Ranking:
+        """See :class:`adapters.ports.Retriever`."""
+        return self.search_now(query)
+
+    def search_now(self, query: SourceQuery) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by age, the oldest first."""
         view = pinned_view(self._index, query)
         segments = view.segments

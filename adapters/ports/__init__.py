@@ -9,7 +9,7 @@ from adapters.ports.expander import Expander
 from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.replica import IndexAdmin, Key, Replica, VectorRecord
 from adapters.ports.reranker import Reranker, RerankResult
-from adapters.ports.retriever import Retriever, SourceQuery
+from adapters.ports.retriever import ImmediateRetriever, Retriever, SourceQuery
 from adapters.ports.server import ServerProbe, ServerSource
 from adapters.ports.snapshot import Snapshot, Snapshots
 from adapters.ports.writer import Acknowledgement, DocumentWriter
@@ -27,6 +27,7 @@ __all__ = [
     "EntityLookup",
     "Expander",
     "GraphMaintenance",
+    "ImmediateRetriever",
     "IndexAdmin",
     "Key",
     "LinkStrengthReader",

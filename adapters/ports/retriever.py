@@ -47,6 +47,17 @@ class SourceQuery(Struct, frozen=True):
         return self.seeds.ids if self.seeds else ()
 
 
+class ImmediateRetriever(Protocol):
+    """A source in this process, whose search waits for nothing."""
+
+    def search_now(self, query: SourceQuery) -> Ranking:
+        """The best ``query.depth`` documents, or fewer.
+
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
 class Retriever(Protocol):
     """One source."""
 

@@ -79,6 +79,10 @@ class EmbeddedVector:
         self._component = component
 
     async def search(self, query: SourceQuery) -> Ranking:
+        """See :class:`adapters.ports.Retriever`."""
+        return self.search_now(query)
+
+    def search_now(self, query: SourceQuery) -> Ranking:
         """The nearest documents by cosine; the score is the cosine, in [-1, 1]. Ties by position.
 
         :raises Rejected: if the query has no vector, or one of another length than the documents'.

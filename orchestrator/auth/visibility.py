@@ -6,9 +6,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
+from cachetools import LRUCache
+
 from adapters import Record, Scope, Sensitivity
 from adapters.model.document import fields
 from adapters.model.filter import Filter, access, metadata_keys, normal, predicate
+from adapters.model.filter_hash import filter_key
 
 VisibilityCheck: TypeAlias = Callable[[Record], bool]
 """Whether a document passes a filter."""
@@ -20,7 +23,14 @@ def access_filter(scope: Scope, clearance: Sensitivity) -> Filter:
     return normal(access(scope, clearance))
 
 
+_checks: LRUCache[bytes, VisibilityCheck] = LRUCache(64)
+
+
 def visibility_check(condition: Filter) -> VisibilityCheck:
     """The access check after retrieval. It evaluates the filter itself, not a source's translation of it."""
-    passes, keys = predicate(condition), metadata_keys(condition)
-    return lambda record: passes(fields(record, keys))
+    key = filter_key(condition)
+    check = _checks.get(key)
+    if check is None:
+        passes, keys = predicate(condition), metadata_keys(condition)
+        check = _checks[key] = lambda record: passes(fields(record, keys))
+    return check

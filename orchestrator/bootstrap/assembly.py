@@ -46,8 +46,9 @@ from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreaker
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import MemoizedCentralities
 from orchestrator.retrieval.query_encoder import QueryEncoders
+from orchestrator.retrieval.query_preparation import QueryPreparation
 from orchestrator.retrieval.retrieve import Retrieval
-from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
+from orchestrator.retrieval.source_call import SourceCall
 from orchestrator.schema.search import EncoderName
 from orchestrator.service.admission import Admission
 from orchestrator.service.documents import DocumentService

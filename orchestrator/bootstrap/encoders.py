@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 
@@ -18,13 +17,12 @@ def open_static_encoder(settings: Settings, model: MiniLM) -> StaticEncoderFile:
 
 
 def query_encoders(model: MiniLM, static: StaticEncoderFile, has_servers: bool, stack: AsyncExitStack) -> QueryEncoders:
-    """The encoders of a service. The model runs in a thread, except where several processes compute on the same
-    processors.
+    """The encoders of a service. The model runs on the event loop, unless searches wait for servers.
 
-    :param has_servers: whether searches wait for servers: then the event loop has other work while the model runs.
+    :param has_servers: whether they do: then the event loop has other work while the model runs in a thread.
     :param stack: ends the thread.
     """
-    if not has_servers and multiprocessing.parent_process():
+    if not has_servers:
         return QueryEncoders(model, static)
     thread = ThreadPoolExecutor(1, thread_name_prefix="query-encoder")
     stack.callback(thread.shutdown, wait=False)

@@ -14,6 +14,7 @@ from adapters.embedded import EmbeddedSources
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.optional_packages import extra
+from adapters.ports.retriever import ImmediateRetriever
 from adapters.ports.server import ServerSource
 from adapters.servers.fingerprints import build_name
 from adapters.servers.server import Limits, Partitioning
@@ -42,14 +43,14 @@ class SourceBinding:
 
     :param server: the same adapter, if it is on a server.
     :param entities: the same adapter, if it can look up entities.
-    :param waits: whether a search may wait for anything.
+    :param immediate: the same adapter, if its search waits for nothing.
     """
 
     source: Source
     retriever: Retriever
     server: ServerSource | None = None
     entities: EntityLookup | None = None
-    waits: bool = True
+    immediate: ImmediateRetriever | None = None
 
 
 @dataclass(slots=True)
@@ -126,7 +127,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
 def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedSources) -> None:
     """Add the embedded sources. Documents are then read from the embedded engine, which is the nearest replica."""
     for source, retriever, entities in engine.retrievers():
-        backends.bindings[source.name] = SourceBinding(source, retriever, None, entities, waits=False)
+        backends.bindings[source.name] = SourceBinding(source, retriever, entities=entities, immediate=retriever)
     backends.embedded = engine
     backends.replicas["embedded"] = engine.replica
     backends.documents, backends.documents_replica = None, "embedded"
@@ -145,7 +146,7 @@ def build_formats(settings: Settings, embedded_formats: Mapping[str, str]) -> It
 def source_calls(
     backends: Backends, settings: Settings, memo: Callable[[str], Memo[Any]], data_versions: DataVersions
 ) -> tuple[dict[str, SourceCall], dict[str, BuildCheckedRetriever]]:
-    """The chain of each source, and the build checks of those on servers."""
+    """How each source is searched, and the build checks of those on servers."""
     calls: dict[str, SourceCall] = {}
     checks: dict[str, BuildCheckedRetriever] = {}
     for name, binding in backends.bindings.items():
@@ -153,8 +154,11 @@ def source_calls(
         if binding.server:
             checks[name] = BuildCheckedRetriever(binding.server, settings.storage.strict_index)
             retriever = RetryingRetriever(checks[name], RetryBudget(settings.sources.retry_budget_ratio))
-        memoized = MemoizedRetriever(retriever, memo(name), data_versions.current)
-        calls[name] = SourceCall(binding.source, memoized, binding.entities, binding.waits)
+        if binding.immediate:
+            calls[name] = SourceCall(binding.source, binding.immediate, binding.entities)
+            continue
+        chained = MemoizedRetriever(retriever, memo(name), data_versions.current)
+        calls[name] = SourceCall(binding.source, chained, binding.entities)
     return calls, checks
 
 

@@ -45,7 +45,8 @@ class BoostPlan(Struct, frozen=True, gc=False):
 class RankingPlan(Struct, frozen=True, gc=False):
     """Everything that decides the order of the hits.
 
-    :param vector: of the query, of unit length; ``None``: encode the text.
+    :param vector: that the request brings, as ``unit_vector`` (query_vector.py) returns it; ``None``:
+        the text is encoded.
     :param calls: in the order in which responses name the sources.
     :param hops: how many documents away the graph searches; ``None``: the default of the fusion.
     :param depth: documents to request from each source, in each collection.
@@ -62,7 +63,7 @@ class RankingPlan(Struct, frozen=True, gc=False):
     scope: Scope
     clearance: Sensitivity
     text: str
-    vector: tuple[float, ...] | None
+    vector: bytes | None
     calls: tuple[CallPlan, ...]
     hops: int | None
     depth: int

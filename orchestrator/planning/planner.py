@@ -68,7 +68,8 @@ def make_plan(
     # A walk with seeds starts near relevant documents; without, it starts from the names in the query.
     has_seeds = any(call.stage > 1 for call in calls)
     collapse = request.collapse or ("none" if is_single else settings.requests.collapse)
-    ranking_hash = hash_key(*ranking_identity(request, filters.filter, collapse, principal))[:HASH_BYTES]
+    vector = None if request.vector is None else unit_vector(request.vector, dimension)
+    ranking_hash = hash_key(*ranking_identity(request, vector, filters.filter, collapse, principal))[:HASH_BYTES]
     rerank = _rerank(settings) if is_reranked(request, settings) else None
     token = _page_token(request, rerank, ranking_hash, settings)
     encoder = token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder
@@ -81,7 +82,7 @@ def make_plan(
             scope=principal.scope,
             clearance=principal.clearance,
             text=request.query,
-            vector=None if request.vector is None else unit_vector(request.vector, dimension),
+            vector=vector,
             calls=calls,
             hops=settings.requests.hops if request.hops is None and not has_seeds else request.hops,
             depth=token.depth if token else depth,
@@ -115,15 +116,16 @@ def make_plan(
 
 
 def ranking_identity(
-    request: SearchRequest, condition: Filter, collapse: CollapseMode, principal: Principal
+    request: SearchRequest, vector: bytes | None, condition: Filter, collapse: CollapseMode, principal: Principal
 ) -> tuple[object, ...]:
     """Everything in a request that decides its ranking, in canonical form: it has to be the same on every page.
 
+    :param vector: that the request brings, of unit length.
     :param condition: the request's filter in normal form, within what the principal may see.
     """
     return (
         request.query,
-        request.vector,
+        vector,
         request.mode,
         condition,
         request.profile,

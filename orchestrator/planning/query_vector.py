@@ -9,8 +9,8 @@ import numpy as np
 from orchestrator.planning.errors import BadRequest
 
 
-def unit_vector(numbers: Sequence[float], dimension: int) -> tuple[float, ...]:
-    """The vector scaled to unit length, in single precision.
+def unit_vector(numbers: Sequence[float], dimension: int) -> bytes:
+    """The vector scaled to unit length, as little-endian numbers of single precision.
 
     :param dimension: length of the documents' vectors.
     :raises BadRequest: if it has another length, is not finite, or is all zeros.
@@ -22,4 +22,4 @@ def unit_vector(numbers: Sequence[float], dimension: int) -> tuple[float, ...]:
     if not np.isfinite(largest) or largest == 0.0:
         raise BadRequest("vector: must contain finite numbers, one of them not 0")
     vector /= largest  # so that no square overflows
-    return tuple((vector / np.linalg.norm(vector)).astype(np.float32).tolist())
+    return (vector / np.linalg.norm(vector)).astype("<f4").tobytes()

@@ -33,6 +33,7 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
     :raises AllSourcesFailed: if the documents cannot be read: without them there is neither text nor access check.
     """
     check, candidates = visibility_check(plan.ranking.filter), ranked.fused.candidates
+    is_pinned = snapshot.documents is snapshot.view  # then reading waits for nothing
     rerank = plan.page.rerank
     size = max(plan.page.limit, rerank.max_hits) if rerank else plan.page.limit
     hits: list[SearchHit] = []
@@ -44,7 +45,11 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
             break
         end += len(rows)
         fused = fused_hits(candidates, ranked.fused.fused, rows)
-        records = await _fetch(snapshot, candidates.documents(rows), context)
+        documents = candidates.documents(rows)
+        if is_pinned:
+            records = await snapshot.documents.fetch(snapshot.scope, documents)
+        else:
+            records = await _fetch_in_time(snapshot, documents, context)
         for hit, row in zip(fused, rows.tolist(), strict=True):
             record = records.get(hit.id)
             if record is None:
@@ -59,7 +64,7 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
     return Page(tuple(hits), tuple(sensitivities), end, len(ranked.rows), deleted, withheld)
 
 
-async def _fetch(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
+async def _fetch_in_time(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
     try:
         async with asyncio.timeout(context.deadline.remaining_s()):
             return await snapshot.documents.fetch(snapshot.scope, documents)
@@ -72,7 +77,8 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
     document = record.document
     sources = {source: hit.sources.get(source) for source in plan.ranking.weights}
     found_by = [source for source, contribution in sources.items() if contribution]
-    heading_path, chunker_version = document.metadata.get("heading_path"), document.metadata.get("chunker_version")
+    metadata = document.metadata
+    chunker_version = metadata.get("chunker_version")
     start = document.parent_start
     return SearchHit(
         id=document.id,
@@ -81,7 +87,7 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
         title=document.title,
         text=document.text,
         url=document.url,
-        metadata=document.metadata,
+        metadata=metadata,
         score=float(ranked.score[row]),
         fusion_score=hit.fusion_score,
         confidence=ranked.confidences.of_row(row),
@@ -92,7 +98,7 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
         embedding_model=embedding_model,
         chunker_version=chunker_version if isinstance(chunker_version, str) else None,
         chunk_index=document.chunk_index,
-        heading_path=_headings(heading_path),
+        heading_path=_headings(metadata["heading_path"]) if "heading_path" in metadata else (),
         window_id=window(rank_fields(document), plan.ranking.window_radius) if document.parent_id else None,
         span=(0, len(document.text)),
         source_span=None if start is None else (start, start + len(document.text)),

@@ -45,7 +45,10 @@ class CollectionSplitter:
             return plan, []
         failures: list[Degraded] = []
         is_known = True
-        names = self._memo.get((snapshot.data_version, plan.access)) if mode == "use" else None
+        # Those of a commit that is pinned are exact: a request that bypasses caches would read the same again.
+        is_exact = snapshot.view is not None and snapshot.documents is snapshot.view
+        may_use = mode == "use" or is_exact
+        names = self._memo.get((snapshot.data_version, plan.access)) if may_use else None
         if names is None:
             async with context.best_effort("collections", COLLECTIONS) as attempt:
                 names = await self._load(plan.access, snapshot)

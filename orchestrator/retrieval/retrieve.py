@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 
 from msgspec.structs import replace
 
-from adapters import AdapterError, Snapshot, SourceQuery
+from adapters import AdapterError, Rejected, Snapshot, SourceQuery
 from cache import CacheMode
 from fusion import Candidates, Documents, Ranking, SeededStrategy, Source, Sources
 from orchestrator.planning.plan import CallPlan, RankingPlan, parse_strategy
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
-from orchestrator.retrieval.fan_out import FanOut
-from orchestrator.retrieval.source_call import CallReport, QueryPreparation, SourceCall, prepare_search
+from orchestrator.retrieval.deadline_tasks import DeadlineTasks
+from orchestrator.retrieval.memo import MemoizedRetriever
+from orchestrator.retrieval.query_preparation import PreparedParts, QueryPreparation
+from orchestrator.retrieval.source_call import SourceCall, search_at_once, search_in_turn
 from orchestrator.schema.search import Degraded
 from orchestrator.stages.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
 from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved
+from orchestrator.stages.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved, logged_reason
 
 _log = logging.getLogger(__name__)
 
@@ -36,10 +39,10 @@ class Retrieval:
     ) -> None:
         self.preparation = preparation
         self.sources: Sources = {name: call.source for name, call in calls.items()}
-        self._calls = calls
+        self.calls = calls
         self.breakers = breakers
+        self.tasks = DeadlineTasks()
         self._collections = collections
-        self._fan_out = FanOut()
 
     async def retrieve(
         self, plan: RankingPlan, mode: CacheMode, snapshot: Snapshot, context: SearchContext, timeout_s: float
@@ -54,14 +57,14 @@ class Retrieval:
         search = _PlanSearch(self, plan, mode, snapshot, context)
         _, seeded = parse_strategy(plan.strategy)
         if seeded is None or all(call.stage == 1 for call in plan.calls):
-            outcomes = await search.stage(plan.calls, deadline, None)
+            outcomes = await search.stage(plan.calls, deadline)
         else:
             outcomes = await search.two_stages(seeded, deadline)
-        return _retrieved(outcomes, search.reports, degraded + search.degraded)
+        return _retrieved(outcomes, search.prepared, degraded)
 
     def described(self, name: str) -> Source:
         """The description of a source."""
-        return self._calls[name].source
+        return self.calls[name].source
 
 
 class _PlanSearch:
@@ -70,8 +73,7 @@ class _PlanSearch:
     def __init__(
         self, retrieval: Retrieval, plan: RankingPlan, mode: CacheMode, snapshot: Snapshot, context: SearchContext
     ) -> None:
-        self.reports: list[CallReport] = []
-        self.degraded: list[Degraded] = []
+        self.prepared = PreparedParts()
         self._retrieval = retrieval
         self._plan = plan
         self._mode: CacheMode = mode
@@ -80,28 +82,28 @@ class _PlanSearch:
             plan.text, plan.depth, plan.scope, plan.access, plan.filter, hops=plan.hops, snapshot=snapshot
         )
 
-    async def stage(self, calls: Sequence[CallPlan], deadline: Deadline, seeds: Documents | None) -> dict[str, Outcome]:
-        """Search some sources at once; the outcome of each, in the order of ``calls``."""
-        breakers = self._retrieval.breakers
-        allowed, outcomes = breakers.split([call.source for call in calls])
-        timeout_s = deadline.remaining_s()
+    async def stage(
+        self, calls: Sequence[CallPlan], deadline: Deadline, seeds: Documents | None = None
+    ) -> dict[str, Outcome]:
+        """Search some sources at once; the outcome of each, in the order of ``calls``.
+
+        A source that may wait is searched in a task, under a deadline and a circuit breaker. Those that do not wait are
+        searched here, while the others wait. They block the event loop, so an iteration of the loop comes before them,
+        in which requests that have arrived are queued or rejected.
+        """
         query = self._query if seeds is None else replace(self._query, seeds=seeds)
-        searches = {}
-        for call in calls:
-            if call.source in allowed:
-                searches[call.source], report = prepare_search(
-                    self._retrieval._calls[call.source],
-                    call,
-                    self._plan,
-                    query,
-                    self._mode,
-                    self._retrieval.preparation,
-                    self._context,
-                    timeout_s,
-                )
-                self.reports.append(report)
+        breakers, timeout_s = self._retrieval.breakers, deadline.remaining_s()
+        waiting = {call.source: call for call in calls if self._may_wait(call)}
+        allowed, outcomes = breakers.split(waiting) if waiting else ([], {})
         try:
-            searched = await self._retrieval._fan_out.run(searches, timeout_s)
+            with self._retrieval.tasks.started(
+                {source: self._search(waiting[source], query, timeout_s) for source in allowed}, timeout_s
+            ) as tasks:
+                await asyncio.sleep(0)
+                for call in calls:
+                    if call.source not in waiting:
+                        outcomes[call.source] = await self._search(call, query, timeout_s)
+                searched = await tasks.outcomes()
         except BaseException:
             breakers.abandon(allowed)
             raise
@@ -109,11 +111,36 @@ class _PlanSearch:
         outcomes |= searched
         return {call.source: outcomes[call.source] for call in calls}
 
+    def _may_wait(self, call_plan: CallPlan) -> bool:
+        call = self._retrieval.calls[call_plan.source]
+        return call.waits or self._retrieval.preparation.may_wait(call.source, self._plan)
+
+    async def _search(self, call_plan: CallPlan, query: SourceQuery, timeout_s: float) -> Outcome:
+        """The outcome of one source: its ranking, or its failure."""
+        call, preparation = self._retrieval.calls[call_plan.source], self._retrieval.preparation
+        source, start = call.source, perf_counter()
+        try:
+            if source.needs:
+                query = await preparation.prepare(query, source, self._plan, self._context, timeout_s, self.prepared)
+            with self._context.timings.stage(source.name):
+                queries = [query if each is query.filter else replace(query, filter=each) for each in call_plan.filters]
+                if isinstance(call.retriever, MemoizedRetriever):
+                    return Answered(await search_at_once(call.retriever, queries, self._mode))
+                return Answered(await search_in_turn(call.retriever, queries))
+        except AdapterError as error:
+            is_refusal = isinstance(error, Rejected)
+            reason = logged_reason(source.name, error)
+            return Failed(source.name, reason, (perf_counter() - start) * 1_000, caused_by_request=is_refusal)
+        except Exception:
+            # A defect in one adapter must not fail the other sources; the log has the trace.
+            _log.exception("the %s source raised an unexpected error", source.name)
+            return Failed(source.name, "internal error", (perf_counter() - start) * 1_000)
+
     async def two_stages(self, strategy: SeededStrategy, deadline: Deadline) -> dict[str, Outcome]:
         """Search stage 1, then stage 2 from its seeds, unless it can be skipped."""
         first = [call for call in self._plan.calls if call.stage == 1]
         second = [call for call in self._plan.calls if call.stage == 2]
-        outcomes = await self.stage(first, deadline.within(FIRST_STAGE), None)
+        outcomes = await self.stage(first, deadline.within(FIRST_STAGE))
         rankings = [outcome.ranking for outcome in outcomes.values() if isinstance(outcome, Answered)]
         may_skip = self._plan.may_skip_stage_2 and same_top_document(rankings)
         if may_skip and not await self._mentions_entity(second, deadline.within(ENTITY_LOOKUP).remaining_s()):
@@ -123,7 +150,7 @@ class _PlanSearch:
 
     async def _mentions_entity(self, calls: Sequence[CallPlan], timeout_s: float) -> bool:
         """Whether the query mentions an entity. If the lookup fails, stage 2 runs."""
-        entity_sources = [lookup for call in calls if (lookup := self._retrieval._calls[call.source].entities)]
+        entity_sources = [lookup for call in calls if (lookup := self._retrieval.calls[call.source].entities)]
         if not entity_sources:
             return True
         try:
@@ -146,7 +173,7 @@ class _PlanSearch:
             rows = strategy.seeds(candidates, self._plan.weights, self._retrieval.sources)
         except Exception:
             _log.exception("%s failed to choose seeds", strategy)
-            self.degraded.append(self._context.degraded("fusion", f"{strategy} failed to choose seeds"))
+            self.prepared.degraded.append(self._context.degraded("fusion", f"{strategy} failed to choose seeds"))
             return Documents.of_ids(())
         return candidates.documents(rows)
 
@@ -158,11 +185,7 @@ def same_top_document(rankings: Sequence[Ranking]) -> bool:
     return len({ranking.table.ids(ranking.docs[:1])[0] for ranking in rankings}) == 1
 
 
-def _retrieved(
-    outcomes: Mapping[str, Outcome],
-    reports: Sequence[CallReport],
-    degraded: Sequence[Degraded],
-) -> Retrieved:
+def _retrieved(outcomes: Mapping[str, Outcome], prepared: PreparedParts, degraded: Sequence[Degraded]) -> Retrieved:
     failures = tuple(outcome for outcome in outcomes.values() if isinstance(outcome, Failed))
     rankings = tuple(outcome.ranking for outcome in outcomes.values() if isinstance(outcome, Answered))
     if not rankings:
@@ -170,10 +193,10 @@ def _retrieved(
     return Retrieved(
         rankings=rankings,
         searched=tuple(outcomes),
-        encoder=next((report.encoder for report in reports if report.encoder), "none"),
-        expansions=next((report.expansions for report in reports if report.expansions), ()),
+        encoder=prepared.encoder or "none",
+        expansions=prepared.expansions,
         degraded=(
-            *(each for report in reports for each in report.degraded),
+            *prepared.degraded,
             *degraded,
             *(Degraded(failed.source, failed.reason, failed.after_ms) for failed in failures),
         ),

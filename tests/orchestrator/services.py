@@ -30,8 +30,9 @@ from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever
 from orchestrator.retrieval.query_encoder import QueryEncoders, StaticEncoder
+from orchestrator.retrieval.query_preparation import QueryPreparation
 from orchestrator.retrieval.retrieve import Retrieval
-from orchestrator.retrieval.source_call import QueryPreparation, SourceCall
+from orchestrator.retrieval.source_call import SourceCall
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.response_cache import ResponseCache
@@ -181,7 +182,7 @@ def search_service(
     :param memo_ttl_s: of rankings and centralities; 0: nothing is memoized.
     :param sources: by name, those that are not the ones of the index.
     """
-    embedded: dict[str, Retriever] = {
+    embedded: dict[str, EmbeddedVector | EmbeddedGraph | EmbeddedKeyword] = {
         "vector": EmbeddedVector(index, VectorComponent()),
         "graph": EmbeddedGraph(index, GraphComponent()),
         "keyword": EmbeddedKeyword(index, KeywordComponent()),
@@ -193,9 +194,10 @@ def search_service(
         source = next(each for each in SOURCES if each.name == name)
         memo: Memo[Ranking] = Memo(memo_ttl_s, clock)
         lookup = (entities or FixedGraph()) if source.role == "graph" else None
-        return SourceCall(
-            source, MemoizedRetriever(retrievers[name], memo, data_versions.current), lookup, name in sources
-        )
+        if name in embedded and name not in sources:
+            return SourceCall(source, embedded[name], lookup)
+        chained = MemoizedRetriever(retrievers[name], memo, data_versions.current)
+        return SourceCall(source, chained, lookup)
 
     levels = TieredCache(MemoryLevel(1_000_000), None, policy, clock, lambda: 0.0)
     return SearchService(

@@ -63,11 +63,12 @@ async def test_a_probe_searches_for_one_public_document_of_the_scope_with_a_unit
 @pytest.mark.parametrize(("url", "is_embedded"), [("embedded://", True), ("bolt://host:7687", False)])
 def test_embedded_sources_never_wait_and_the_engine_has_the_documents(url: str, is_embedded: bool) -> None:
     graph, entities = object(), object()
-    retrievers = [(VECTOR, object(), None), (GRAPH, graph, entities)]
+    vector = object()
+    retrievers = [(VECTOR, vector, None), (GRAPH, graph, entities)]
     engine = SimpleNamespace(retrievers=lambda: retrievers, replica="r", centralities="c", link_strengths="l")
     backends = Backends(documents="server")  # type: ignore[arg-type]
     add_embedded(backends, Settings.of(graph=url), engine)  # type: ignore[arg-type]
-    assert [binding.waits for binding in backends.bindings.values()] == [False, False]
+    assert [binding.immediate for binding in backends.bindings.values()] == [vector, graph]
     assert backends.bindings["graph"].entities is entities
     assert (backends.documents, backends.documents_replica, backends.replicas) == (None, "embedded", {"embedded": "r"})
     expected = ("c", "l") if is_embedded else (None, None)

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.anyio
 
 
 def source_call(service: Service, source: str) -> Any:
-    return service.search.retrieval._calls[source]
+    return service.search.retrieval.calls[source]
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
@@ -110,7 +110,7 @@ async def test_a_service_has_the_scope_and_the_limits_of_its_settings(chosen: Se
         encoder = service.search.retrieval.preparation.encoders
         assert engine._model is encoder._model
         assert service.maintenance.centrality == settings.ranking.centrality
-        assert service.maintenance.trust_measurement.vectors is source_call(service, "vector").retriever.retriever
+        assert service.maintenance.trust_measurement.vectors is source_call(service, "vector").retriever
         assert engine._static_encoder._space == engine._model.identity == service.search.embedding_model
         assert engine._static_encoder._word_pieces._tokenizer is engine._model.tokenizer
 
@@ -150,6 +150,8 @@ async def test_memos_without_a_snapshot_know_the_version_of_the_data(chosen: Set
         await index(service, [ALPHA])
         current = service.search.data_versions.current(SCOPE)
         assert service.search.centralities.data_version(SCOPE) == current
+    async with open_service(chosen.changed(**ON_SERVERS), prepare=False) as service:
+        current = service.search.data_versions.current(SCOPE)
         assert source_call(service, "vector").retriever.data_version(SCOPE) == current
 
 

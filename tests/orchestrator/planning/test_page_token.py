@@ -19,6 +19,7 @@ from cache import hash_key
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.planner import ranking_identity
+from orchestrator.planning.query_vector import unit_vector
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.search import SearchService
 from orchestrator.settings.groups import Settings
@@ -70,7 +71,8 @@ def test_the_ranking_hash_covers_everything_that_decides_a_ranking() -> None:
     def hashed(
         request: SearchRequest, condition: object = condition, collapse: str = "parent", principal: object = PRINCIPAL
     ) -> bytes:
-        return hash_key(*ranking_identity(request, condition, collapse, principal))  # type: ignore[arg-type]
+        vector = None if request.vector is None else unit_vector(request.vector, 1)
+        return hash_key(*ranking_identity(request, vector, condition, collapse, principal))  # type: ignore[arg-type]
 
     same = {
         hashed(plain),

@@ -188,8 +188,7 @@ def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], reason:
 def test_a_vector_is_scaled_to_unit_length(size: float) -> None:
     vector = ranking(vector=(3 * size, 4 * size)).vector
     assert vector is not None
-    assert vector == pytest.approx([0.6, 0.8])
-    assert np.array(vector, np.float32).tolist() == list(vector)
+    assert np.frombuffer(vector, "<f4").tolist() == pytest.approx([0.6, 0.8])
 
 
 @pytest.mark.parametrize("query", ["a" * 4_096, "a." * 2_048, '"' * 4_096, '" ' * 2_048, " ." * 2_048, "a1" * 2_048])

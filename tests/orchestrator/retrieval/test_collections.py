@@ -123,9 +123,9 @@ async def test_one_collection_needs_one_search_and_more_than_five_are_one_list(t
 
 
 async def test_the_names_are_read_again_if_the_request_does_not_want_what_is_cached(index: EmbeddedIndex) -> None:
-    """A write of another machine that is not reported yet: the data version is the same."""
+    """Documents on a server, and a write of another machine that is not reported yet: the data version is the same."""
     keyword = keyword_source(index)
-    service = search_service(index, keyword=keyword, memo_ttl_s=60.0)
+    service = search_service(index, keyword=keyword, memo_ttl_s=60.0, documents=index)
     service.data_versions.current = lambda _: ("unchanged",)  # type: ignore[method-assign]
     await search(service, mode="keyword")
     await index.write([vector_record("new", "Alpha Centauri", collection="new")], ())

@@ -14,15 +14,16 @@ from msgspec.structs import replace
 from adapters import AdapterError, Rejected, Retriever, Snapshot, SourceQuery, Unavailable
 from adapters.model.filter import Eq, Filter
 from adapters.model.sources import SOURCES
+from adapters.ports import ImmediateRetriever, Vector
 from fusion import Candidates, Fused, Ints, JointWalk, Ranking
 from orchestrator.planning.plan import Plan
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
-from orchestrator.retrieval.fan_out import Search
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
 from orchestrator.retrieval.query_encoder import QueryEncoders
+from orchestrator.retrieval.query_preparation import QueryPreparation
 from orchestrator.retrieval.retrieve import Retrieval, same_top_document
-from orchestrator.retrieval.source_call import CallReport, QueryPreparation, SourceCall, prepare_search
+from orchestrator.retrieval.source_call import SourceCall
 from orchestrator.stages.budget import Deadline
 from orchestrator.stages.search_context import SearchContext
 from orchestrator.stages.stage_results import AllSourcesFailed, Retrieved
@@ -77,7 +78,8 @@ class Sources:
         self,
         entities: Entities | None = None,
         breakers: CircuitBreakers | None = None,
-        waits: bool = True,
+        immediate: Mapping[str, ImmediateRetriever] | None = None,
+        encoders: QueryEncoders | None = None,
         **given: Retriever,
     ) -> None:
         retrievers: dict[str, Retriever] = {
@@ -86,18 +88,16 @@ class Sources:
         self.recorded = {name: RecordingSource(source) for name, source in (retrievers | given).items()}
         self.entities = entities
         breakers = breakers or CircuitBreakers(1, 1.0, 5.0, lambda: 0.0)
-        self.calls = {
-            source.name: SourceCall(
-                source,
-                MemoizedRetriever(self.recorded[source.name], Memo(0.0, lambda: 0.0), lambda _: ()),
-                entities if source.role == "graph" else None,
-                waits,
-            )
-            for source in SOURCES
-        }
-        self._retrieval = Retrieval(
-            self.calls, QueryPreparation(query_encoders(), None), breakers, CollectionSplitter(Memo(0.0, lambda: 0.0))
-        )
+        calls = {}
+        for source in SOURCES:
+            lookup = entities if source.role == "graph" else None
+            if immediate and source.name in immediate:
+                calls[source.name] = SourceCall(source, immediate[source.name], lookup)
+            else:
+                chained = MemoizedRetriever(self.recorded[source.name], Memo(0.0, lambda: 0.0), lambda _: ())
+                calls[source.name] = SourceCall(source, chained, lookup)
+        preparation = QueryPreparation(encoders or query_encoders(), None)
+        self._retrieval = Retrieval(calls, preparation, breakers, CollectionSplitter(Memo(0.0, lambda: 0.0)))
 
     async def retrieve(self, plan: Plan, timeout_s: float = 60.0) -> Retrieved:
         context = SearchContext(Deadline.after(60.0, asyncio.get_running_loop().time), StageTimings())
@@ -124,54 +124,105 @@ ONE_STAGE = plan_of("a query", mode="hybrid", fusion="rrf(k=60)")
 class _Computing:
     """A source that waits for nothing, while another request arrives."""
 
-    def __init__(self, turns: list[str]) -> None:
-        self._turns = turns
+    def __init__(self, name: str, iterations: list[str]) -> None:
+        self._name = name
+        self._iterations = iterations
 
-    async def search(self, query: SourceQuery) -> Ranking:
-        self._turns.append("a collection")
-        asyncio.get_running_loop().call_soon(self._turns.append, "another request")
-        return Ranking.of_ids("keyword", (str(query.filter),), (1.0,))
+    def search_now(self, query: SourceQuery) -> Ranking:
+        self._iterations.append(self._name)
+        asyncio.get_running_loop().call_soon(self._iterations.append, "another request")
+        return Ranking.of_ids(self._name, (str(query.filter),), (1.0,))
 
 
-async def test_other_requests_have_a_turn_between_the_collections_of_a_search_that_waits_for_nothing() -> None:
-    turns: list[str] = []
+async def test_other_requests_are_read_between_the_collections_of_a_search_that_waits_for_nothing() -> None:
+    iterations: list[str] = []
     plan = plan_of("a query", mode="keyword")
     (call,) = plan.ranking.calls
     filters = tuple(Eq("collection", name) for name in "abc")
     several = replace(plan, ranking=replace(plan.ranking, calls=(replace(call, filters=filters),)))
-    await Sources(waits=False, keyword=_Computing(turns)).retrieve(several)
-    assert turns == ["a collection", "another request"] * 2 + ["a collection"]
+    await Sources(immediate={"keyword": _Computing("keyword", iterations)}).retrieve(several)
+    assert iterations == ["keyword", "another request"] * 2 + ["keyword"]
 
 
-def vector_search(encoders: QueryEncoders) -> tuple[Search, CallReport]:
-    """The vector search of :data:`HYBRID`, by a source that waits for nothing."""
-    query = SourceQuery("a query", 10, SCOPE, HYBRID.ranking.access, HYBRID.ranking.filter)
-    call_plan = next(each for each in HYBRID.ranking.calls if each.source == "vector")
-    context = SearchContext(Deadline.after(60.0, asyncio.get_running_loop().time), StageTimings())
-    call = Sources(waits=False).calls["vector"]
-    return prepare_search(call, call_plan, HYBRID.ranking, query, "use", QueryPreparation(encoders, None), context, 1.0)
+async def test_other_requests_are_read_before_each_stage_of_searches_that_wait_for_nothing() -> None:
+    iterations: list[str] = []
+    names = ("vector", "graph", "keyword")
+    sources = Sources(immediate={name: _Computing(name, iterations) for name in names})
+    plan = plan_of("a query", mode="hybrid", vector=unit_tuple(1))
+    asyncio.get_running_loop().call_soon(iterations.append, "an earlier request")
+    retrieved = await sources.retrieve(plan)
+    assert list(ids(retrieved)) == ["vector", "graph", "keyword"]
+    assert iterations[:3] == ["an earlier request", "vector", "keyword"]
+    assert iterations[3:] == ["another request"] * 2 + ["graph"]
+
+
+async def test_a_search_that_waits_for_nothing_runs_while_the_others_wait() -> None:
+    searched = asyncio.Event()
+
+    class Sets:
+        def search_now(self, query: SourceQuery) -> Ranking:
+            searched.set()
+            return Ranking.of_ids("keyword", ("a",), (1.0,))
+
+    class Waits(FixedSource):
+        async def search(self, query: SourceQuery) -> Ranking:
+            await searched.wait()
+            return await super().search(query)
+
+    retrieved = await Sources(immediate={"keyword": Sets()}, vector=Waits("vector", "a")).retrieve(ONE_STAGE)
+    assert list(ids(retrieved)) == ["vector", "graph", "keyword"]
+
+
+@pytest.mark.parametrize("is_immediate", [True, False])
+async def test_a_defect_in_one_source_is_logged_and_does_not_fail_the_others(
+    caplog: pytest.LogCaptureFixture, is_immediate: bool
+) -> None:
+    class Defective:
+        def search_now(self, query: SourceQuery) -> Ranking:
+            raise ZeroDivisionError("secret")
+
+        async def search(self, query: SourceQuery) -> Ranking:
+            return self.search_now(query)
+
+    sources = Sources(immediate={"keyword": Defective()}) if is_immediate else Sources(keyword=Defective())
+    retrieved = await sources.retrieve(HYBRID)
+    assert failures(retrieved) == [("keyword", "internal error")]
+    assert list(ids(retrieved)) == ["vector", "graph"]
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def test_a_request_that_arrives_is_rejected_before_a_query_is_encoded_on_the_event_loop() -> None:
-    """A rejection needs three rounds of the event loop: one before the search, and two before the encoding."""
-    search, report = vector_search(query_encoders())
-    assert not search.waits
-    running = search.run()
-    assert [running.send(None) for _ in range(2)] == [None, None]
-    assert report.encoder is None
-    with pytest.raises(StopIteration):
-        running.send(None)
-    assert report.encoder == "model"
+    """A rejection needs three iterations of the event loop: one before the searches, and two before the encoding."""
+    iterations: list[str] = []
+
+    class Encoder(FixedEncoder):
+        def encode(self, text: str) -> Vector:
+            iterations.append("encoded")
+            return super().encode(text)
+
+    def iteration(number: int) -> None:
+        iterations.append(f"iteration {number}")
+        if number < 3:
+            asyncio.get_running_loop().call_soon(iteration, number + 1)
+
+    sources = Sources(
+        immediate={"vector": _Computing("vector", [])}, encoders=QueryEncoders(Encoder(), NoStaticEncoder())
+    )
+    asyncio.get_running_loop().call_soon(iteration, 1)
+    await sources.retrieve(plan_of("a query", mode="vector"))
+    assert iterations == ["iteration 1", "iteration 2", "iteration 3", "encoded"]
 
 
-async def test_a_search_waits_only_if_the_model_has_to_run_in_a_thread() -> None:
+def test_a_search_waits_only_if_the_model_has_to_run_in_a_thread() -> None:
     with ThreadPoolExecutor(1) as thread:
         encoders = QueryEncoders(FixedEncoder(), NoStaticEncoder(), thread=thread)
-        for waits in (True, False):  # then the vector is cached
-            search, report = vector_search(encoders)
-            assert search.waits is waits
-            await search.run()
-            assert report.encoder == "model"
+        preparation = QueryPreparation(encoders, None)
+        vector = next(source for source in SOURCES if source.name == "vector")
+        assert preparation.may_wait(vector, HYBRID.ranking)
+        asyncio.run(encoders.encode(HYBRID.ranking.text, HYBRID.ranking.encoder, HYBRID.ranking.scope.tenant))
+        assert not preparation.may_wait(vector, HYBRID.ranking)  # the vector is cached
+        given = plan_of("another query", vector=unit_tuple(3))
+        assert not preparation.may_wait(vector, given.ranking)
 
 
 @pytest.mark.parametrize("plan", [HYBRID, ONE_STAGE])
@@ -357,7 +408,7 @@ async def test_the_vector_of_a_request_is_not_encoded_again() -> None:
     retrieved = await sources.retrieve(plan)
     vector = sources.recorded["vector"].queries[0].vector
     assert vector is not None
-    assert tuple(vector.tolist()) == plan.ranking.vector
+    assert vector.tobytes() == plan.ranking.vector
     assert retrieved.encoder == "none"
 
 
