@@ -24,7 +24,7 @@ def test_what_it_copies_is_in_the_context_and_is_all_that_the_wheel_needs() -> N
     copied = {name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE) for name in line.split()}
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    needed = {*packages["packages"], "pyproject.toml", "hatch_build.py", "README.md"}
+    needed = {*packages["packages"], "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "NOTICE"}
     locks = {"requirements.lock", "compose/requirements.lock", "compose/build-requirements.lock"}
     assert copied - {"${LOCK}"} == needed | {"compose/build-requirements.lock"}
     assert needed | locks == allowed
