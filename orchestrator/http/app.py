@@ -74,6 +74,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
     app = Starlette(
         routes=[fast, Mount("", others)],
         middleware=[Middleware(RequestBoundary)],
+        exception_handlers={HTTPException: _no_route},  # a path with a line feed matches no pattern of Starlette
         lifespan=lifespan,
     )
     others.state = app.state

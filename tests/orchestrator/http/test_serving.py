@@ -191,7 +191,7 @@ def test_with_every_source_down_the_service_is_alive_not_ready_and_names_each_so
 
         for mode in ("auto", "hybrid"):
             status, retry, error = request("POST", "/v1/search", json.dumps({"query": "alpha", "mode": mode}))
-            assert (status, retry, error["title"]) == (503, "1", "service unavailable")
+            assert (status, retry, error["title"]) == (503, "1", "Service Unavailable")
             assert sorted(each.partition(":")[0] for each in error["errors"]) == ["graph", "keyword", "vector"]
         status, _, ready = request("GET", "/readyz")
         assert (status, ready["ready"], sorted(ready["sources"])) == (503, False, ["graph", "keyword", "vector"])
