@@ -34,6 +34,7 @@ class EmbeddedSources:
 
     :param components: of the index; ``None`` for a source that is on a server.
     :param model_dir: folder of the files that are computed once for a model.
+    :param fits_static_encoder: whether :meth:`measure` fits the static encoder.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class EmbeddedSources:
         model: MiniLM,
         static_encoder: StaticEncoderFile,
         model_dir: Path,
+        fits_static_encoder: bool,
     ) -> None:
         self.index = index
         self.replica = EmbeddedReplica(index)
@@ -52,6 +54,7 @@ class EmbeddedSources:
         self._model = model
         self._static_encoder = static_encoder
         self._model_dir = model_dir
+        self._fits_static_encoder = fits_static_encoder
         self._graph_source = (
             EmbeddedGraph(self.index, self._graph, self.centrality_file) if self._graph is not None else None
         )
@@ -109,7 +112,9 @@ class EmbeddedSources:
         return self.index.mismatch
 
     def static_encoder_outdated(self) -> bool:
-        """Whether there is no static encoder, or the number of documents has doubled since it was fitted."""
+        """Whether the static encoder is to be fitted, and there is none, or there are twice as many documents now."""
+        if not self._fits_static_encoder:
+            return False
         documents = self.documents()
         encoder = self._static_encoder.encoder
         return documents >= MIN_FIT_DOCUMENTS and (

@@ -76,7 +76,7 @@ async def index_documents(service: Service, documents: Sequence[Document]) -> No
 
 
 async def _build_index(folder: Path, documents: Sequence[Document]) -> None:
-    async with open_service(load(data_dir=folder)) as service:
+    async with open_service(load(data_dir=folder, query_encoder="static")) as service:  # fits it, for the benchmarks
         await index_documents(service, documents)
         with progress_steps(_console, "optimizing") as step:
             await service.maintenance.optimize(step)

@@ -244,6 +244,7 @@ def _documents(parts: _Parts) -> DocumentService:
 def _maintenance(parts: _Parts) -> MaintenanceService:
     stores, trust, calibrations = parts.stores, parts.trust, parts.calibrations
     engine, bindings = stores.backends.embedded, stores.backends.bindings
+    encoders = parts.settings.encoding.query_encoders
     vectors = next(each for each in bindings.values() if "query_vector" in each.source.needs)
     graph = next(each for each in bindings.values() if each.source.is_graph)
     followed: list[Callable[[], object]] = [parts.static_encoder.refresh, trust.refresh, calibrations.refresh]
@@ -264,9 +265,14 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
         trust_measurement=TrustMeasurement(stores.reader, parts.model, vectors.retriever, graph.retriever),
         calibrations=calibrations,
         calibration_measurement=CalibrationMeasurement(
-            stores.reader, pseudo_queries, encode, [(each.source, each.retriever) for each in bindings.values()]
+            stores.reader,
+            pseudo_queries,
+            encode,
+            [(each.source, each.retriever) for each in bindings.values()],
+            encoders,
         ),
         centrality=parts.settings.ranking.centrality,
+        query_encoders=encoders,
         embedded=engine,
         replication=stores.replication,
         graph_maintenance=stores.backends.graph_maintenance,

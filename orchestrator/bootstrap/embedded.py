@@ -73,4 +73,7 @@ def open_embedded(
     chosen, build_id = _build(components, prepared_by)
     index = EmbeddedIndex(folder, chosen, build_id, settings.storage.strict_index)
     centralities = CentralityFile(folder / "centrality.msgpack", settings.ranking.centrality)
-    return EmbeddedSources(index, components, centralities, model, static_encoder, settings.storage.model_dir)
+    fits_static_encoder = "static" in settings.encoding.query_encoders
+    return EmbeddedSources(
+        index, components, centralities, model, static_encoder, settings.storage.model_dir, fits_static_encoder
+    )

@@ -19,7 +19,6 @@ from orchestrator.cli.terminal import err, out, print_error, reported_errors, wi
 from orchestrator.indexing.beir import is_beir_folder, parse_beir
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, parse_ndjson
 from orchestrator.service.documents import IndexReport
-from orchestrator.service.health import Finding
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
@@ -34,7 +33,7 @@ def index(
     invalid = _InvalidLines()
     with reported_errors(), _lines(path) as (lines, total):
 
-        async def run(service: Service) -> tuple[IndexReport, int | None, Finding]:
+        async def run(service: Service) -> tuple[IndexReport, int | None]:
             with progress_bar(err, "encoding", "documents", total) as advance:
                 report = await service.documents.index(lines, service.anonymous, invalid.add, advance)
             documents: int | None = None
@@ -43,13 +42,13 @@ def index(
                 documents = await service.count()
             except AdapterError as error:  # the documents are durable nevertheless
                 print_error(error.for_operators)
-            return report, documents, service.health.examine_static_encoder()
+            return report, documents
 
-        report, documents, static_encoder = with_service(with_cli_timeout(load()), run)
+        report, documents = with_service(with_cli_timeout(load()), run)
     if as_json:
-        _print_json(report, invalid, documents, static_encoder)
+        _print_json(report, invalid, documents)
     else:
-        _print(report, invalid, documents, static_encoder)
+        _print(report, invalid, documents)
     is_complete = documents is not None and not (invalid.count or report.pending or report.rejected or report.undecided)
     raise typer.Exit(0 if is_complete else 1)
 
@@ -67,13 +66,12 @@ class _InvalidLines:
             self.first.append(line)
 
 
-def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | None, static_encoder: Finding) -> None:
+def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | None) -> None:
     outcome: dict[str, object] = {
         "indexed": report.indexed,
         "rejected": invalid.count,
         "documents": documents,
         "errors": invalid.first,
-        "static_encoder": static_encoder.observation,
     }
     if report.pending or report.rejected or report.undecided:
         refused = {key[-1]: reasons for key, reasons in report.rejected.items()}
@@ -81,7 +79,7 @@ def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | No
     sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
 
 
-def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None, static_encoder: Finding) -> None:
+def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None) -> None:
     for line in invalid.first:
         err.print(f"[red]line {line.line}: {escape(line.error)}[/red]", soft_wrap=True)
     if invalid.count > len(invalid.first):
@@ -93,7 +91,6 @@ def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None, s
     total = "" if documents is None else f"; the index has {documents} documents"
     pending = f", {len(report.undecided)} pending" if report.undecided else ""
     out.print(f"{report.indexed} indexed{pending}, {invalid.count} rejected{total}")
-    out.print(f"static encoder: {static_encoder.observation}", highlight=False)
 
 
 @contextmanager

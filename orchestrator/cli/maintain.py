@@ -32,7 +32,7 @@ def tidy(
         bool, typer.Option("--measure", help="only measure, without merging, at the lowest priority")
     ] = False,
 ) -> None:
-    """Merge segments, compute centralities and fit the static encoder, after many writes over HTTP."""
+    """Merge segments and measure the documents again, after many writes over HTTP."""
     with reported_errors():
         if measure:
             _lower_priority()

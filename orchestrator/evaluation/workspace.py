@@ -95,7 +95,8 @@ class Workspace:
     async def index(self, open_service: OpenService, advance: Callable[[int], None]) -> IndexedCorpus:
         """Index the corpus if it is not indexed yet. After an interruption, indexing starts again."""
         marker = self.folder / "indexed.json"
-        async with open_service(self.settings) as service:
+        fits_static_encoder = self.settings.changed(query_encoder="static")  # a run compares it with the model
+        async with open_service(fits_static_encoder) as service:
             build_id = service.search.build_id()
             if marker.is_file():
                 present = msgspec.json.decode(marker.read_bytes(), type=IndexedCorpus)

@@ -6,7 +6,7 @@ were generated from the documents.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
@@ -57,6 +57,10 @@ class ConfidenceCalibrations(ScopeFile[ScopeCalibration]):
         measured = self.of_scope(scope)
         return () if measured is None else measured.by_encoder.get(encoder, ())
 
+    def lacks(self, encoders: Iterable[EncoderName]) -> bool:
+        """Whether a measured scope lacks the calibrations of one of the encoders."""
+        return any(not scope.by_encoder.keys() >= set(encoders) for scope in self.scopes)
+
 
 @dataclass(frozen=True, slots=True)
 class CalibrationMeasurement:
@@ -72,7 +76,7 @@ class CalibrationMeasurement:
     pseudo_queries: Callable[[Sequence[str], Sequence[str], int], list[str]]
     encode: Callable[[str, EncoderName], Awaitable[Vector]]
     sources: Sequence[tuple[Source, Retriever]]
-    encoders: Sequence[EncoderName] = ("model", "static")
+    encoders: Sequence[EncoderName]
 
     async def run(self, generation: int) -> Measurements[ScopeCalibration]:
         """Measure every scope that has enough documents in a sample.

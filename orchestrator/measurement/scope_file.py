@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -50,6 +51,11 @@ class ScopeFile(Generic[T]):
     def generation(self) -> int:
         """The generation of the index that was measured; -1 if none was."""
         return self._file.value.generation
+
+    @property
+    def scopes(self) -> Sequence[T]:
+        """The measurements of all scopes."""
+        return self._file.value.scopes
 
     def measured_at(self) -> float:
         """When the file was written, in seconds since the epoch; 0 if there is none."""

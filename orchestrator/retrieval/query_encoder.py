@@ -1,8 +1,7 @@
 """Encodes queries with the model or the static encoder, as planned. The choice does not depend on the load.
 
-The model runs in a thread of its own, one query at a time, while the event loop serves other requests. Waiting
-requests are served round-robin by tenant. If several processes share the processors, the model runs on the event loop
-(docs/decisions/0003-inline-on-the-event-loop.md).
+The model runs on the event loop. If searches wait for servers, it runs in a thread of its own, one query at a time,
+and waiting requests are served round-robin by tenant (docs/decisions/0003-inline-on-the-event-loop.md).
 """
 
 from __future__ import annotations

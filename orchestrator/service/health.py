@@ -117,7 +117,7 @@ class HealthService:
             advice = "" if state == OK else "follow the message"
             findings.append(Finding(source, not advice, "can be searched" if state == OK else state, advice))
         findings += await self._examine_replication()
-        findings.append(self.examine_static_encoder())
+        findings.append(self._examine_static_encoder())
         findings.append(self._examine_trust())
         findings += await self._examine_links()
         return [*findings, await self._examine_cache()]
@@ -184,13 +184,15 @@ class HealthService:
         shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
         return [*findings, Finding("documents", has_equal_counts, shown, "" if has_equal_counts else _REINDEX_ADVICE)]
 
-    def examine_static_encoder(self) -> Finding:
+    def _examine_static_encoder(self) -> Finding:
         """Whether there is a static encoder, and what it costs on this corpus."""
         agreement = self.static_encoder_agreement()
         if self.maintenance.static_encoder_outdated():
-            advice = "run `trivium tidy`: until then a burst of queries waits for the model"
+            advice = "run `trivium tidy`: until then the model encodes queries"
             observation = "none" if agreement is None else "fitted to less than half of the documents"
             return Finding("static encoder", False, observation, advice)
+        if "static" not in self.maintenance.query_encoders:
+            return Finding("static encoder", True, "not used: TRIVIUM_QUERY_ENCODER is `model`")
         if agreement is None:
             return Finding("static encoder", True, "none, and too few documents to need one")
         return Finding("static encoder", True, f"finds {agreement:.0%} of the model's ten nearest documents")

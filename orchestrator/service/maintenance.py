@@ -15,6 +15,7 @@ from orchestrator.indexing.replication import Replication
 from orchestrator.measurement.calibration import CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.measurement.graph_trust import GraphTrust
 from orchestrator.measurement.trust_measurement import TrustMeasurement
+from orchestrator.schema.search import EncoderName
 
 Progress = Callable[[str], None]
 """Called with the name of each step as it begins."""
@@ -25,6 +26,7 @@ class MaintenanceService:
     """The maintenance of the index.
 
     :param followed: refresh methods of everything that other processes may change.
+    :param query_encoders: what may encode a query.
     :param embedded: ``None`` if all sources are on servers.
     :param replication: ``None`` if the embedded index is the only replica.
     :param graph_maintenance: ``None`` if the graph is embedded.
@@ -38,6 +40,7 @@ class MaintenanceService:
     calibrations: ConfidenceCalibrations
     calibration_measurement: CalibrationMeasurement
     centrality: Centrality
+    query_encoders: tuple[EncoderName, ...]
     embedded: EmbeddedSources | None
     replication: Replication | None
     graph_maintenance: GraphMaintenance | None
@@ -84,8 +87,8 @@ class MaintenanceService:
         return self.embedded is not None and self.embedded.static_encoder_outdated()
 
     def calibration_outdated(self) -> bool:
-        """Whether anything was written since confidence was calibrated."""
-        return self.calibrations.generation < self.generation()
+        """Whether anything was written since confidence was calibrated, or an encoder was not calibrated."""
+        return self.calibrations.generation < self.generation() or self.calibrations.lacks(self.query_encoders)
 
     def outdated(self) -> bool:
         """Whether :meth:`measure` has anything to do."""

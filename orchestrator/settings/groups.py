@@ -33,7 +33,9 @@ class EncodingSettings(SettingsGroup):
 
     embedder: Literal["minilm://"] = Field("minilm://", description="encoder of documents and queries")
     query_encoder: EncoderName = Field(
-        "model", description="what encodes queries: `model` (better), or `static` (20 times faster)"
+        "model",
+        description="what encodes queries: `model` (better), or `static` (20 times faster; fitted to the documents by "
+        "`trivium index` and `trivium tidy`)",
     )
     entity_extractor: str = Field(
         "rules://",
@@ -47,6 +49,11 @@ class EncodingSettings(SettingsGroup):
         description="finds synonyms of a query for the keyword source: `none://`, `synonyms:///path/of/file` "
         "(lines `a, b` and `a => b`), or `python://package.module:function`, from a text to a list of texts",
     )
+
+    @property
+    def query_encoders(self) -> tuple[EncoderName, ...]:
+        """What may encode a query: the model also encodes queries without a word of the static encoder."""
+        return ("model", "static") if self.query_encoder == "static" else ("model",)
 
 
 class RequestSettings(SettingsGroup):

@@ -113,6 +113,7 @@ def test_a_static_encoder_is_outdated_when_there_are_twice_as_many_documents(
     documents: int, fitted: int | None, expected: bool
 ) -> None:
     engine = EmbeddedSources.__new__(EmbeddedSources)
+    engine._fits_static_encoder = True
     engine.documents = lambda: documents  # type: ignore[method-assign]
     encoder = None if fitted is None else SimpleNamespace(documents=fitted)
     engine._static_encoder = SimpleNamespace(encoder=encoder)  # type: ignore[assignment]

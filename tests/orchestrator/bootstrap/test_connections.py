@@ -296,7 +296,7 @@ async def test_measuring_fits_the_static_encoder_to_the_documents_and_measures_n
     monkeypatch.setattr(embedded_module, "fit", fit)
     monkeypatch.setattr(embedded_module, "MIN_FIT_DOCUMENTS", 2)
     steps: list[str] = []
-    async with open_service(chosen) as service:
+    async with open_service(chosen.changed(query_encoder="static")) as service:
         await index(service, [ALPHA, BETA])
         engine: Any = service.maintenance.embedded
         engine.measure(steps.append)

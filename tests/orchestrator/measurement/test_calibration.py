@@ -113,6 +113,16 @@ async def test_a_scope_with_few_documents_is_not_measured_and_no_other_scope_dec
     assert calibrations.calibrations(Scope("other"), "model") == ()
 
 
+async def test_another_encoder_of_queries_is_calibrated_without_writes(service: Service, chosen: Settings) -> None:
+    await service.maintenance.optimize(lambda _: None)
+    assert not service.maintenance.outdated()
+    async with open_service(chosen.changed(query_encoder="static")) as other:
+        assert other.maintenance.calibration_outdated()
+        await other.maintenance.measure(lambda _: None)
+        assert not other.maintenance.outdated()
+        assert other.maintenance.calibrations.calibrations(service.anonymous.scope, "static")
+
+
 async def test_a_new_calibration_is_used_at_once_and_another_key_in_the_cache(service: Service) -> None:
     request = SearchRequest(query=NONSENSE[0], mode="hybrid", timeout_ms=30_000, min_confidence=0.5)
     _, before = service.search.plan(request, service.anonymous)

@@ -16,6 +16,7 @@ from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
 from orchestrator.measurement.calibration import CALIBRATION_FILE, ConfidenceCalibrations
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
+from orchestrator.schema.search import EncoderName
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, HealthService
 from orchestrator.service.maintenance import MaintenanceService
@@ -126,6 +127,7 @@ def service(
     agreement: float | None = None,
     generation: int = 0,
     links: Sequence[LinkStrength] | None = None,
+    query_encoders: tuple[EncoderName, ...] = ("model",),
 ) -> HealthService:
     """Health of a service with the given parts."""
     maintenance = MaintenanceService(
@@ -137,6 +139,7 @@ def service(
         calibrations=ConfidenceCalibrations(folder / CALIBRATION_FILE),
         calibration_measurement=None,  # type: ignore[arg-type]  # nothing is measured here
         centrality="pagerank",
+        query_encoders=query_encoders,
         embedded=engine,
         replication=replication,
         graph_maintenance=None,

@@ -12,12 +12,15 @@ from adapters import TimedOut, Unavailable, VersionMismatch
 from adapters.ports.graph import LinkStrength
 from adapters.ports.server import Difference
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
+from orchestrator.schema.search import EncoderName
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, examine_folder
 from tests.conftest import SCOPE, vector_record
 from tests.orchestrator.indexing.counters import MemoryCounters
 from tests.orchestrator.indexing.replicas import MemoryReplica, open_replication
 from tests.orchestrator.service.health_helpers import INDEX_AGAIN, NOW, Engine, Server, finding, service
+
+BOTH: tuple[EncoderName, ...] = ("model", "static")
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +31,7 @@ async def test_a_healthy_embedded_service_in_order(tmp_path: Path) -> None:
         Finding("index", True, "3 documents in 2 segments, generation 7"),
         Finding("vector", True, "3 documents"),
         Finding("graph", True, "3 documents"),
-        Finding("static encoder", True, "none, and too few documents to need one"),
+        Finding("static encoder", True, "not used: TRIVIUM_QUERY_ENCODER is `model`"),
         Finding(
             "graph trust",
             True,
@@ -199,9 +202,14 @@ async def test_the_static_encoder(
 ) -> None:
     engine = Engine()
     engine.is_static_encoder_outdated = is_outdated
-    found = await finding(service(tmp_path, engine=engine, agreement=agreement), "static encoder")
-    advice = "" if is_well else "run `trivium tidy`: until then a burst of queries waits for the model"
+    found = await finding(service(tmp_path, engine=engine, agreement=agreement, query_encoders=BOTH), "static encoder")
+    advice = "" if is_well else "run `trivium tidy`: until then the model encodes queries"
     assert found == Finding("static encoder", is_well, observation, advice)
+
+
+async def test_a_static_encoder_that_no_query_uses_is_not_missed(tmp_path: Path) -> None:
+    found = await finding(service(tmp_path, engine=Engine()), "static encoder")
+    assert found == Finding("static encoder", True, "not used: TRIVIUM_QUERY_ENCODER is `model`")
 
 
 @pytest.mark.parametrize(("generation", "outdated"), [(3, ""), (4, "; outdated since the newest writes")])
