@@ -3,13 +3,13 @@
 Here: cache entries and their freshness, the in-process level (L1), the level in Redis (L2), one computation per key,
 a circuit breaker, and the counters that invalidate entries. Not here: anything that knows what the bytes mean (queries,
 responses, tenants) or that reads settings. The package imports nothing else of this project, and ``redis`` is imported
-only by ``cache.redis`` and ``cache.counters``, which this file does not import.
+only by modules that this file does not import.
 """
 
 from cache.circuit_breaker import CircuitBreaker
+from cache.entry import CacheEntry
 from cache.key import hash_key
 from cache.memory import MemoryLevel
-from cache.policy import CacheEntry
 from cache.port import InvalidationCounters, SharedLevel
 from cache.single_flight import SingleFlight
 from cache.stats import Stats

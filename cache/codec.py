@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
-from cache.policy import CacheEntry
+from cache.entry import CacheEntry
 
 FORMAT = 2
 """First byte of an encoded entry. It changes with the layout, so that entries of another layout are not read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cachetools import LRUCache
 
-from cache.policy import CacheEntry
+from cache.entry import CacheEntry
 from cache.stats import Stats
 
 OVERHEAD = 512

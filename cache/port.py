@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-from cache.policy import CacheEntry
+from cache.entry import CacheEntry
 from cache.stats import Stats
 
 

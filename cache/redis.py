@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from cache import codec
 from cache.bounded_redis import BoundedParser
 from cache.circuit_breaker import CircuitBreaker
-from cache.policy import CacheEntry
+from cache.entry import CacheEntry
 from cache.stats import Stats
 
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cache.policy import CacheEntry
+from cache.entry import CacheEntry
 
 
 @dataclass(slots=True)

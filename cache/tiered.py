@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from cache.entry import CacheEntry, jittered
 from cache.memory import MemoryLevel
-from cache.policy import CacheEntry, jittered
 from cache.port import SharedLevel
 from cache.single_flight import SingleFlight
 

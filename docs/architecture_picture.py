@@ -1,12 +1,13 @@
 """``python -m docs.architecture_picture`` draws the rooms of ``orchestrator/`` into ``docs/architecture.md``.
 
-Layers and imports come from the code, the descriptions from the docstrings. A test fails if the page has another
-picture.
+Layers come from the import contract, imports from the code, descriptions from the docstrings. A test fails if the page
+has another picture.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -31,17 +32,18 @@ def room_imports() -> nx.DiGraph:
     return graph
 
 
-def layers(graph: nx.DiGraph) -> list[list[str]]:
-    """Rooms by layer, the top one first. A room is one layer above the highest room that it imports."""
-    rooms = graph.subgraph(node for node in graph if node not in _OTHERS)
-    return [sorted(layer) for layer in nx.topological_generations(rooms.reverse())][::-1]
+def layers() -> list[list[str]]:
+    """Rooms by layer of the import contract, the top one first."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    (rooms,) = (contract["layers"] for contract in contracts if contract.get("containers") == ["orchestrator"])
+    return [sorted(layer.split(" | ")) for layer in rooms]
 
 
 def picture() -> str:
     """One line a room: its name, what it does, what it imports."""
     graph = room_imports()
     lines = []
-    for number, layer in reversed(list(enumerate(reversed(layers(graph)), start=1))):
+    for number, layer in reversed(list(enumerate(reversed(layers()), start=1))):
         for index, room in enumerate(layer):
             below = sorted(target for target in graph.successors(room) if target not in _OTHERS)
             packages = sorted(target for target in graph.successors(room) if target in _OTHERS)

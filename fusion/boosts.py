@@ -1,8 +1,9 @@
 """Boosts: bounded factors on the fusion score, which reorder the candidates and can rank a relevant document lower.
 
-With the default weights the product of all factors lies between ``0.7`` (oldest) and ``1.5 * 1.1 * 1.1`` (most
-important, most central, most related), so no document overtakes one whose ``fusion_score`` is more than 1.815 / 0.7 =
-2.6 times its own. Neighbours in a ranking differ by a few per cent.
+With the weights of the profile ``joint`` the product of all factors lies between ``0.7`` (oldest) and ``1.5 * 1.1 *
+1.1`` (most important, most central, most related), so no document overtakes one whose ``fusion_score`` is more than
+1.815 / 0.7 = 2.6 times its own. With those of ``rrf`` the factor of centrality may be 2, not 1.1. Neighbours in a
+ranking differ by a few per cent.
 """
 
 from __future__ import annotations

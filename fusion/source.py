@@ -1,4 +1,4 @@
-"""The description of a source. Stages read it, and contain no name of a source."""
+"""The description of a source. Stages of a search read it; they contain no name of a source."""
 
 from __future__ import annotations
 

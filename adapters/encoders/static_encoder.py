@@ -1,7 +1,7 @@
 """A static query encoder: the vector of a query is the normalised sum of the vectors of its tokens.
 
 It encodes into the space of the documents: :mod:`adapters.encoders.static_fit` fits it to a corpus and to the model
-that encoded the corpus. It is about 50 times faster than the model, and less accurate on long queries.
+that encoded the corpus. It is some 20 times faster than the model, and less accurate on long queries.
 """
 
 from __future__ import annotations

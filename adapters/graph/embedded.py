@@ -11,7 +11,7 @@ from adapters.engine.index import EmbeddedIndex, pinned_view, snapshot_view
 from adapters.engine.segment_set import SegmentSet
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
-from adapters.graph.link import LinkedEntities, link_entities, walk_seeds
+from adapters.graph.entity_linking import LinkedEntities, link_entities, walk_seeds
 from adapters.model.document import Scope
 from adapters.model.sources import GRAPH
 from adapters.ports.graph import LinkStrength

@@ -2,7 +2,7 @@
 
 One statement finds the names in a query and walks from the seeds. It returns the best documents, not their
 neighbourhood, whose transfer would cost more than the rest of a search. Memgraph has no personalised PageRank with
-seeds from a query, so the statement implements the linking of :mod:`adapters.graph.link`, and the walk of
+seeds from a query, so the statement implements the linking of :mod:`adapters.graph.entity_linking`, and the walk of
 :mod:`fusion.random_walk` in three steps (see :func:`ring_weights`); mass on edges that lead nowhere is not returned to
 the seeds.
 """
@@ -19,7 +19,7 @@ from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality import compute_from_edges
 from adapters.graph.cypher import clauses, schema, statement, walk_statement
-from adapters.graph.link import (
+from adapters.graph.entity_linking import (
     MAX_FREQUENCY_RATIO,
     MIN_COMMON_FREQUENCY,
     MIN_MENTION_RATIO,

@@ -1,6 +1,4 @@
-"""The descriptions of the three sources. A fourth one needs an adapter, a description, and a line in
-``orchestrator/bootstrap/sources.py``.
-"""
+"""The descriptions of the three sources. ``docs/architecture.md`` says what a fourth one needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ports: what the orchestrator needs from an adapter, as small protocols of one to three methods.
+"""The ports: what the orchestrator needs from an adapter, as small protocols, some of them combined.
 
 Here: protocols and the values that pass through them. Not here: any implementation.
 """

@@ -16,7 +16,7 @@ class Snapshot:
     The embedded engine is pinned exactly: ``documents`` and every embedded source read the state ``view``. Servers
     store one state only, so their documents can change while a request runs; :meth:`Snapshots.changed` reports that.
 
-    :param generation: grows with every acknowledged write.
+    :param generation: number of the newest write that searches may find.
     :param data_version: differs whenever the documents of the scope may differ; contained in every cache key.
     :param view: the open commit of the embedded engine; ``None`` if all sources are on servers.
     """

@@ -1,4 +1,4 @@
-"""Opens a configured service. The only folder that names implementations of ports.
+"""Opens a configured service. The only folder that chooses implementations of ports.
 
 Here: which adapter belongs to which setting, and how everything is connected. Not here: the behaviour of the parts.
 """

@@ -21,7 +21,7 @@ from adapters.servers.server import Limits, Partitioning
 from fusion import Ranking, Source
 from orchestrator.auth.visibility import access_filter
 from orchestrator.indexing.data_version import DataVersions
-from orchestrator.indexing.replica import AdministeredReplica
+from orchestrator.indexing.replica_applier import AdministeredReplica
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
 from orchestrator.retrieval.retry import RetryBudget, RetryingRetriever

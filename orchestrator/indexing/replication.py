@@ -1,7 +1,7 @@
 """Writes to several replicas that share no transaction: to the log first, then to each replica, in order.
 
 A write that a replica could not apply stays in the log, is named in the acknowledgement, and is applied before any
-newer one. A writer waits for a slow replica up to a time limit; other writers and searches never wait for it.
+newer one. Writers wait for a slow replica, up to a time limit; searches never do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.log.write_log import WriteLog, store_name
-from orchestrator.indexing.replica import UNDECIDED, AdministeredReplica, ReplicaApplier
+from orchestrator.indexing.replica_applier import UNDECIDED, AdministeredReplica, ReplicaApplier
 
 
 class Replication:

@@ -1,7 +1,8 @@
 """A plan: everything that is decided about a request before any source is searched.
 
-A plan is complete: no later stage reads the request or the settings. It has a canonical encoding, and together with the
-version of the data it is the cache key. What changes no response is not in it: time limits and the cache mode.
+A plan is complete: no later stage reads a field of the request, or a setting, that decides the response. It has a
+canonical encoding, which is a part of the cache key. What changes no response is not in it: time limits and the cache
+mode.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order of the candidates, in three pure steps."""
+"""The order of the candidates: fuse, boost, collapse chunks, apply the minimum confidence. Pure."""
 
 from __future__ import annotations
 

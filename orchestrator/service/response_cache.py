@@ -18,7 +18,7 @@ ComputeBody: TypeAlias = Callable[[bool], Coroutine[Any, Any, ResponseBody]]
 
 
 class ResponseCache:
-    """L1 cache (one computation per key) → load shedding → L2 cache → computation."""
+    """L1 cache (one computation per key) → admission → L2 cache → computation."""
 
     def __init__(self, levels: TieredCache) -> None:
         self.levels = levels

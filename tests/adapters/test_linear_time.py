@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from adapters.graph.entity_linking import candidate_names, link_entities
 from adapters.graph.extract import RULES, extractor
-from adapters.graph.link import candidate_names, link_entities
 from adapters.graph.names import normalize, surname
 from adapters.keyword.analysis import parse_query, stemmed_words
 

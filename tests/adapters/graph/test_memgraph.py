@@ -13,7 +13,7 @@ import pytest
 from adapters import Link, SourceQuery, VectorRecord
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names
-from adapters.graph.link import link_entities, walk_seeds
+from adapters.graph.entity_linking import link_entities, walk_seeds
 from adapters.graph.link_types import full_length
 from adapters.graph.memgraph import MemgraphGraph, ring_weights
 from adapters.graph.names import words

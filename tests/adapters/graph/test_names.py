@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.graph import names
-from adapters.graph.link import LinkedEntities, link_entities, walk_seeds
+from adapters.graph.entity_linking import LinkedEntities, link_entities, walk_seeds
 from adapters.graph.names import mentioned, normalize, surname
 
 

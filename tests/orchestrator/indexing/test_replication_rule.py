@@ -11,7 +11,7 @@ from adapters import Record, Scope, Unavailable, VectorRecord
 from adapters.ports.replica import Key
 from fusion import Documents
 from orchestrator.indexing.log.write import Write
-from orchestrator.indexing.replica import UNDECIDED, ReplicaApplier
+from orchestrator.indexing.replica_applier import UNDECIDED, ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, open_replication
 

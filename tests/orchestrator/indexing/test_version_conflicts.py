@@ -14,7 +14,7 @@ import pytest
 from adapters import VectorRecord, VersionConflict
 from adapters.ports.replica import Key
 from orchestrator.indexing.log.write import Write
-from orchestrator.indexing.replica import ReplicaApplier
+from orchestrator.indexing.replica_applier import ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, upsert
 

@@ -19,7 +19,7 @@ from adapters import AdapterError, Unavailable
 from orchestrator.indexing.log import write_log
 from orchestrator.indexing.log.write import DamagedWrite, Write
 from orchestrator.indexing.log.write_log import WriteLog
-from orchestrator.indexing.replica import ReplicaApplier
+from orchestrator.indexing.replica_applier import ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, upsert
 from tests.random_cases import RANDOM_CASES

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cache import CacheEntry, hash_key
 from cache.codec import FORMAT, decode, encode
-from cache.policy import jittered
+from cache.entry import jittered
 
 
 @pytest.mark.parametrize(

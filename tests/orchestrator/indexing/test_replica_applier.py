@@ -16,7 +16,7 @@ from adapters import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavaila
 from adapters.ports.replica import Key
 from orchestrator.indexing import failed_alone
 from orchestrator.indexing.log.write import Write
-from orchestrator.indexing.replica import ReplicaApplier
+from orchestrator.indexing.replica_applier import ReplicaApplier
 from tests.conftest import vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_log, upsert
 
