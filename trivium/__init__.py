@@ -6,6 +6,7 @@
 
 from adapters import AdapterError, Document, Link
 from orchestrator import SearchRequest, SearchResponse, Service, open_service
+from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchHit
 from orchestrator.settings import Settings
@@ -28,4 +29,5 @@ __all__ = [
     "load",
     "open",
     "open_service",
+    "parse_objects",
 ]

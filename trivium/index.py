@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+import os
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import BlockingPortal
 
-from adapters import Document
+from adapters import AdapterError, Document
 from orchestrator import SearchRequest, SearchResponse, Service, open_service
-from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, size_error
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
+from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import describe_decode_error
+from orchestrator.service.documents import IndexReport
 from orchestrator.service.errors import NotFound
 from orchestrator.settings import Settings
 from orchestrator.settings.loading import load
+
+T = TypeVar("T")
 
 _TIMEOUT_MS = 10_000
 """Default time limit of a search: a caller in the same process waits for a cold start, and gets all sources."""
@@ -44,34 +51,54 @@ class InvalidDocuments(ValueError):
 def open(folder: str | Path | None = None, **settings: object) -> Index:
     """Open an index in a folder, which is created if it does not exist. Use it as a context manager, or close it.
 
+    The caller sees documents of every sensitivity, unless ``open_clearance`` is given.
+
     :param folder: the data folder; ``TRIVIUM_DATA_DIR`` by default.
     :param settings: other settings by name, in lower case and without the prefix ``TRIVIUM_``. They override the
         environment.
-    :raises SettingsError: if a setting is not allowed.
+    :raises TypeError: if ``folder`` is not a path, or ``data_dir`` names another one.
+    :raises SettingsError: if a setting is unknown, or its value not allowed.
+    :raises OSError: if the folder cannot be created or read.
     :raises AdapterError: if the index cannot be opened.
     """
+    if folder is not None and (not isinstance(folder, (str, Path)) or not str(folder)):
+        raise TypeError(f"folder is {folder!r}, allowed is the path of a folder, as text or pathlib.Path")
+    if folder is not None and "data_dir" in settings:
+        raise TypeError(f"data_dir is {settings['data_dir']!r}, but folder is {str(folder)!r}: give one of them")
     given = {} if folder is None else {"data_dir": Path(folder)}
     # Without a process for upkeep: see Index.tidy.
-    defaults = {"upkeep_interval_s": 0, "source_timeout_ms": _TIMEOUT_MS}
+    defaults = {"upkeep_interval_s": 0, "source_timeout_ms": _TIMEOUT_MS, "open_clearance": "restricted"}
     return Index(load(**{**defaults, **given, **settings}))
 
 
 class Index:
-    """A service with the documents of one data folder, as the anonymous caller of ``trivium serve`` sees them.
+    """A service with the documents of one data folder.
 
-    Its methods block, and threads may call them at the same time.
+    Its methods block, and threads may call them at the same time. It is closed when the main thread ends.
 
     :raises AdapterError: from every method, if what it needs cannot be read or written.
+    :raises RuntimeError: from every method, if the index is closed, or was opened in the process that this one was
+        forked from.
     """
 
     def __init__(self, settings: Settings) -> None:
+        self._folder = settings.storage.data_dir
+        self._process = os.getpid()
+        self._is_closing = False
+        self._running = 0
+        self._all_returned: anyio.Event | None = None
         self._stack = ExitStack()
         with ExitStack() as opening:
-            self._portal: BlockingPortal = opening.enter_context(start_blocking_portal(name="trivium"))
-            self._service: Service = opening.enter_context(self._portal.wrap_async_context_manager(_running(settings)))
+            self._portal: BlockingPortal = opening.enter_context(_event_loop_thread())
+            self._service: Service = opening.enter_context(
+                self._portal.wrap_async_context_manager(self._open(settings))
+            )
             self._stack = opening.pop_all()
+        # The thread of the event loop does not end by itself, nor do those that it has started.
+        threading.Thread(target=self._close_with_main_thread, name="trivium-close", daemon=True).start()
 
     def __enter__(self) -> Index:
+        self._check_open()
         return self
 
     def __exit__(
@@ -81,28 +108,41 @@ class Index:
 
     def close(self) -> None:
         """Finish running calls and close the files. A closed index may be closed again."""
-        self._stack.close()
+        if self._process == os.getpid():  # in a forked process there is no thread that could close it
+            self._stack.close()
 
     def add(self, documents: Iterable[Document | Mapping[str, Any]]) -> int:
         """Index documents in bounded memory, and return the number of documents that were stored.
 
-        A document with an id that exists replaces it.
+        A document with an id that exists replaces it. If ``documents`` raises an error, those before it are stored,
+        and a note of the error has their number.
 
         :param documents: objects, or mappings with the same fields as the lines of ``POST /v1/documents``.
+        :raises TypeError: if ``documents`` is not an iterable of documents.
         :raises InvalidDocuments: if some could not be stored. All others were.
+        :raises AdapterError: also if a server has refused some of them.
         """
         errors: dict[int, str] = {}
+        raised: list[Exception] = []
 
         def on_invalid(line: InvalidLine) -> None:
             errors[line.line] = line.error
 
         service = self._service
+        lines = _until_error(parse_objects(documents), raised)
         try:
-            report = self._portal.call(service.documents.index, _lines(documents), service.anonymous, on_invalid)
+            report = self._call(service.documents.index, lines, service.anonymous, on_invalid)
         except BadRequest:  # there is no document at all
-            return 0
-        if errors:
-            raise InvalidDocuments(errors, report.indexed)
+            report = IndexReport()
+        invalid = InvalidDocuments(errors, report.indexed) if errors else None
+        if raised:
+            raised[0].add_note(str(invalid) if invalid else f"{report.indexed} documents were stored before this error")
+            raise raised[0]
+        if report.rejected or report.undecided:
+            ids = [key[-1] for key in (*report.rejected, *report.undecided)]
+            raise AdapterError(f"{len(ids)} documents are not on every server: run `trivium doctor`", ", ".join(ids))
+        if invalid:
+            raise invalid
         return report.indexed
 
     def search(self, query: str, **fields: Any) -> SearchResponse:
@@ -112,7 +152,7 @@ class Index:
         """
         try:
             request = msgspec.convert({"timeout_ms": _TIMEOUT_MS, **fields, "query": query}, SearchRequest)
-            return self._portal.call(self._service.search.search, request, self._service.anonymous, "in-process")
+            return self._call(self._service.search.search, request, self._service.anonymous, "in-process")
         except msgspec.ValidationError as error:
             raise ValueError(describe_decode_error(error)) from error
         except BadRequest as error:
@@ -121,42 +161,97 @@ class Index:
     def get(self, id_: str) -> Document | None:
         """A document as it was stored; ``None`` if there is none of this id."""
         try:
-            return self._portal.call(self._service.documents.get, id_, self._service.anonymous)
+            return self._call(self._service.documents.get, _id(id_), self._service.anonymous)
         except NotFound:
             return None
 
     def delete(self, id_: str) -> bool:
         """Delete a document; returns whether it existed."""
-        response = self._portal.call(self._service.documents.delete, id_, self._service.anonymous)
+        response = self._call(self._service.documents.delete, _id(id_), self._service.anonymous)
         return bool(response.deleted)
 
     def tidy(self) -> None:
         """Merge segments, and measure what ``confidence`` and the graph's weight need. Call it after many writes."""
-        self._portal.call(self._service.maintenance.optimize, lambda _: None)
+        self._call(self._service.maintenance.optimize, lambda _: None)
 
     def __len__(self) -> int:
         """Number of documents."""
-        return self._portal.call(self._service.count)
+        return self._call(self._service.count)
 
-
-@asynccontextmanager
-async def _running(settings: Settings) -> AsyncIterator[Service]:
-    async with open_service(settings) as service, anyio.create_task_group() as group:
-        for task in service.background:
-            group.start_soon(task)
-        yield service
-        group.cancel_scope.cancel()
-
-
-def _lines(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[ParsedLine]:
-    for number, document in enumerate(documents, start=1):
+    def _call(self, function: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        """The result of a coroutine function of the service. An interrupt cancels it."""
+        self._check_open()
+        future = self._portal.start_task_soon(self._run, lambda: function(*arguments))
         try:
-            converted = document if isinstance(document, Document) else msgspec.convert(document, Document)
-            if too_large := size_error(msgspec.json.encode(converted)):
-                yield InvalidLine(number, too_large)
-            else:
-                yield ValidLine(number, checked(converted))
-        except msgspec.ValidationError as error:
-            yield InvalidLine(number, describe_decode_error(error))
-        except ValueError as error:
-            yield InvalidLine(number, str(error))
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def _run(self, call: Callable[[], Awaitable[T]]) -> T:
+        self._check_open()
+        self._running += 1
+        try:
+            return await call()
+        finally:
+            self._running -= 1
+            if not self._running and self._all_returned:
+                self._all_returned.set()
+
+    def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise RuntimeError(
+                f"the index in {self._folder} was opened in process {self._process}: open it in this one"
+            )
+        if self._is_closing:
+            raise RuntimeError(f"the index in {self._folder} is closed")
+
+    @asynccontextmanager
+    async def _open(self, settings: Settings) -> AsyncIterator[Service]:
+        async with open_service(settings) as service, anyio.create_task_group() as group:
+            for task in service.background:
+                group.start_soon(task)
+            yield service
+            self._is_closing = True
+            if self._running:
+                self._all_returned = anyio.Event()
+                await self._all_returned.wait()
+            group.cancel_scope.cancel()
+
+    def _close_with_main_thread(self) -> None:
+        threading.main_thread().join()
+        self.close()
+
+
+@contextmanager
+def _event_loop_thread() -> Iterator[BlockingPortal]:
+    """An event loop in a thread that the interpreter does not wait for when it ends."""
+    started: Future[BlockingPortal] = Future()
+
+    async def run() -> None:
+        async with BlockingPortal() as portal:
+            started.set_result(portal)
+            await portal.sleep_until_stopped()
+
+    thread = threading.Thread(target=anyio.run, args=(run,), name="trivium", daemon=True)
+    thread.start()
+    portal = started.result()
+    try:
+        yield portal
+    finally:
+        portal.call(portal.stop)
+        thread.join()
+
+
+def _until_error(lines: Iterator[ParsedLine], raised: list[Exception]) -> Iterator[ParsedLine]:
+    """The lines up to the first error that the caller's iterable raises, which is put into ``raised``."""
+    try:
+        yield from lines
+    except Exception as error:
+        raised.append(error)
+
+
+def _id(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"id is {value!r}, allowed is a text")
+    return value

@@ -11,6 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, cast
 
 from uvicorn.config import Config
@@ -205,7 +206,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         response = problem(status, detail, "none")
         response.headers["Connection"] = "close"
         head = b"".join(b"%s: %s\r\n" % pair for pair in response.raw_headers)
-        self.transport.write(b"HTTP/1.1 %d \r\n%s\r\n%s" % (status, head, bytes(response.body)))
+        phrase = HTTPStatus(status).phrase.encode()
+        self.transport.write(b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (status, phrase, head, bytes(response.body)))
         self._discard_and_close()
         log_request("none", "none", "none", status)
 

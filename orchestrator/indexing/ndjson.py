@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator
+from math import isfinite
 from typing import TypeAlias
 
 import msgspec
@@ -124,6 +125,8 @@ def _without_control(text: str) -> str:
 
 def _check_metadatum(key: str, value: Metadatum) -> None:
     for each in values_of(value):
+        if isinstance(each, float) and not isfinite(each):
+            raise ValueError(f"metadata: {key[:40]!r} is {each}, allowed are finite numbers - at `$.metadata`")
         if isinstance(each, int) and not -(2**63) <= each < 2**63:
             raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
         if isinstance(each, str) and len(each) > MAX_VALUE_CHARS:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -29,7 +30,7 @@ def load(**overrides: object) -> Settings:
 
     :param overrides: values by name, lower-case and without prefix; they override the environment, which overrides the
         settings file.
-    :raises SettingsError: if a value is not allowed, or the file cannot be read.
+    :raises SettingsError: if a name is unknown, a value is not allowed, or the file cannot be read.
     """
     path = os.environ.get(FILE_VARIABLE)
     from_file = read_settings_file(Path(path), FILE_VARIABLE) if path else {}
@@ -37,6 +38,8 @@ def load(**overrides: object) -> Settings:
 
 
 def _validated(values: Mapping[str, object]) -> Settings:
+    for name in values.keys() - setting_fields().keys():
+        raise SettingsError(f"there is no setting {name!r}{_nearest(name, setting_fields())}")
     try:
         return Settings.of(**values)
     except ValidationError as error:
@@ -62,9 +65,17 @@ def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
     for name in lines:
         if _name(name) not in setting_fields():
             # A line without a name is a value, and may be a password.
-            shown = repr(name[:80]) if name.isidentifier() else "with one of the names in it"
+            shown = "with one of the names in it"
+            if name.isidentifier():
+                known = [f"{PREFIX}{each.upper()}" for each in setting_fields()]
+                shown = f"{name[:80]!r}{_nearest(name.upper(), known)}"
             raise SettingsError(f"{path}: there is no setting {shown}")
     return _current(lines)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    found = get_close_matches(name, list(known), 1)
+    return f", did you mean {found[0]!r}?" if found else ""
 
 
 def _name(variable: str) -> str | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +80,59 @@ def test_a_search_that_is_not_allowed_says_what_is(index: Index, fields: dict[st
 def test_a_setting_that_is_not_allowed_is_named(tmp_path: Path) -> None:
     with pytest.raises(trivium.SettingsError, match="TRIVIUM_CANDIDATES_PER_SOURCE is 0"):
         trivium.open(tmp_path, candidates_per_source=0)
+    with pytest.raises(trivium.SettingsError, match="there is no setting 'vectr', did you mean 'vector'"):
+        trivium.open(tmp_path, vectr="embedded://")
+
+
+@pytest.mark.parametrize(("folder", "settings"), [(5, {}), (b"films", {}), ("", {}), ("films", {"data_dir": "other"})])
+def test_a_folder_that_is_not_allowed_is_named(folder: object, settings: dict[str, object]) -> None:
+    with pytest.raises(TypeError, match=rf"{folder!r}"):
+        trivium.open(folder, **settings)  # type: ignore[arg-type]
+
+
+def test_the_fields_of_objects_are_checked_and_all_other_documents_are_stored(index: Index) -> None:
+    """No type checker looks at the fields of a struct when it is made."""
+    fields: list[dict[str, Any]] = [
+        {"id": 5}, {"text": None}, {"metadata": {"a": object()}}, {"metadata": {"a": {1: 2}}}, {"created_at": "2020"},
+        {"importance": -1}, {"sensitivity": "topsecret"}, {"tags": "film"}, {"metadata": {"a": float("nan")}},
+        {"text": "\ud800"},
+    ]  # fmt: skip
+    with pytest.raises(InvalidDocuments) as raised:
+        index.add([*(Document(**{"id": "a", "text": "b", **each}) for each in fields), OTTER])
+    assert list(raised.value.errors) == list(range(1, len(fields) + 1))
+    assert "`$.sensitivity`" in raised.value.errors[7]
+    assert (len(index), index.get("2")) == (1, OTTER)
+
+
+@pytest.mark.parametrize("documents", [PRESTIGE, OTTER, "hello", b"hello", None, 42])
+def test_what_is_no_list_of_documents_is_refused(index: Index, documents: Any) -> None:
+    with pytest.raises(TypeError, match="allowed is a list of documents"):
+        index.add(documents)
+
+
+@pytest.mark.parametrize("id_", [1, None, b"1"])
+def test_an_id_is_a_text(index: Index, id_: Any) -> None:
+    for call in (index.get, index.delete):
+        with pytest.raises(TypeError, match=r"id is .*, allowed is a text"):
+            call(id_)
+
+
+def test_an_error_of_the_iterable_is_raised_after_the_documents_before_it_are_stored(index: Index) -> None:
+    def documents() -> Iterator[object]:
+        yield OTTER
+        yield {"id": 5}
+        raise LookupError("boom")
+
+    with pytest.raises(LookupError, match="boom") as raised:
+        index.add(documents())  # type: ignore[arg-type]
+    assert raised.value.__notes__[0].startswith("1 documents were not stored, 1 were: document 2")
+    assert index.get("2") == OTTER
+
+
+def test_documents_of_every_sensitivity_are_found_and_deleted(index: Index) -> None:
+    index.add([{"id": "secret", "text": "zebra", "sensitivity": "restricted"}])
+    assert [hit.id for hit in index.search("zebra").hits] == ["secret"]
+    assert index.delete("secret")
 
 
 def test_threads_may_share_an_index(index: Index) -> None:
@@ -89,5 +146,69 @@ def test_a_closed_index_may_be_closed_again(tmp_path: Path, model_dir: Path) -> 
     index = trivium.open(tmp_path, model_dir=model_dir)
     index.close()
     index.close()
-    with pytest.raises(RuntimeError):
-        index.search("otter")
+    for call in (lambda: index.search("otter"), index.__enter__, lambda: len(index)):
+        with pytest.raises(RuntimeError, match=f"the index in {tmp_path} is closed"):
+            call()
+
+
+def test_a_running_call_ends_before_the_index_is_closed(tmp_path: Path, model_dir: Path) -> None:
+    reached, proceed = threading.Event(), threading.Event()
+
+    def documents() -> Iterator[Document]:
+        reached.set()
+        proceed.wait(20)
+        yield OTTER
+
+    index = trivium.open(tmp_path, model_dir=model_dir)
+    with ThreadPoolExecutor(2) as pool:
+        added = pool.submit(index.add, documents())
+        assert reached.wait(20)
+        closed = pool.submit(index.close)
+        proceed.set()
+        assert added.result(20) == 1
+        closed.result(20)
+
+
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("raise SystemExit(3)", 3), ("1 / 0", 1)])
+def test_a_program_that_does_not_close_the_index_ends(
+    tmp_path: Path, model_dir: Path, python: str, end: str, code: int
+) -> None:
+    program = f"""
+import trivium
+index = trivium.open({str(tmp_path)!r}, model_dir={str(model_dir)!r})
+index.add([{{"id": "1", "text": "x"}}])
+{end}
+"""
+    done = subprocess.run([python, "-c", program], timeout=60, check=False, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, code == 1)
+
+
+def test_a_forked_process_is_told_to_open_the_index_itself(index: Index) -> None:
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        try:
+            index.search("otter")
+        except RuntimeError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as message:
+        assert message.read().decode().endswith(f"was opened in process {os.getpid()}: open it in this one")
+    os.waitpid(child, 0)
+
+
+@pytest.mark.process
+def test_an_interrupt_stops_adding(tmp_path: Path, model_dir: Path, python: str) -> None:
+    program = f"""
+import itertools, os, signal, trivium
+def documents():
+    for number in itertools.count():
+        if number == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        yield {{"id": str(number), "text": "x"}}
+with trivium.open({str(tmp_path)!r}, model_dir={str(model_dir)!r}) as index:
+    index.add(documents())
+"""
+    done = subprocess.run([python, "-c", program], timeout=60, check=False, capture_output=True, text=True)
+    assert "KeyboardInterrupt" in done.stderr

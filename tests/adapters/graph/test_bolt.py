@@ -75,7 +75,7 @@ async def test_a_change_of_the_schema_that_another_client_made_is_no_error(bolt:
     ],
 )
 async def test_one_read_at_most_fails_after_all_connections_were_reset(server_url: Callable[[str], str]) -> None:
-    """On uvloop, each idle connection of the pool used to fail a read."""
+    """One reset fails at most one read, not one for each idle connection of the pool."""
     target = urlsplit(server_url("bolt")).port
     open_: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
 
