@@ -1,5 +1,5 @@
-"""When the package is built: builds the embedding model, and compiles the walk, the sorting, a part of the boosts and
-the search of HNSW graphs.
+"""When the package is built: builds the embedding model, and compiles the walk, the sorting and the search of
+HNSW graphs.
 
 Without a C++ compiler these are done by numpy, Python and faiss.
 """
@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
-_MODULES = ("fusion/boost_kernel", "fusion/sort_kernel", "fusion/walk_kernel", "adapters/vector/hnsw_kernel")
+_MODULES = ("fusion/sort_kernel", "fusion/walk_kernel", "adapters/vector/hnsw_kernel")
 _COMPILED = [f"/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
 _MODEL = "adapters/encoders/model"
 # No fused multiply-add: the results have to be those of numpy, to the last bit.

@@ -38,17 +38,6 @@ class Boosted:
     score: Floats
 
 
-def exponentials_by_math(values: Floats) -> Floats:
-    """``exp`` of each value, from the C library: numpy's differs in the last digit between processors."""
-    return np.fromiter(map(exp, values.tolist()), np.float64, len(values))
-
-
-try:
-    from fusion.boost_kernel import exponentials
-except ImportError:  # the package was built without a C++ compiler
-    exponentials = exponentials_by_math
-
-
 def centrality(values: Floats, weight: float) -> Floats:
     """``1 + weight * value`` for global centralities in [0, 1]: from 1 to ``1 + weight``.
 
@@ -72,7 +61,10 @@ def importance(values: Floats) -> Floats:
 
 def recency(age_days: Floats) -> Floats:
     """``0.7 + 0.3 * exp(-0.023 * age)``: from 1, over 0.85 after 30 days, to 0.7. Negative ages count as 0."""
-    return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * exponentials(-0.023 * np.maximum(age_days, 0.0))
+    # The exponentials of the C library: numpy's differ in the last digit between processors.
+    exponents = (-0.023 * np.maximum(age_days, 0.0)).tolist()
+    exponentials = np.fromiter(map(exp, exponents), np.float64, len(exponents))
+    return MIN_RECENCY_FACTOR + (1 - MIN_RECENCY_FACTOR) * exponentials
 
 
 def boost(candidates: Candidates, fused: Fused, factors: Factors, sources: Sources) -> Boosted:

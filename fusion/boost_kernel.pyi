@@ -1,3 +1,0 @@
-from fusion.boosts import exponentials_by_math as exponentials
-
-__all__ = ["exponentials"]
