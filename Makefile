@@ -5,6 +5,8 @@ BIN := .venv/bin
 DATA ?= ../shared/data/musique_train100
 # BEIR folders with judged queries, for bench-quality.
 SETS ?= $(wildcard ../shared/data/*)
+# Where the demo serves.
+PORT ?= 8080
 
 # Packages with hashes, for the service with all extras that it needs.
 COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
@@ -63,8 +65,8 @@ docs: setup  ## Build the documentation as a site, dist/site, with no link that 
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --requirement pyproject.toml --extra docs
 	$(BIN)/mkdocs build --strict
 
-demo: .venv/service  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:8080
-	@TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo
+demo: .venv/service  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:PORT
+	@TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo --port $(PORT)
 
 # Two processes; the tests of a file stay together, and so do all that share the real servers.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -12,7 +12,7 @@ from orchestrator.auth.visibility import access_filter
 
 _SAMPLE = 1_000
 """Documents drawn from all scopes together."""
-_MIN_DOCUMENTS = 50
+MIN_DOCUMENTS = 50
 """Minimum documents in a scope: with fewer, similar and dissimilar ones cannot be distinguished."""
 
 
@@ -34,7 +34,7 @@ async def sample_by_scope(documents: DocumentReader) -> Mapping[Scope, ScopeSamp
         by_scope[Scope(record.tenant, record.environment)].records.append(record)
     for scope, sample in by_scope.items():
         sample.count = sum((await documents.counts("collection", all_of(scope))).values())
-    return {scope: sample for scope, sample in by_scope.items() if sample.count >= _MIN_DOCUMENTS}
+    return {scope: sample for scope, sample in by_scope.items() if sample.count >= MIN_DOCUMENTS}
 
 
 def all_of(scope: Scope) -> Filter:

@@ -17,6 +17,7 @@ from cache import CacheMode, Level
 from fusion import Calibrations, Candidates, Source
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.data_version import DataVersions
+from orchestrator.measurement.scope_sample import MIN_DOCUMENTS
 from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.plan import DAY_S, Plan
@@ -249,7 +250,8 @@ class SearchService:
         with timings.stage("collapse"):
             ranked = apply_confidence(ranking, apply_collapse(ranking, fused, boosted, factors), sources)
             if ranking.min_confidence and ranked.confidences.answer is None:
-                degraded.append(context.degraded("confidence", "not measured yet: run `trivium tidy`"))
+                reason = f"not measured yet: run `trivium tidy`, with at least {MIN_DOCUMENTS} documents"
+                degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model)
         if plan.page.rerank:

@@ -84,7 +84,7 @@ async def test_before_it_is_measured_the_confidence_is_null_and_a_minimum_is_rep
     required = await search(service, NONSENSE[0], mode="hybrid", min_confidence=0.5)
     assert required.hits
     assert [(each.source, each.reason) for each in required.degraded] == [
-        ("confidence", "not measured yet: run `trivium tidy`")
+        ("confidence", "not measured yet: run `trivium tidy`, with at least 50 documents")
     ]
 
 
