@@ -46,12 +46,14 @@ class VectorComponent:
     def build(self, target: Path, previous: Path | None, segments: SegmentSet, delta: Delta) -> None:
         """Link the graphs of existing segments, build those of the new ones."""
         del delta
+        names = {f"{segment.name}.faiss" for segment in segments.segments}
+        replaced = [path for path in previous.glob("*.faiss") if path.name not in names] if previous else []
         for segment in segments.segments:
             file = f"{segment.name}.faiss"
             if previous and (previous / file).exists():
                 files.link_or_copy(previous / file, target / file)
             elif len(segment) > _EXACT_ROWS:
-                hnsw.build(segment.vectors, target / file)
+                hnsw.build(segment.vectors, target / file, replaced)
 
     def open(self, folder: Path, segments: SegmentSet) -> _Graphs:
         """Map the graphs; all processes use the same memory."""

@@ -7,6 +7,7 @@ searches. docs/decisions/0032-search-of-hnsw.md has the measurements.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,17 +34,33 @@ _ALL: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 
-def build(vectors: npt.NDArray[np.float32], path: Path) -> None:
+def build(vectors: npt.NDArray[np.float32], path: Path, earlier: Iterable[Path] = ()) -> None:
     """Write the graph of some vectors, one row each, to a file.
 
     :param vectors: of length 1.
+    :param earlier: graphs of other vectors. One whose rows are the first half of ``vectors``, or more of them, is
+        extended, which takes less time.
     """
-    index = faiss.IndexHNSWSQ(vectors.shape[1], faiss.ScalarQuantizer.QT_8bit, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction = _EF_CONSTRUCTION
     faiss.omp_set_num_threads(os.cpu_count() or 1)
-    index.train(vectors)
-    index.add(vectors)
+    index = next((index for each in earlier if (index := _of_first_rows(each, vectors))), None)
+    if index is None:
+        quantizer = faiss.ScalarQuantizer.QT_8bit
+        index = faiss.IndexHNSWSQ(vectors.shape[1], quantizer, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = _EF_CONSTRUCTION
+        index.train(vectors)
+    index.add(vectors[index.ntotal :])
     faiss.write_index(index, str(path))
+
+
+def _of_first_rows(path: Path, vectors: npt.NDArray[np.float32]) -> Any:
+    """The graph in a file, if its rows are at least half of some vectors, and their first; else ``None``."""
+    index = faiss.read_index(str(path))
+    count = index.ntotal
+    if index.d != vectors.shape[1] or not count <= len(vectors) <= 2 * count:
+        return None
+    storage = faiss.downcast_index(index.storage)
+    is_same = np.array_equal(storage.sa_encode(vectors[:count]).ravel(), _array(storage.codes))
+    return index if is_same else None
 
 
 class HnswGraph:

@@ -85,3 +85,27 @@ def test_no_score_overflows(tmp_path: Path, dimension: int) -> None:
     graph = HnswGraph(tmp_path / "graph.faiss")
     assert graph.nearest(ones, 1, 40).tolist() == [7]
     assert 7 not in graph.nearest(-ones, 39, 40).tolist()
+
+
+def test_a_graph_of_the_first_rows_is_extended(graph: HnswGraph, vectors: np.ndarray, tmp_path: Path) -> None:
+    first, other = tmp_path / "first.faiss", tmp_path / "other.faiss"
+    hnsw.build(vectors[:3_000], first)
+    hnsw.build(vectors[1_000:4_000], other)
+    hnsw.build(vectors, tmp_path / "all.faiss", [other, first])
+    extended = HnswGraph(tmp_path / "all.faiss")
+    assert extended._codes[: 3_000 * DIMENSION].tobytes() == HnswGraph(first)._codes.tobytes()
+    same = [
+        len(set(extended.nearest(vector, COUNT, WIDTH)) & set(graph.nearest(vector, COUNT, WIDTH))) / COUNT
+        for vector in (unit(seed, DIMENSION) for seed in range(ROWS, ROWS + 50))
+    ]
+    assert np.mean(same) >= 0.95
+
+
+def test_a_graph_of_other_rows_is_not_extended(vectors: np.ndarray, tmp_path: Path) -> None:
+    earlier = [tmp_path / "shifted.faiss", tmp_path / "few.faiss", tmp_path / "wide.faiss"]
+    hnsw.build(vectors[1:3_001], earlier[0])
+    hnsw.build(vectors[:2_000], earlier[1])  # less than half
+    hnsw.build(np.hstack([vectors[:3_000]] * 2), earlier[2])
+    hnsw.build(vectors, tmp_path / "all.faiss", earlier)
+    hnsw.build(vectors, tmp_path / "new.faiss")
+    assert HnswGraph(tmp_path / "all.faiss")._codes.tobytes() == HnswGraph(tmp_path / "new.faiss")._codes.tobytes()
