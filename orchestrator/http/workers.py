@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from multiprocessing import parent_process
 from types import TracebackType
 from typing import Any
 
@@ -179,6 +180,10 @@ class _ReceivingServer:
         self._is_closed = False
         channel.setblocking(False)
         loop.add_reader(channel, self._receive)
+        # If the parent is killed before it has read all of a channel, that is an error of the socket, not its end.
+        self._parent = parent_process()
+        if self._parent:
+            loop.add_reader(self._parent.sentinel, self._end_with_parent)
         channel.send(_READY)
 
     def close(self) -> None:
@@ -188,12 +193,23 @@ class _ReceivingServer:
         self._is_closed = True
         self._channel.shutdown(socket.SHUT_RD)
         self._receive()
-        self._loop.remove_reader(self._channel)
+        self._remove_readers()
 
     async def wait_closed(self) -> None:
         """Return when every connection has its protocol."""
         if self._connecting:
             await asyncio.wait(self._connecting)
+
+    def _end_with_parent(self) -> None:
+        """This process gets no more connections."""
+        self._remove_readers()
+        _log.warning("the parent process has ended, so this one ends, too")
+        signal.raise_signal(signal.SIGTERM)
+
+    def _remove_readers(self) -> None:
+        self._loop.remove_reader(self._channel)
+        if self._parent:
+            self._loop.remove_reader(self._parent.sentinel)
 
     def _receive(self) -> None:
         while True:
@@ -202,10 +218,8 @@ class _ReceivingServer:
             except BlockingIOError:
                 return
             if not message:
-                self._loop.remove_reader(self._channel)
-                if not self._is_closed:  # the parent has ended: this process gets no more connections
-                    _log.warning("the parent process has ended, so this one ends, too")
-                    signal.raise_signal(signal.SIGTERM)
+                if not self._is_closed:
+                    self._end_with_parent()
                 return
             for descriptor in descriptors:
                 connection = socket.socket(fileno=descriptor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -15,6 +16,7 @@ import pytest
 
 from orchestrator.http.workers import ConnectionDistributor
 from tests.orchestrator.served import Serve, environment
+from tests.servers.start import free_port
 
 
 @pytest.fixture
@@ -132,6 +134,29 @@ def test_the_workers_end_with_a_parent_that_is_killed(
         parent.kill()
         _, alive = psutil.wait_procs(workers, 30)
         assert alive == []
+
+
+def test_workers_end_with_a_parent_that_never_read_that_they_are_ready(
+    python: str, tmp_path: Path, model_dir: Path
+) -> None:
+    """Then the end of a channel is an error."""
+    env, log = environment(data_dir=tmp_path / "data", model_dir=model_dir), tmp_path / "log"
+    command = [python, "-m", "orchestrator", "serve", "--port", str(free_port()), "--workers", "2"]
+
+    def wait_for(line: str) -> None:
+        deadline = time.monotonic() + 60
+        while log.read_text().count(line) < 2:
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.01)
+
+    with log.open("wb") as file, subprocess.Popen(command, env=env, stdout=file, stderr=file) as process:
+        parent = psutil.Process(process.pid)
+        wait_for("Started server process")
+        workers = workers_of(parent)
+        parent.suspend()
+        wait_for("Application startup complete")
+        parent.kill()
+        assert psutil.wait_procs(workers, 30)[1] == []
 
 
 def wait_for_even_connections(parent: psutil.Process, port: int) -> None:
