@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusion.columns import DocumentTable, Ranking
-from fusion.rank_fields import DocId, DocumentFields, Floats, Ints
-from fusion.sort import descending, tied
+from fusion.columns import Ranking, join_by_id
+from fusion.rank_fields import Ints
+from fusion.sort import descending_by_id
 
 
 def merge_collections(rankings: Sequence[Ranking]) -> Ranking:
@@ -35,19 +35,8 @@ def merge_collections(rankings: Sequence[Ranking]) -> Ranking:
     scores = np.concatenate([ranking.scores for ranking in found])
     ranks = np.concatenate([ranking.ranks for ranking in found])
     table = found[0].table
-    order = _first_of_each(docs, _ordered(docs, scores, ranks, table))
+    order = _first_of_each(docs, descending_by_id(scores, ranks, lambda indices: table.ids(docs[indices])))
     return Ranking(rankings[0].source, docs[order], scores[order], ranks[order], table, coverage)
-
-
-def _ordered(docs: Ints, scores: Floats, ranks: Ints, table: DocumentTable) -> Ints:
-    """Indices by score, then rank, then id. Ids are made only where they decide."""
-    order = descending(scores, ranks)
-    indices, groups = tied(order, scores, ranks)
-    if len(indices):
-        members = order[indices]
-        by_id = sorted(zip(groups.tolist(), table.ids(docs[members]), members.tolist(), strict=True))
-        order[indices] = [member for _, _, member in by_id]
-    return order
 
 
 def _first_of_each(docs: Ints, order: Ints) -> Ints:
@@ -57,23 +46,9 @@ def _first_of_each(docs: Ints, order: Ints) -> Ints:
 
 
 def _of_one_table(rankings: Sequence[Ranking]) -> list[Ranking]:
-    """Rankings of different tables over a table of all their documents, by id. A document has the fields that any of
-    the rankings knows of it."""
-    fields: dict[DocId, DocumentFields] = {}
-    for ranking in rankings:
-        if (columns := ranking.fields) is not None:
-            rows = ((id_, columns.row(row)) for row, id_ in enumerate(ranking.ids))
-            fields |= {id_: row for id_, row in rows if row != DocumentFields()}
-    ids = list(dict.fromkeys(id_ for ranking in rankings for id_ in ranking.ids))
-    table = Ranking.of_ids(rankings[0].source, ids, [0.0] * len(ids), fields=fields).table
-    numbers = dict(zip(ids, range(len(ids)), strict=True))
+    """Rankings of different tables over one table of all their documents, joined by id."""
+    _, rows, table, _ = join_by_id(rankings)
     return [
-        Ranking(
-            ranking.source,
-            np.array([numbers[id_] for id_ in ranking.ids], np.int64),
-            ranking.scores,
-            ranking.ranks,
-            table,
-        )
-        for ranking in rankings
+        Ranking(ranking.source, docs, ranking.scores, ranking.ranks, table)
+        for ranking, docs in zip(rankings, rows, strict=True)
     ]

@@ -189,7 +189,7 @@ class Candidates:
         ordered = sorted(rankings, key=lambda ranking: ranking.source)
         tables = {id(ranking.table): ranking.table for ranking in ordered if len(ranking)}
         if len(tables) > 1:
-            docs, rows, table, fields = _join_by_id(ordered)
+            docs, rows, table, fields = join_by_id(ordered)
         else:
             docs, rows = _join_by_number(ordered)
             table = next(iter(tables.values()), _EMPTY)
@@ -240,10 +240,12 @@ def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:
     return docs, [rows[end - len(ranking) : end] for ranking, end in zip(rankings, ends, strict=True)]
 
 
-def _join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], DocumentTable, RankFields | None]:
-    """The same for rankings of different tables: their ids are numbered in the order of first sight.
+def join_by_id(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints], DocumentTable, RankFields | None]:
+    """Join rankings of different tables: their ids are numbered in the order in which they first occur.
 
-    If several sources return fields of a document, those of the last source by name are used.
+    If several rankings have fields of a document, those of the last one are used.
+
+    :returns: the numbers, the number of each document of each ranking, a table of all documents, and their fields.
     """
     ids = [ranking.ids for ranking in rankings]
     names = tuple(dict.fromkeys(chain.from_iterable(ids)))

@@ -5,10 +5,20 @@ Both give the same results, and a test compares them. docs/decisions/0020-compil
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["descending", "descending_by_numpy", "distinct", "distinct_by_numpy", "tied", "tied_by_numpy"]
+__all__ = [
+    "descending",
+    "descending_by_id",
+    "descending_by_numpy",
+    "distinct",
+    "distinct_by_numpy",
+    "tied",
+    "tied_by_numpy",
+]
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
@@ -49,3 +59,18 @@ try:
     from fusion.sort_kernel import descending, distinct, tied
 except ImportError:  # the package was built without a C++ compiler
     descending, distinct, tied = descending_by_numpy, distinct_by_numpy, tied_by_numpy
+
+
+def descending_by_id(values: _Floats, ties: _Ints, ids: Callable[[_Ints], Sequence[str]]) -> _Ints:
+    """The indices of the values, the largest first; of equal values the smaller tie, then the smaller id.
+
+    :param values, ties: as in :func:`descending_by_numpy`.
+    :param ids: the ids at some indices; it is called only for those at which ids decide.
+    """
+    order = descending(values, ties)
+    indices, groups = tied(order, values, ties)
+    if len(indices):
+        members = order[indices]
+        by_id = sorted(zip(groups.tolist(), ids(members), members.tolist(), strict=True))
+        order[indices] = [member for _, _, member in by_id]
+    return order

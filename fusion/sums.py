@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion.columns import Candidates
 from fusion.rank_fields import Floats, Ints
-from fusion.sort import descending, tied
+from fusion.sort import descending_by_id
 from fusion.source import Sources, described
 
 
@@ -82,14 +82,9 @@ def rank_by_sum(values: Floats, candidates: Candidates, sources: Sources, rows: 
     position = _tie_positions(candidates, sources)
     if rows is not None:
         position = position[rows]
-    order = descending(values, position)
-    indices, groups = tied(order, values, position)
-    if len(indices):
-        members = order[indices]
-        ids = candidates.ids(members if rows is None else rows[members])
-        by_id = sorted(zip(groups.tolist(), ids, members.tolist(), strict=True))
-        order[indices] = [member for _, _, member in by_id]
-    return order if rows is None else rows[order]
+    if rows is None:
+        return descending_by_id(values, position, candidates.ids)
+    return rows[descending_by_id(values, position, lambda indices: candidates.ids(rows[indices]))]
 
 
 def _tie_positions(candidates: Candidates, sources: Sources) -> Ints:
