@@ -202,6 +202,7 @@ def test_a_forked_process_is_told_to_open_the_index_itself(index: Index) -> None
 def test_an_interrupt_stops_adding(tmp_path: Path, model_dir: Path, python: str) -> None:
     program = f"""
 import itertools, os, signal, trivium
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program started in the background ignores interrupts
 def documents():
     for number in itertools.count():
         if number == 5:
