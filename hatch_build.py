@@ -1,7 +1,6 @@
-"""When the package is built: builds the embedding model, and compiles the walk, the sorting and the search of
-HNSW graphs.
+"""When the package is built: builds the embedding model, and compiles the walk and the search of HNSW graphs.
 
-Without a C++ compiler these are done by numpy, Python and faiss.
+Without a C++ compiler these are done by numpy and faiss.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
-_MODULES = ("fusion/sort_kernel", "fusion/walk_kernel", "adapters/vector/hnsw_kernel")
+_MODULES = ("fusion/walk_kernel", "adapters/vector/hnsw_kernel")
 _COMPILED = [f"/{name}.*.{suffix}" for name in _MODULES for suffix in ("so", "pyd")]
 _MODEL = "adapters/encoders/model"
 # No fused multiply-add: the results have to be those of numpy, to the last bit.

@@ -21,9 +21,9 @@ def top(values: npt.NDArray[np.floating], ties: Ints, count: int) -> Ints:
     :param ties: parallel to ``values``; distinct.
     """
     if len(values) <= max(count, _FEW):
-        return descending(values.astype(np.float64, copy=False), ties)[: max(count, 0)]
+        return descending(values, ties)[: max(count, 0)]
     if count <= 0:
         return np.zeros(0, np.int64)
     minimum = np.partition(values, len(values) - count)[len(values) - count]
     chosen: Ints = np.flatnonzero(values >= minimum)
-    return chosen.take(descending(values.take(chosen).astype(np.float64, copy=False), ties.take(chosen))[:count])
+    return chosen.take(descending(values.take(chosen), ties.take(chosen))[:count])

@@ -1,7 +1,8 @@
-"""Queries per second of this service, of its peers, and of asyncio with a dictionary, over the same three sources.
+"""CPU per query of this service, of its peers, and of asyncio with a dictionary, over the same three sources.
 
 Each source is a stub that returns 100 documents after 5 ms, so that only orchestration is measured: 32
-clients, reciprocal rank fusion, the best ten. The service plans each query, searches within deadlines behind circuit
+clients, reciprocal rank fusion, the best ten. Time limits are lifted, so that a busy machine fails no request; the rate
+is printed, too, but the stubs limit it. The service plans each query, searches within deadlines behind circuit
 breakers, checks access, reads the ten documents and reports where each comes from; the peers return what they fused.
 Peers are installed in an environment of their own, and their releases are printed. Exit code 1 if a goal is missed.
 """
@@ -29,7 +30,8 @@ from tests.orchestrator.services import PRINCIPAL, FixedStaticEncoder, empty_ind
 
 _CONCURRENCY = 32
 _DISTRIBUTIONS = ("haystack-ai", "langchain-classic", "llama-index-core")
-_MIN_OF_BARE, _MIN_OF_PEERS = 0.8, 5.0
+_MAX_OF_BARE, _MIN_OF_PEERS = 2.5, 5.0
+_TIMEOUT_MS = 60_000
 
 
 class DelayedSource:
@@ -54,49 +56,56 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     python = _environment()
-    rates: dict[str, list[float]] = {name: [] for name in ("ours", *peers.PEERS)}
+    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in ("ours", *peers.PEERS)}
     for _ in range(arguments.rounds):
-        rates["ours"].append(_own_rate(arguments.seconds))
+        figures["ours"].append(_own(arguments.seconds))
         for name in peers.PEERS:
             command = [python, peers.__file__, name, str(_CONCURRENCY), str(arguments.seconds)]
-            rates[name].append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-    medians = {name: median(values) for name, values in rates.items()}
-    for name, rate in medians.items():
-        out.print(f"{name}: {rate:.0f} queries per second", highlight=False)
-    best_peer = max((name for name in peers.PEERS if name != "bare"), key=medians.__getitem__)
-    own = medians["ours"]
+            printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            cpu_us, rate = map(float, printed.split())
+            figures[name].append((cpu_us, rate))
+    for name, rounds in figures.items():
+        cpu_us, rate = (median(each) for each in zip(*rounds, strict=True))
+        out.print(f"{name}: {cpu_us:.0f} µs of CPU per query, {rate:.0f} queries per second", highlight=False)
+
+    def ratio(name: str) -> float:
+        """The CPU of a peer, relative to that of this service in the same round."""
+        return median(other / own for (other, _), (own, _) in zip(figures[name], figures["ours"], strict=True))
+
+    of_bare = 1 / ratio("bare")
+    best_peer = min((name for name in peers.PEERS if name != "bare"), key=ratio)
     passed = [
+        report(of_bare <= _MAX_OF_BARE, f"at most {_MAX_OF_BARE:g} times asyncio with a dictionary", f"{of_bare:.1f}"),
         report(
-            own >= _MIN_OF_BARE * medians["bare"],
-            f"at least {_MIN_OF_BARE:g} of asyncio with a dictionary",
-            f"{own / medians['bare']:.2f}",
-        ),
-        report(
-            own >= _MIN_OF_PEERS * medians[best_peer],
-            f"at least {_MIN_OF_PEERS:g} times the best peer",
-            f"{own / medians[best_peer]:.1f} times {best_peer}",
+            ratio(best_peer) >= _MIN_OF_PEERS,
+            f"the best peer takes at least {_MIN_OF_PEERS:g} times as much",
+            f"{best_peer} {ratio(best_peer):.1f}",
         ),
     ]
     raise SystemExit(0 if all(passed) else 1)
 
 
-def _own_rate(seconds: float) -> float:
+def _own(seconds: float) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         index = empty_index(Path(folder))
         ids = dict.fromkeys(id_ for number in range(peers.SOURCES) for id_ in peers.ids(number))
         index.write_blocking([vector_record(id_, id_, seed=number) for number, id_ in enumerate(ids)])
         sources = {name: DelayedSource(name, number) for number, name in enumerate(("vector", "graph", "keyword"))}
         static = FixedStaticEncoder(1)  # encoding is not measured
-        service = search_service(index, static=static, settings=Settings.of(query_encoder="static"), **sources)
+        limits = {"source_timeout_ms": _TIMEOUT_MS, "request_timeout_ms": _TIMEOUT_MS}
+        service = search_service(
+            index, static=static, settings=Settings.of(query_encoder="static", **limits), **sources
+        )
         numbers = count()
 
         async def search() -> None:
-            request = request_of(f"query {next(numbers)}", mode="hybrid", fusion="rrf(k=60)", limit=peers.LIMIT)
+            fields = {"mode": "hybrid", "fusion": "rrf(k=60)", "limit": peers.LIMIT, "timeout_ms": _TIMEOUT_MS}
+            request = request_of(f"query {next(numbers)}", **fields)
             response = await service.search(request, PRINCIPAL, "benchmark")
             if response.degraded or len(response.hits) != peers.LIMIT:
                 raise SystemExit(f"not a complete response: {response.degraded}")
 
-        return asyncio.run(peers.queries_per_second(search, _CONCURRENCY, seconds))
+        return asyncio.run(peers.measure(search, _CONCURRENCY, seconds))
 
 
 def _environment() -> str:

@@ -1,7 +1,7 @@
 """Peers over three sources that return 100 documents after 5 ms, fused by reciprocal rank.
 
-Run by the Python of an environment of its own: ``python peers.py NAME CONCURRENCY SECONDS`` prints queries per second.
-Each peer is used as its documentation shows for asynchronous hybrid retrieval.
+Run by the Python of an environment of its own: ``python peers.py NAME CONCURRENCY SECONDS`` prints µs of CPU per
+query, and queries per second. Each peer is used as its documentation shows for asynchronous hybrid retrieval.
 """
 
 # ruff: noqa: ARG002, PLC0415
@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 DELAY_S, DEPTH, LIMIT, SOURCES = 0.005, 100, 10, 3
@@ -120,8 +120,8 @@ def llama_index() -> Search:
     return lambda: fusion.aretrieve("query")
 
 
-async def queries_per_second(search: Search, concurrency: int, seconds: float) -> float:
-    """The rate of ``concurrency`` clients that search again as soon as they have a response."""
+async def measure(search: Search, concurrency: int, seconds: float) -> tuple[float, float]:
+    """µs of CPU per query, and queries per second, of clients that search again as soon as they have a response."""
     finished = 0
 
     async def client(until: float) -> None:
@@ -131,13 +131,13 @@ async def queries_per_second(search: Search, concurrency: int, seconds: float) -
             finished += 1
 
     await client(perf_counter() + seconds / 10)
-    finished, start = 0, perf_counter()
+    finished, start, cpu = 0, perf_counter(), process_time()
     await asyncio.gather(*(client(start + seconds) for _ in range(concurrency)))
-    return finished / (perf_counter() - start)
+    return (process_time() - cpu) / finished * 1e6, finished / (perf_counter() - start)
 
 
 PEERS = {"bare": bare, "haystack": haystack, "langchain": langchain, "llama_index": llama_index}
 
 if __name__ == "__main__":
     name, at_a_time, duration_s = sys.argv[1:]
-    sys.stdout.write(f"{asyncio.run(queries_per_second(PEERS[name](), int(at_a_time), float(duration_s)))}\n")
+    print(*asyncio.run(measure(PEERS[name](), int(at_a_time), float(duration_s))))

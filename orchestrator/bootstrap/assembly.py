@@ -23,6 +23,7 @@ from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap.background import background_tasks, measure_in_process
 from orchestrator.bootstrap.caches import Caches, content_ids
 from orchestrator.bootstrap.encoders import open_static_encoder, query_encoders
+from orchestrator.bootstrap.replicas import Replicas, open_replicas
 from orchestrator.bootstrap.rerankers import open_reranker
 from orchestrator.bootstrap.server_indexes import prepare_servers
 from orchestrator.bootstrap.sources import (
@@ -32,7 +33,6 @@ from orchestrator.bootstrap.sources import (
     search_probes,
     source_calls,
 )
-from orchestrator.bootstrap.stores import Stores, open_stores
 from orchestrator.indexing.invalidation import InvalidatingWriter
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.pipeline import IndexingPipeline
@@ -75,7 +75,7 @@ class _Parts:
     settings: Settings
     model: MiniLM
     static_encoder: StaticEncoderFile
-    stores: Stores
+    replicas: Replicas
     caches: Caches
     encoders: QueryEncoders
     trust: GraphTrust
@@ -107,28 +107,28 @@ async def open_service(
         data_dir = settings.storage.data_dir
         model = await anyio.to_thread.run_sync(MiniLM)
         static_encoder = open_static_encoder(settings, model)
-        stores = await open_stores(settings, model, static_encoder, more_sources, stack)
+        replicas = await open_replicas(settings, model, static_encoder, more_sources, stack)
         parts = _Parts(
             settings,
             model,
             static_encoder,
-            stores,
-            Caches(settings, stores.local, stores.backends.embedded is None, stack),
-            query_encoders(model, static_encoder, bool(stores.backends.servers), stack),
+            replicas,
+            Caches(settings, replicas.local, replicas.backends.embedded is None, stack),
+            query_encoders(model, static_encoder, bool(replicas.backends.servers), stack),
             GraphTrust(data_dir / TRUST_FILE),
             ConfidenceCalibrations(data_dir / CALIBRATION_FILE),
             MetadataKeys(data_dir / "metadata-keys"),
         )
         caches = parts.caches
-        calls, checks = source_calls(stores.backends, settings, caches.memo, caches.data_versions)
+        calls, checks = source_calls(replicas.backends, settings, caches.memo, caches.data_versions)
         if prepare:
-            await prepare_servers(stores.backends.servers, checks, settings.storage.strict_index)
+            await prepare_servers(replicas.backends.servers, checks, settings.storage.strict_index)
         yield _service(parts, _search(parts, calls, checks, max_query_chars, stack))
 
 
 def _service(parts: _Parts, search: SearchService) -> Service:
-    settings, stores, counters = parts.settings, parts.stores, parts.caches.counters
-    backends, data_dir = stores.backends, settings.storage.data_dir
+    settings, replicas, counters = parts.settings, parts.replicas, parts.caches.counters
+    backends, data_dir = replicas.backends, settings.storage.data_dir
     maintenance = _maintenance(parts)
     keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
     scope = Scope(settings.access.tenant, settings.access.environment)
@@ -144,7 +144,7 @@ def _service(parts: _Parts, search: SearchService) -> Service:
             searches=search_probes(backends, scope, parts.model.dimension),
             embedded=backends.embedded,
             static_encoder_agreement=parts.static_encoder.agreement,
-            replication=stores.replication,
+            replication=replicas.replication,
             counters=counters,
             maintenance=maintenance,
             metadata_keys=parts.metadata_keys,
@@ -155,18 +155,20 @@ def _service(parts: _Parts, search: SearchService) -> Service:
         keyring=keyring,
         anonymous=anonymous_operator(scope, settings.access.open_clearance),
         upkeep=upkeep,
-        background=background_tasks(settings.writes, maintenance, upkeep, keyring, bool(stores.replication), counters),
+        background=background_tasks(
+            settings.writes, maintenance, upkeep, keyring, bool(replicas.replication), counters
+        ),
         cache_report=parts.caches.report,
         state=StateReader(
             search.admission,
             search.retrieval.breakers.states,
             data_dir,
             backends.embedded,
-            stores.replication,
-            stores.generation,
+            replicas.replication,
+            replicas.generation,
             search.build_id,
         ),
-        count=stores.count,
+        count=replicas.count,
     )
 
 
@@ -177,8 +179,8 @@ def _search(
     max_query_chars: int,
     stack: AsyncExitStack,
 ) -> SearchService:
-    settings, caches, stores = parts.settings, parts.caches, parts.stores
-    backends = stores.backends
+    settings, caches, replicas = parts.settings, parts.caches, parts.replicas
+    backends = replicas.backends
     engine = backends.embedded
     breakers = CircuitBreakers(
         MAX_FAILURES, settings.sources.circuit_reset_ms / 1_000, settings.sources.timeout_ms / 1_000
@@ -201,7 +203,7 @@ def _search(
         centralities=MemoizedCentralities(centralities, caches.memo("centralities"), caches.data_versions.current),
         snapshots=IndexSnapshots(
             caches.data_versions,
-            stores.generation,
+            replicas.generation,
             lambda: engine.index.current() if engine else None,
             backends.documents,
             bool(backends.servers),
@@ -210,7 +212,7 @@ def _search(
         data_versions=caches.data_versions,
         cache=caches.responses,
         admission=Admission(_max_concurrent(settings, bool(backends.servers)), _MAX_WAITING),
-        build_id=stores.build_id,
+        build_id=replicas.build_id,
         content_ids=content_ids(settings),
         trust=parts.trust.weight_factor,
         calibrations=parts.calibrations.calibrations,
@@ -226,32 +228,32 @@ def _max_concurrent(settings: Settings, has_servers: bool) -> int:
 
 
 def _documents(parts: _Parts) -> DocumentService:
-    stores = parts.stores
+    replicas = parts.replicas
     return DocumentService(
-        documents=stores.reader,
-        writer=InvalidatingWriter(stores.writer, parts.caches.data_versions, stores.has_unapplied),
+        documents=replicas.reader,
+        writer=InvalidatingWriter(replicas.writer, parts.caches.data_versions, replicas.has_unapplied),
         metadata_keys=parts.metadata_keys,
         pipeline=IndexingPipeline(parts.model, extractor(parts.settings.encoding.entity_extractor)),
         reads=Admission(_MAX_NETWORK, _MAX_WAITING),
         uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),
         writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),
-        is_current=stores.is_current,
-        generation=stores.generation,
+        is_current=replicas.is_current,
+        generation=replicas.generation,
         write_timeout_s=WRITE_TIMEOUT_S,
     )
 
 
 def _maintenance(parts: _Parts) -> MaintenanceService:
-    stores, trust, calibrations = parts.stores, parts.trust, parts.calibrations
-    engine, bindings = stores.backends.embedded, stores.backends.bindings
+    replicas, trust, calibrations = parts.replicas, parts.trust, parts.calibrations
+    engine, bindings = replicas.backends.embedded, replicas.backends.bindings
     encoders = parts.settings.encoding.query_encoders
     vectors = next(each for each in bindings.values() if "query_vector" in each.source.needs)
     graph = next(each for each in bindings.values() if each.source.is_graph)
     followed: list[Callable[[], object]] = [parts.static_encoder.refresh, trust.refresh, calibrations.refresh]
     if engine:
         followed += [engine.index.refresh, engine.centrality_file.refresh]
-    if stores.replication:
-        followed.append(stores.replication.refresh)
+    if replicas.replication:
+        followed.append(replicas.replication.refresh)
 
     async def encode(text: str, encoder: EncoderName) -> Vector:
         # The empty tenant: these queries are generated, and no caller has this tenant.
@@ -259,13 +261,13 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
 
     return MaintenanceService(
         followed=tuple(followed),
-        generation=stores.generation,
+        generation=replicas.generation,
         data_versions=parts.caches.data_versions,
         trust=trust,
-        trust_measurement=TrustMeasurement(stores.reader, parts.model, vectors.retriever, graph.retriever),
+        trust_measurement=TrustMeasurement(replicas.reader, parts.model, vectors.retriever, graph.retriever),
         calibrations=calibrations,
         calibration_measurement=CalibrationMeasurement(
-            stores.reader,
+            replicas.reader,
             pseudo_queries,
             encode,
             [(each.source, each.retriever) for each in bindings.values()],
@@ -274,6 +276,6 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
         centrality=parts.settings.ranking.centrality,
         query_encoders=encoders,
         embedded=engine,
-        replication=stores.replication,
-        graph_maintenance=stores.backends.graph_maintenance,
+        replication=replicas.replication,
+        graph_maintenance=replicas.backends.graph_maintenance,
     )

@@ -6,10 +6,10 @@ import asyncio
 import logging
 
 from adapters import AdapterError
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
 from orchestrator.service.errors import Overloaded
 from orchestrator.service.service import Service
-from orchestrator.stages.stage_results import AllSourcesFailed
 
 _TIMEOUT_MS = 500
 """Time limit of each search: an unavailable server must not delay the start."""

@@ -16,13 +16,13 @@ from adapters import AdapterError
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.auth.principal import Forbidden
 from orchestrator.bootstrap import open_service
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.http.server import NotLoopback
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import describe_decode_error
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import SettingsError
-from orchestrator.stages.stage_results import AllSourcesFailed
 
 T = TypeVar("T")
 _Errors: TypeAlias = tuple[type[Exception], ...]

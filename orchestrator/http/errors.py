@@ -13,11 +13,11 @@ from starlette.responses import Response
 from adapters import AdapterError
 from orchestrator.auth.keyring import UnknownKey
 from orchestrator.auth.principal import Forbidden
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import describe_decode_error
 from orchestrator.schema.problem import Problem
 from orchestrator.service.errors import NotFound, Overloaded
-from orchestrator.stages.stage_results import AllSourcesFailed
 
 _log = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ import numpy as np
 from adapters import Snapshot
 from adapters.ports.graph import CentralityReader
 from fusion import Candidates, Floats, Sources, centrality, importance, recency, relationship
+from orchestrator.execution.budget import BOOSTS
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import FusedCandidates
 from orchestrator.planning.plan import DAY_S, BoostPlan, RankingPlan
 from orchestrator.schema.search import Degraded
-from orchestrator.stages.budget import BOOSTS
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import FusedCandidates
 
 
 async def boost_columns(

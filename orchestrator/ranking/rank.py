@@ -17,8 +17,8 @@ from fusion import (
     boost,
     collapse,
 )
+from orchestrator.execution.stage_results import FusedCandidates, Ranked
 from orchestrator.planning.plan import RankingPlan, parse_strategy
-from orchestrator.stages.stage_results import FusedCandidates, Ranked
 
 _log = logging.getLogger(__name__)
 

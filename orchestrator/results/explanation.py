@@ -10,9 +10,9 @@ from adapters import Snapshot
 from adapters.model.batching import batches
 from fusion import Documents, Ranking
 from orchestrator.auth.visibility import visibility_check
+from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.plan import Plan
 from orchestrator.schema.explain import ExplainedHit, Explanation, Removed
-from orchestrator.stages.stage_results import Page, Ranked, Retrieved
 
 _BATCH_DOCUMENTS = 64
 """Candidates that are in memory at once: each may have a megabyte."""

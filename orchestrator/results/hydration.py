@@ -14,10 +14,10 @@ from adapters import AdapterError, Record, Sensitivity, Snapshot
 from adapters.model.document import Metadatum, rank_fields, values_of
 from fusion import DocId, Documents, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import AllSourcesFailed, Failed, Page, Ranked, logged_reason
 from orchestrator.planning.plan import Plan
 from orchestrator.schema.search import HYBRID, SearchHit
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import AllSourcesFailed, Failed, Page, Ranked, logged_reason
 
 _log = logging.getLogger(__name__)
 

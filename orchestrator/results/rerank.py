@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from adapters import SENSITIVITIES, Reranker, RerankResult
+from orchestrator.execution.budget import RERANK
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import Page
 from orchestrator.planning.plan import Plan, RerankPlan
 from orchestrator.schema.search import Degraded, RerankedHit, SearchHit
-from orchestrator.stages.budget import RERANK
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import Page
 
 
 @dataclass(frozen=True, slots=True)

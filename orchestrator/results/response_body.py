@@ -8,11 +8,11 @@ from msgspec import UNSET, UnsetType
 
 from adapters import Snapshot
 from cache import hash_key
+from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import Plan
 from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import Degraded, ResponseBody, Route
-from orchestrator.stages.stage_results import Page, Ranked, Retrieved
 
 
 def respond(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 
 from cache import CircuitBreaker
-from orchestrator.stages.budget import BLAMED_TIMEOUT
-from orchestrator.stages.stage_results import TIMED_OUT, Answered, Failed, Outcome
+from orchestrator.execution.budget import BLAMED_TIMEOUT
+from orchestrator.execution.stage_results import TIMED_OUT, Answered, Failed, Outcome
 
 MAX_FAILURES = 5
 """Failures in a row after which the circuit of a source opens."""

@@ -9,12 +9,12 @@ from adapters import Snapshot
 from adapters.model.filter import Filter
 from cache import CacheMode, SingleFlight
 from fusion import Sources
+from orchestrator.execution.budget import COLLECTIONS
+from orchestrator.execution.search_context import SearchContext
 from orchestrator.planning.filters import NAMED_ONLY, in_collection, in_other_collections
 from orchestrator.planning.plan import RankingPlan
 from orchestrator.retrieval.memo import MAX_ENTRIES, Memo
 from orchestrator.schema.search import Degraded
-from orchestrator.stages.budget import COLLECTIONS
-from orchestrator.stages.search_context import SearchContext
 
 _MAX_LISTS = 5
 """Maximum number of separate searches of a source; more collections are one list, unless a request names them."""

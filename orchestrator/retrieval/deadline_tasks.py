@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-from orchestrator.stages.stage_results import TIMED_OUT, Failed, Outcome
+from orchestrator.execution.stage_results import TIMED_OUT, Failed, Outcome
 
 
 class DeadlineTasks:

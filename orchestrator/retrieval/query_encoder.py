@@ -17,8 +17,8 @@ from cachetools import LRUCache
 from adapters import QueryEncoder
 from adapters.ports.encoders import Vector
 from cache import hash_key
+from orchestrator.execution.fair_queue import FairLock
 from orchestrator.schema.search import EncoderName
-from orchestrator.stages.fair_queue import FairLock
 
 MAX_VECTORS = 10_000
 """Vectors of the model that are cached."""

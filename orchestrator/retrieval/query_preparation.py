@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from adapters import Expander, SourceQuery
 from fusion import Source
+from orchestrator.execution.budget import EXPANSION
+from orchestrator.execution.search_context import SearchContext
 from orchestrator.planning.plan import RankingPlan
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.schema.search import Degraded, EncoderName
-from orchestrator.stages.budget import EXPANSION
-from orchestrator.stages.search_context import SearchContext
 
 
 @dataclass(slots=True)

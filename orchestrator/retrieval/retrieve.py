@@ -12,6 +12,9 @@ from msgspec.structs import replace
 from adapters import AdapterError, Rejected, Snapshot, SourceQuery
 from cache import CacheMode
 from fusion import Candidates, Documents, Ranking, SeededStrategy, Source, Sources
+from orchestrator.execution.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved, logged_reason
 from orchestrator.planning.plan import CallPlan, RankingPlan, parse_strategy
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
@@ -20,9 +23,6 @@ from orchestrator.retrieval.memo import MemoizedRetriever
 from orchestrator.retrieval.query_preparation import PreparedParts, QueryPreparation
 from orchestrator.retrieval.source_call import SourceCall, search_at_once, search_in_turn
 from orchestrator.schema.search import Degraded
-from orchestrator.stages.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved, logged_reason
 
 _log = logging.getLogger(__name__)
 

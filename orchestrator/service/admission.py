@@ -1,7 +1,7 @@
 """Admission control: a concurrency limit, one fair queue per tenant, and immediate rejection of requests that would
 wait too long.
 
-The queues are served round-robin (``orchestrator/stages/fair_queue.py``). The expected wait follows from the queue
+The queues are served round-robin (``orchestrator/execution/fair_queue.py``). The expected wait follows from the queue
 length and the mean service time (Little, "A Proof for the Queuing Formula L = λW", 1961).
 """
 
@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import perf_counter
 
+from orchestrator.execution.budget import EXPECTED_WAIT, MAX_WAIT
+from orchestrator.execution.fair_queue import FairQueue, was_served
 from orchestrator.service.errors import Overloaded
-from orchestrator.stages.budget import EXPECTED_WAIT, MAX_WAIT
-from orchestrator.stages.fair_queue import FairQueue, was_served
 
 _NEWEST_WEIGHT = 0.1
 """Weight of the newest request in the moving average of the service time."""

@@ -16,6 +16,9 @@ from adapters.ports.snapshot import Snapshots
 from cache import CacheMode, Level
 from fusion import Calibrations, Candidates, Source
 from orchestrator.auth.principal import Principal
+from orchestrator.execution.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.measurement.scope_sample import MIN_DOCUMENTS
 from orchestrator.planning.defaults import timeout_ms
@@ -27,9 +30,9 @@ from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
 from orchestrator.results.explanation import explain
 from orchestrator.results.hydration import hydrate
+from orchestrator.results.neighbors import add_neighbors
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.response_body import page_warning, respond
-from orchestrator.results.surrounding import add_context
 from orchestrator.results.text_limit import limit_text
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.explain import Explanation
@@ -37,9 +40,6 @@ from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, Resp
 from orchestrator.service.admission import Admission
 from orchestrator.service.response_cache import ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
-from orchestrator.stages.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import Ranked, Retrieved
 from orchestrator.telemetry.spans import StageTimings
 
 _MAX_PLAN_BYTES = 4_194_304
@@ -260,7 +260,7 @@ class SearchService:
                 degraded += failures
         if plan.page.neighbors:
             with timings.stage("neighbors"):
-                page, failures = await add_context(plan, page, snapshot, context)
+                page, failures = await add_neighbors(plan, page, snapshot, context)
                 degraded += failures
         hits, cut = limit_text(page.hits)
         if cut:

@@ -35,3 +35,9 @@ def test_it_runs_as_a_user_without_rights_and_has_a_health_check() -> None:
     assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
     assert "HEALTHCHECK" in text
     assert text.count("\nFROM ") == 2
+
+
+def test_the_image_is_refused_without_any_of_the_compiled_modules() -> None:
+    (imported,) = re.findall(r"python -c 'import (.+)'", DOCKERFILE.read_text("utf-8"))
+    compiled = [path.relative_to(ROOT).with_suffix("") for path in (*ROOT.glob("fusion/*.pyx"), *ROOT.glob("adapters/*/*.pyx"))]
+    assert sorted(imported.split(", ")) == sorted(".".join(path.parts) for path in compiled)

@@ -27,13 +27,13 @@ from orchestrator.evaluation.report import write_report
 from orchestrator.evaluation.runner import collect, run_shard
 from orchestrator.evaluation.runs import RUNS
 from orchestrator.evaluation.workspace import Workspace
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchRequest, SearchResponse
 from orchestrator.service.health import Finding
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
-from orchestrator.stages.stage_results import AllSourcesFailed
 
 pytestmark = pytest.mark.anyio
 

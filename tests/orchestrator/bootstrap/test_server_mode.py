@@ -20,13 +20,13 @@ from adapters import Document, Link, VersionMismatch
 from orchestrator.bootstrap import open_service, sources
 from orchestrator.cli.main import main
 from orchestrator.cli.maintain import examine
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.indexing.log.quarantine import Quarantine, Quarantined
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings, load
 from orchestrator.settings.loading import environment_of
-from orchestrator.stages.stage_results import AllSourcesFailed
 from tests.orchestrator.bootstrap.helpers import index, search
 from tests.secrets import register_secret
 from tests.servers.start import free_port

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from orchestrator.stages.stage_results import AllSourcesFailed, Failed
+from orchestrator.execution.stage_results import AllSourcesFailed, Failed
 
 
 def test_the_failures_of_all_sources_are_reported_by_another_process() -> None:

@@ -17,11 +17,11 @@ from starlette.requests import ClientDisconnect
 from adapters import AdapterError, BadResponse, Rejected, TimedOut, Unavailable, VersionMismatch
 from orchestrator.auth.keyring import UnknownKey
 from orchestrator.auth.principal import Forbidden
+from orchestrator.execution.stage_results import AllSourcesFailed, Failed
 from orchestrator.http.errors import STATUSES, HttpError, error_response, problem
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.problem import Problem
 from orchestrator.service.errors import NotFound, Overloaded, ServiceError
-from orchestrator.stages.stage_results import AllSourcesFailed, Failed
 from tests.orchestrator.http.helpers import problem as checked_problem
 from tests.orchestrator.http.helpers import search
 

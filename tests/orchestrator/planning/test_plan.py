@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from adapters.model.filter import Eq, Filter, In, Not, access, matches
+from orchestrator.execution.budget import sources_timeout_s
 from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.plan import DAY_S, parse_strategy
 from orchestrator.schema.search import SearchRequest
 from orchestrator.settings import Settings
-from orchestrator.stages.budget import sources_timeout_s
 from tests.orchestrator.planning.plans import PRINCIPAL, TODAY, planned, ranking
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from adapters import Scope, Snapshot
 from adapters.model.sources import SOURCES
 from fusion import STRATEGIES, Candidates, DocumentFields, Floats, Ranking
+from orchestrator.execution.budget import Deadline
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import FusedCandidates, Ranked
 from orchestrator.planning.plan import DAY_S, RankingPlan
 from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
-from orchestrator.stages.budget import Deadline
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import FusedCandidates, Ranked
 from orchestrator.telemetry.spans import StageTimings
 from tests.conftest import SCOPE
 from tests.orchestrator.services import NOW, plan_of

@@ -12,10 +12,10 @@ import pytest
 from adapters import Document, Record, Scope, Snapshot, Unavailable
 from fusion import Candidates, Contribution, Documents, Fused, Ranking
 from orchestrator.auth.principal import Principal
+from orchestrator.execution.budget import Deadline
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import AllSourcesFailed, FusedCandidates, Page, Ranked
 from orchestrator.results.hydration import hydrate
-from orchestrator.stages.budget import Deadline
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import AllSourcesFailed, FusedCandidates, Page, Ranked
 from orchestrator.telemetry.spans import StageTimings
 from tests import virtual_clock
 from tests.orchestrator.services import plan_of

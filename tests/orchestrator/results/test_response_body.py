@@ -10,12 +10,12 @@ import pytest
 from adapters import Snapshot
 from adapters.model.sources import SOURCES
 from fusion import Candidates, Ranking
+from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import Plan
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
 from orchestrator.results.response_body import execution_hash, page_warning, respond
 from orchestrator.schema.search import Degraded, ResponseBody
-from orchestrator.stages.stage_results import Page, Ranked, Retrieved
 from tests.conftest import SCOPE
 from tests.orchestrator.services import plan_of
 

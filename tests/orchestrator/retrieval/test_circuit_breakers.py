@@ -9,8 +9,8 @@ import pytest
 from adapters import Rejected, SourceQuery, Unavailable
 from adapters.engine import EmbeddedIndex
 from fusion import Ranking
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
-from orchestrator.stages.stage_results import AllSourcesFailed
 from tests.clock import Clock
 from tests.conftest import vector_record
 from tests.orchestrator.services import StalledSource, empty_index, search, search_service

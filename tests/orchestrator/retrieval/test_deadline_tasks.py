@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from fusion import Ranking
+from orchestrator.execution.stage_results import Answered, Failed, Outcome
 from orchestrator.retrieval.deadline_tasks import DeadlineTasks
-from orchestrator.stages.stage_results import Answered, Failed, Outcome
 from tests import virtual_clock
 
 pytestmark = pytest.mark.anyio

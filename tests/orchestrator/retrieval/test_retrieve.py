@@ -16,6 +16,9 @@ from adapters.model.filter import Eq, Filter
 from adapters.model.sources import SOURCES
 from adapters.ports import ImmediateRetriever, Vector
 from fusion import Candidates, Fused, Ints, JointWalk, Ranking
+from orchestrator.execution.budget import Deadline
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import AllSourcesFailed, Retrieved
 from orchestrator.planning.plan import Plan
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
@@ -24,9 +27,6 @@ from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.retrieval.query_preparation import QueryPreparation
 from orchestrator.retrieval.retrieve import Retrieval, same_top_document
 from orchestrator.retrieval.source_call import SourceCall
-from orchestrator.stages.budget import Deadline
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import AllSourcesFailed, Retrieved
 from orchestrator.telemetry.spans import StageTimings
 from tests import virtual_clock
 from tests.conftest import SCOPE

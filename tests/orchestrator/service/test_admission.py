@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.execution.budget import EXPECTED_WAIT, MAX_WAIT
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
-from orchestrator.stages.budget import EXPECTED_WAIT, MAX_WAIT
 from tests import virtual_clock
 
 pytestmark = pytest.mark.anyio

@@ -14,9 +14,9 @@ from adapters.engine import EmbeddedIndex
 from adapters.model.filter import Filter
 from adapters.ports import Snapshot
 from fusion import STRATEGIES, Documents, JointWalk
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchResponse
-from orchestrator.stages.stage_results import AllSourcesFailed
 from tests.conftest import vector_record
 from tests.orchestrator.services import (
     FailingDocuments,

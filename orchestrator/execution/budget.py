@@ -15,7 +15,7 @@ from typing import TypeAlias
 Clock: TypeAlias = Callable[[], float]
 """Seconds from any origin, never going back."""
 
-SOURCES = 0.8
+ALL_SOURCES = 0.8
 """Fraction of the request's time limit for all sources together: reading the documents comes after them."""
 FIRST_STAGE = 0.6
 """Fraction of the sources' time for stage 1, if there is a stage 2."""
@@ -31,7 +31,7 @@ RERANK = 0.8
 """Fraction of the remaining time for the reranker: neighbouring chunks are read after it."""
 EXPLAIN = 1.0
 """Fraction of the remaining time for the explanation: no stage comes after it."""
-CONTEXT = 1.0
+NEIGHBORS = 1.0
 """Fraction of the remaining time for neighbouring chunks."""
 EXPECTED_WAIT = 0.5
 """Admission: a request is rejected at once if its expected wait exceeds this fraction of its time limit."""
@@ -71,4 +71,4 @@ class Deadline:
 
 def sources_timeout_s(request_timeout_ms: int, source_timeout_ms: int) -> float:
     """The time limit of all sources together, in seconds."""
-    return min(request_timeout_ms * SOURCES, source_timeout_ms) / 1_000
+    return min(request_timeout_ms * ALL_SOURCES, source_timeout_ms) / 1_000

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from orchestrator.stages.fair_queue import FairLock
+from orchestrator.execution.fair_queue import FairLock
 
 pytestmark = pytest.mark.anyio
 

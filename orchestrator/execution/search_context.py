@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from adapters import AdapterError
+from orchestrator.execution.budget import Deadline
+from orchestrator.execution.stage_results import logged_reason
 from orchestrator.schema.search import Degraded
-from orchestrator.stages.budget import Deadline
-from orchestrator.stages.stage_results import logged_reason
 from orchestrator.telemetry.spans import StageTimings
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class SearchContext:
     async def best_effort(self, stage: str, fraction: float, max_s: float = inf) -> AsyncIterator[Attempt]:
         """An optional stage. If it fails, :attr:`Attempt.failures` reports it.
 
-        :param fraction: of the remaining time, see :mod:`orchestrator.stages.budget`.
+        :param fraction: of the remaining time, see :mod:`orchestrator.execution.budget`.
         :param max_s: seconds that it may take at most.
         """
         attempt = Attempt()

@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engine import EmbeddedIndex
+from orchestrator.execution import budget
+from orchestrator.execution.budget import Deadline, sources_timeout_s
+from orchestrator.execution.stage_results import TIMED_OUT, AllSourcesFailed, Failed
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.schema.search import SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
-from orchestrator.stages import budget
-from orchestrator.stages.budget import Deadline, sources_timeout_s
-from orchestrator.stages.stage_results import TIMED_OUT, AllSourcesFailed, Failed
 from tests import virtual_clock
 from tests.conftest import vector_record
 from tests.orchestrator.services import empty_index
 from tests.orchestrator.timed_request import TimedRequest
 
 TESTED = {
-    "SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN", "CONTEXT",
-    "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
+    "ALL_SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN",
+    "NEIGHBORS", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
 }  # fmt: skip
 """Every fraction has a test below."""
 

@@ -11,7 +11,7 @@ from adapters import Record, Unavailable
 from adapters.engine import EmbeddedIndex
 from adapters.engine.view import IndexView
 from adapters.model.filter import Filter
-from orchestrator.results.surrounding import BOUNDARY
+from orchestrator.results.neighbors import BOUNDARY
 from tests.conftest import SCOPE, vector_record
 from tests.orchestrator.services import FixedSource, empty_index, search, search_service
 

@@ -12,12 +12,12 @@ from adapters import Document, DocumentReader, Record, Snapshot
 from adapters.model.batching import batches
 from adapters.model.filter import And, Eq, Filter, In, Or, normal
 from orchestrator.auth.visibility import visibility_check
+from orchestrator.execution.budget import NEIGHBORS
+from orchestrator.execution.search_context import SearchContext
+from orchestrator.execution.stage_results import Page
 from orchestrator.planning.plan import Plan
 from orchestrator.results.text_limit import MAX_TEXT_CHARS
 from orchestrator.schema.search import Degraded, SearchHit
-from orchestrator.stages.budget import CONTEXT
-from orchestrator.stages.search_context import SearchContext
-from orchestrator.stages.stage_results import Page
 
 BOUNDARY = "\n[CHUNK BOUNDARY]\n"
 """Separates two chunks."""
@@ -32,13 +32,13 @@ _ChunkPosition: TypeAlias = tuple[str, str, int]
 """Collection, parent, chunk index: neighbours of a chunk are in its collection."""
 
 
-async def add_context(
+async def add_neighbors(
     plan: Plan, page: Page, snapshot: Snapshot, context: SearchContext
 ) -> tuple[Page, list[Degraded]]:
     """The page with neighbouring chunks added to each hit. A failure is reported, and the hits stay."""
     if not plan.page.neighbors:
         return page, []
-    async with context.best_effort("neighbors", CONTEXT) as attempt:
+    async with context.best_effort("neighbors", NEIGHBORS) as attempt:
         hits = await _with_neighbors(page.hits, plan.page.neighbors, plan.ranking.access, snapshot.documents)
         page = replace(page, hits=hits)
     return page, attempt.failures

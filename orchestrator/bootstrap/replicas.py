@@ -32,7 +32,7 @@ _LOG_FOLDER = "write-log"
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
+class Replicas:
     """The sources and replicas that the settings name.
 
     :param required_build: the build id that the settings require.
@@ -90,13 +90,13 @@ class Stores:
         return await self.backends.replicas[self.backends.documents_replica].count()
 
 
-async def open_stores(
+async def open_replicas(
     settings: Settings,
     model: MiniLM,
     static_encoder: StaticEncoderFile,
     more_sources: Sequence[SourceBinding],
     stack: AsyncExitStack,
-) -> Stores:
+) -> Replicas:
     """Open the embedded index and the clients of servers. Connections to servers are opened on first use.
 
     :param stack: closes what is opened here.
@@ -113,7 +113,7 @@ async def open_stores(
     for binding in more_sources:
         backends.bindings[binding.source.name] = binding
     backends.bindings = in_order(backends.bindings)
-    return Stores(backends, required_build, _replication(settings, backends, required_build))
+    return Replicas(backends, required_build, _replication(settings, backends, required_build))
 
 
 def _replication(settings: Settings, backends: Backends, build_id: str) -> Replication | None:
