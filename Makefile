@@ -5,6 +5,8 @@ BIN := .venv/bin
 DATA ?= ../shared/data/musique_train100
 # BEIR folders with judged queries, for bench-quality.
 SETS ?= $(wildcard ../shared/data/*)
+# BEIR folders with judged queries, for bench-peers.
+PEER_SETS ?= ../shared/data/musique_train100 ../shared/data/cacm
 # Where the demo serves.
 PORT ?= 8080
 
@@ -19,7 +21,7 @@ BUILD_REQUIREMENTS = import tomllib; print(*tomllib.load(open("pyproject.toml", 
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom docs demo test test-all test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry soak clean
+.PHONY: help setup lock sbom docs demo test test-all test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -91,7 +93,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-servers  ## Run every benchmark
+bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-servers  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -120,8 +122,11 @@ bench-scale: setup  ## The embedded engine with 10,000, 100,000 and 1,000,000 do
 bench-fusion: setup  ## Time of fusing three rankings of 100 documents, with boosts and provenance
 	$(BIN)/python -m benchmarks.fusion_cost
 
-bench-orchestration: setup  ## Queries per second over three delayed sources, compared with haystack, langchain and llama-index
+bench-orchestration: setup  ## CPU per query over three delayed sources, compared with asyncio, haystack, langchain and llama-index
 	$(BIN)/python -m benchmarks.orchestration.compare
+
+bench-peers: setup  ## Quality and cost beside other hybrid searches, each in an environment of its own (txtai's has 6 GB)
+	$(BIN)/python -m benchmarks.peers.compare $(PEER_SETS)
 
 bench-cache: setup  ## The cache: invalidation, one computation per key, a stopped Redis, cost of a hit, memory
 	$(BIN)/python -m benchmarks.cache

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -73,16 +73,19 @@ class Java:
     input and stops.
 
     :param name: ``opensearch`` or ``bolt``.
+    :param jars: more archives.
+    :param arguments: more arguments of the launcher.
     """
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, jars: Sequence[Path] = (), arguments: Sequence[str] = ()) -> None:
         launcher, scheme = _KINDS[name]
         java = find_program("java", "a Java 17 development kit contains it")
         home, port = _HERE / name, free_port()
         self.url = f"{scheme}://127.0.0.1:{port}"
         self._port, self._folder = port, folder
-        command = [java, "-Xmx1g", "-cp", _class_path(home), str(home / launcher)]
-        self._command = [*command, str(folder / "data"), str(port)]
+        class_path = ":".join((_class_path(home), *map(str, jars)))
+        command = [java, "-Xmx1g", "-cp", class_path, str(home / launcher)]
+        self._command = [*command, str(folder / "data"), str(port), *arguments]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -1,7 +1,7 @@
 import java.nio.file.Path;
 import org.codelibs.opensearch.runner.OpenSearchRunner;
 
-/** One OpenSearch node on 127.0.0.1: folder, port. It ends with its standard input, so it cannot outlive its parent. */
+/** One OpenSearch node on 127.0.0.1: folder, port, classes of plugins. It ends with its standard input, so it cannot outlive its parent. */
 class OpenSearch {
     public static void main(String[] arguments) throws Exception {
         OpenSearchRunner runner = new OpenSearchRunner();
@@ -12,11 +12,12 @@ class OpenSearch {
             settings.put("discovery.type", "single-node");
             settings.put("path.repo", Path.of(arguments[0]).resolveSibling("snapshots").toString());
         });
-        runner.build(OpenSearchRunner.newConfigs()
+        OpenSearchRunner.Configs configs = OpenSearchRunner.newConfigs()
                 .basePath(arguments[0])
                 .clusterName("trivium-tests")
                 .numOfNode(1)
-                .disableESLogger());
+                .disableESLogger();
+        runner.build(arguments.length > 2 ? configs.pluginTypes(arguments[2]) : configs);
         System.out.println("ready");
         while (System.in.read() >= 0) {}
         runner.close();
