@@ -12,15 +12,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import anyio
-import msgspec
 from anyio.from_thread import BlockingPortal
 
 from adapters import AdapterError, Document
-from orchestrator import SearchRequest, SearchResponse, Service, open_service
+from orchestrator import SearchResponse, Service, open_service
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
 from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.decode import describe_decode_error
+from orchestrator.schema.search_input import search_request
 from orchestrator.service.documents import IndexReport
 from orchestrator.service.errors import NotFound
 from orchestrator.settings import Settings
@@ -151,10 +150,8 @@ class Index:
         :raises ValueError: if a field is unknown or its value is not allowed; the message lists what is.
         """
         try:
-            request = msgspec.convert({"timeout_ms": _TIMEOUT_MS, **fields, "query": query}, SearchRequest)
+            request = search_request({"timeout_ms": _TIMEOUT_MS, **fields, "query": query})
             return self._call(self._service.search.search, request, self._service.anonymous, "in-process")
-        except msgspec.ValidationError as error:
-            raise ValueError(describe_decode_error(error)) from error
         except BadRequest as error:
             raise ValueError(str(error)) from error
 

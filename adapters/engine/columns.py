@@ -6,7 +6,7 @@ The vector and graph sources search within the flags that a filter evaluates to.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import reduce
 from typing import TypeAlias, assert_never
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from adapters.model.document import Scalar
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
+from adapters.model.numbers import split
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
@@ -24,7 +25,10 @@ _MAX_DECODED = 256
 
 
 class _Column(msgspec.Struct, frozen=True, array_like=True):
-    """The values of one field as (row, value) pairs sorted by row; a text as its index in the sorted list ``texts``."""
+    """The values of one field as (row, value) pairs sorted by row; a text as its index in the sorted list ``texts``.
+
+    A number is a double and a rest, see :func:`adapters.model.numbers.split`; ``rests`` is empty if all are 0.
+    """
 
     rows: bytes = b""
     numbers: bytes = b""
@@ -33,6 +37,7 @@ class _Column(msgspec.Struct, frozen=True, array_like=True):
     texts: list[str] = []
     truth_rows: bytes = b""
     truths: bytes = b""
+    rests: bytes = b""
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
@@ -134,7 +139,7 @@ class Columns:
         return {text: number for text, number in zip(column.codes, numbers.tolist(), strict=True) if number}
 
     def numbers(self, field: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """The numbers of a field: rows, and the value of each."""
+        """The numbers of a field: rows, and the value of each, without its rest."""
         column = self._column(field)
         return column.rows, column.numbers
 
@@ -154,7 +159,7 @@ class Columns:
             is_chosen[codes] = True
             flags[column.text_rows[is_chosen[column.text_codes]]] = True
         if len(column.numbers) and (numbers := by_kind.get("number")):
-            flags[column.rows[np.isin(column.numbers, np.array(numbers, np.float64))]] = True
+            flags[column.rows[column.equal_to({split(each) for each in numbers if not isinstance(each, str)})]] = True
         if len(column.truths) and (truths := by_kind.get("truth")):
             flags[column.truth_rows[np.isin(column.truths, truths)]] = True
         return flags
@@ -170,7 +175,9 @@ class Columns:
             (bounds.lte, np.less_equal),
         ):
             if bound is not None:
-                inside &= test(column.numbers, seconds(bound))
+                double, rest = split(seconds(bound))
+                at_rest = (column.numbers == double) & test(column.rests, rest)
+                inside &= (test(column.numbers, double) & (column.numbers != double)) | at_rest
         flags[column.rows[inside]] = True
         return flags
 
@@ -192,7 +199,18 @@ class _Arrays:
         self.text_codes = np.frombuffer(column.text_codes, np.int32)
         self.truth_rows = np.frombuffer(column.truth_rows, np.int32)
         self.truths = np.frombuffer(column.truths, np.bool_)
+        self.has_rests = bool(column.rests)
+        self.rests = np.frombuffer(column.rests, np.int16) if column.rests else np.zeros(len(self.numbers), np.int16)
         self.codes = {text: code for code, text in enumerate(column.texts)}
+
+    def equal_to(self, numbers: Set[tuple[float, int]]) -> npt.NDArray[np.int64]:
+        """The indices of the numbers that are one of these, each a double and a rest."""
+        doubles = [double for double, rest in numbers if not rest or self.has_rests]
+        found = np.flatnonzero(np.isin(self.numbers, doubles))
+        if not self.has_rests:
+            return found
+        pairs = zip(self.numbers[found].tolist(), self.rests[found].tolist(), strict=True)
+        return found[np.fromiter((pair in numbers for pair in pairs), np.bool_, len(found))]
 
 
 _NO_COLUMN = _Arrays(_Column())
@@ -207,14 +225,17 @@ def _column(pairs: Sequence[tuple[int, Scalar]]) -> _Column:
     number_rows, numbers = kinds.get("number", ([], []))
     text_rows, texts = kinds.get("text", ([], []))
     truth_rows, truths = kinds.get("truth", ([], []))
+    split_numbers = [split(number) for number in numbers if not isinstance(number, str)]
+    rests = [rest for _, rest in split_numbers]
     distinct = sorted({str(text) for text in texts})
     codes = {text: code for code, text in enumerate(distinct)}
     return _Column(
         rows=np.asarray(number_rows, np.int32).tobytes(),
-        numbers=np.asarray(numbers, np.float64).tobytes(),
+        numbers=np.asarray([double for double, _ in split_numbers], np.float64).tobytes(),
         text_rows=np.asarray(text_rows, np.int32).tobytes(),
         text_codes=np.asarray([codes[str(text)] for text in texts], np.int32).tobytes(),
         texts=distinct,
         truth_rows=np.asarray(truth_rows, np.int32).tobytes(),
         truths=np.asarray(truths, np.bool_).tobytes(),
+        rests=np.asarray(rests, np.int16).tobytes() if any(rests) else b"",
     )

@@ -10,7 +10,7 @@ import tantivy
 
 from adapters.model.document import Document, passage
 
-FORMAT = "en-stem-3"
+FORMAT = "en-stem-4"
 """Part of the build id: it changes whenever the same document would have other terms."""
 _TITLE_REPEATS = 2
 """Number of times that a title is indexed beside the passage, which begins with it: words of a title weigh more."""

@@ -9,10 +9,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from adapters.model import numbers
 from fusion.rank_fields import DocumentFields
 
-Scalar: TypeAlias = str | float | bool
-"""A value that a filter can test. Numbers are compared as IEEE doubles, dates as seconds since the epoch."""
+Scalar: TypeAlias = str | int | float | bool
+"""A value that a filter can test. Numbers are compared exactly (``1`` equals ``1.0``), dates as seconds since 1970."""
 
 Sensitivity: TypeAlias = Literal["public", "normal", "sensitive", "restricted"]
 SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "restricted")
@@ -134,9 +135,14 @@ def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple
         values_by_field["tags"] = document.tags
     for name in document.metadata if keys is None else keys:
         values = values_of(document.metadata.get(name))
-        if present := tuple(plain(each) for each in values if each is not None):
+        if present := tuple(_comparable(each) for each in values if each is not None):
             values_by_field[f"metadata.{name}"] = present
     return values_by_field
+
+
+def _comparable(value: Scalar) -> Scalar:
+    """A value of metadata as filters compare it: texts are trimmed."""
+    return value.strip() if isinstance(value, str) else plain(value)
 
 
 def values_of(value: Metadatum) -> Sequence[Scalar | None]:
@@ -157,8 +163,8 @@ _NO_FIELDS = DocumentFields()
 
 
 def plain(value: Scalar) -> Scalar:
-    """The form in which a value is compared: every number as a double."""
-    return value if isinstance(value, str | bool) else float(value)
+    """The form in which a value is compared: a number as :func:`adapters.model.numbers.plain` returns it."""
+    return value if isinstance(value, str | bool) else numbers.plain(value)
 
 
 def trimmed(values: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,11 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
+from adapters.model import numbers
 from adapters.model.document import SENSITIVITIES, Scalar, Scope, Sensitivity, is_visible, plain
+
+Bound: TypeAlias = int | float | datetime
+"""A bound of a range."""
 
 
 class Eq(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="eq"):
@@ -38,10 +42,10 @@ class Range(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field
     """
 
     field: str
-    gt: float | datetime | None = None
-    gte: float | datetime | None = None
-    lt: float | datetime | None = None
-    lte: float | datetime | None = None
+    gt: Bound | None = None
+    gte: Bound | None = None
+    lt: Bound | None = None
+    lte: Bound | None = None
 
 
 class Exists(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="op", tag="exists"):
@@ -131,12 +135,12 @@ def _normal_range(condition: Range) -> Filter:
     )
 
 
-def seconds(bound: float | datetime) -> float:
+def seconds(bound: Bound) -> float:
     """The number that a bound is compared as: for a date, seconds since the epoch."""
-    return bound.timestamp() if isinstance(bound, datetime) else float(bound)
+    return bound.timestamp() if isinstance(bound, datetime) else numbers.plain(bound)
 
 
-def _epoch(bound: float | datetime | None) -> float | None:
+def _epoch(bound: Bound | None) -> float | None:
     return None if bound is None else seconds(bound)
 
 

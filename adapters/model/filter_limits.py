@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import assert_never
 
 from adapters.model.document import MAX_VALUE_CHARS, Scalar
@@ -96,10 +95,6 @@ def _check_bounds(condition: Range) -> None:
     bounds = [b for b in (condition.gt, condition.gte, condition.lt, condition.lte) if b is not None]
     if not bounds:
         raise ValueError(f"filter: the range of {field!r} has no bound, give gt, gte, lt or lte")
-    if any(isinstance(bound, datetime) for bound in bounds) and field != "created_at":
-        raise ValueError(f"filter: the bounds of {field!r} must be numbers; only created_at takes dates")
-    if any(isinstance(bound, datetime) and bound.tzinfo is None for bound in bounds):
-        raise ValueError(f"filter: a date of {field!r} is without a time zone, write 2026-01-31T12:00:00Z")
 
 
 def _text_bytes(field: str, values: Sequence[Scalar]) -> int:

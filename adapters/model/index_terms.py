@@ -1,6 +1,6 @@
 """Filters for any index that can look a term up: every filterable value is one term, every filter is a query for terms.
 
-A term is ``field NUL kind value``. A number is written as 16 hexadecimal digits whose order is the order of the
+A term is ``field NUL kind value``. A number is written as 19 hexadecimal digits whose order is the order of the
 numbers, and every prefix of those digits is a term too, so that a range of numbers is a few hundred terms at most (a
 trie, as in Schindler, Diepenbroek: "Generic XML-based framework for metadata portals", 2008).
 """
@@ -8,7 +8,6 @@ trie, as in Schindler, Diepenbroek: "Generic XML-based framework for metadata po
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeVar, assert_never
@@ -18,10 +17,11 @@ from cachetools import LRUCache
 
 from adapters.model.document import Scalar
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
+from adapters.model.numbers import DIGITS, sortable
 
 _MAX_TEXT_CHARS = 512
 """A longer text is replaced by its hash in a term."""
-NUMBER_TERMS = 16
+NUMBER_TERMS = DIGITS
 """Terms of a number: one for each of its digits."""
 _MAX_COMPILED = 64
 """Number of cached queries of each source: most filters are those of a principal alone."""
@@ -123,13 +123,13 @@ def _covering_prefixes(bounds: Range) -> Sequence[str]:
     """The fewest prefixes of written numbers that cover all numbers within the bounds, and no other."""
     low, high = 0, 2 ** (4 * NUMBER_TERMS) - 1
     if bounds.gte is not None:
-        low = max(low, _sortable(seconds(bounds.gte)))
+        low = max(low, sortable(seconds(bounds.gte)))
     if bounds.gt is not None:
-        low = max(low, _sortable(seconds(bounds.gt)) + 1)
+        low = max(low, sortable(seconds(bounds.gt)) + 1)
     if bounds.lte is not None:
-        high = min(high, _sortable(seconds(bounds.lte)))
+        high = min(high, sortable(seconds(bounds.lte)))
     if bounds.lt is not None:
-        high = min(high, _sortable(seconds(bounds.lt)) - 1)
+        high = min(high, sortable(seconds(bounds.lt)) - 1)
     return _prefixes_between(low, high)
 
 
@@ -150,23 +150,16 @@ def _prefixes_between(low: int, high: int) -> Sequence[str]:
 
 
 def _term(field: str, value: Scalar) -> str:
-    match kind(value):
-        case "number":
-            return f"{field}\0n{_sortable(float(value)):0{NUMBER_TERMS}x}"
-        case "truth":
-            return f"{field}\0b{int(bool(value))}"
+    match value:
+        case bool():
+            return f"{field}\0b{int(value)}"
+        case str():
+            if len(value) > _MAX_TEXT_CHARS:
+                value = "\0" + hashlib.sha256(value.encode()).hexdigest()
+            return f"{field}\0t{value}"
         case _:
-            text = str(value)
-            if len(text) > _MAX_TEXT_CHARS:
-                text = "\0" + hashlib.sha256(text.encode()).hexdigest()
-            return f"{field}\0t{text}"
+            return f"{field}\0n{sortable(value):0{NUMBER_TERMS}x}"
 
 
 def _presence(field: str) -> str:
     return f"{field}\0e"
-
-
-def _sortable(number: float) -> int:
-    """IEEE 754 doubles sort as their bits do, with the bits of negative numbers inverted and the sign bit flipped."""
-    bits = int(struct.unpack(">Q", struct.pack(">d", number + 0.0))[0])  # + 0.0 makes -0.0 the same as 0.0
-    return bits ^ 0xFFFF_FFFF_FFFF_FFFF if bits >> 63 else bits | 1 << 63

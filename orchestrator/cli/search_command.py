@@ -10,7 +10,8 @@ import typer
 
 from orchestrator.cli.tables import print_explanation, print_response
 from orchestrator.cli.terminal import CLI_TIMEOUT_MS, out, reported_errors, with_cli_timeout, with_service
-from orchestrator.schema.search import SearchRequest, SearchResponse
+from orchestrator.schema.search import SearchResponse
+from orchestrator.schema.search_input import search_request
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
@@ -49,7 +50,7 @@ def search(
         }
         if collection:
             fields["collections"] = collection
-        request = msgspec.convert(fields, SearchRequest)
+        request = search_request(fields)
 
         async def run(service: Service) -> tuple[SearchResponse, list[str]]:
             response = await service.search.search(request, service.anonymous, "cli")

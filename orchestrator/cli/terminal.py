@@ -19,7 +19,7 @@ from orchestrator.bootstrap import open_service
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.http.server import NotLoopback
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.decode import describe_decode_error
+from orchestrator.schema.decode import InvalidInput, describe_decode_error
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import SettingsError
@@ -27,7 +27,7 @@ from orchestrator.settings.loading import SettingsError
 T = TypeVar("T")
 _Errors: TypeAlias = tuple[type[Exception], ...]
 
-_USAGE_ERRORS: _Errors = (SettingsError, KeyFileError, BadRequest, NotLoopback, Forbidden)
+_USAGE_ERRORS: _Errors = (SettingsError, KeyFileError, BadRequest, NotLoopback, Forbidden, InvalidInput)
 _FAILURES: _Errors = (AdapterError, AllSourcesFailed, OSError)
 
 CLI_TIMEOUT_MS = 10_000

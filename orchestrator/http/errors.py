@@ -15,7 +15,7 @@ from orchestrator.auth.keyring import UnknownKey
 from orchestrator.auth.principal import Forbidden
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.decode import describe_decode_error
+from orchestrator.schema.decode import InvalidInput, describe_decode_error
 from orchestrator.schema.problem import Problem
 from orchestrator.service.errors import NotFound, Overloaded
 
@@ -33,7 +33,13 @@ STATUSES: Mapping[int, str] = {
 """Every error status of this service, with its title: the status phrase (RFC 9457, section 4.2.1)."""
 
 
-_STATUS_BY_ERROR: dict[type[Exception], int] = {Forbidden: 403, NotFound: 404, BadRequest: 422, AdapterError: 503}
+_STATUS_BY_ERROR: dict[type[Exception], int] = {
+    Forbidden: 403,
+    NotFound: 404,
+    BadRequest: 422,
+    InvalidInput: 422,
+    AdapterError: 503,
+}
 _RETRY = {"Retry-After": str(RETRY_AFTER_S)}
 _HEADERS = {503: _RETRY, 429: _RETRY, 401: {"WWW-Authenticate": "Bearer"}}
 
@@ -53,7 +59,7 @@ def error_response(error: Exception, request_id: str) -> Response:
             return problem(error.status, str(error), request_id)
         case UnknownKey():
             return problem(401, "send an API key of this service as `Authorization: Bearer <key>`", request_id)
-        case Forbidden() | NotFound() | BadRequest() | AdapterError():
+        case Forbidden() | NotFound() | BadRequest() | InvalidInput() | AdapterError():
             status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
             if isinstance(error, AdapterError):
                 _log.warning("request %s failed: %s", request_id, error.for_operators)

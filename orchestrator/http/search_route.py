@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import UNSET
 from starlette.responses import Response
 
 from orchestrator.http.request_context import HttpContext, encoded_response
 from orchestrator.planning.plan import Plan
-from orchestrator.schema.search import ResponseBody, SearchRequest
+from orchestrator.schema.search import ResponseBody
+from orchestrator.schema.search_input import decode_search_request
 
-_decode = msgspec.json.Decoder(SearchRequest).decode
 _MAX_BYTES = 1_048_576
 _LOGGED_SCORES = 3
 
 
 async def search(context: HttpContext) -> Response:
     """Search, and log the decisions."""
-    request = _decode(await context.body(_MAX_BYTES))
+    request = decode_search_request(await context.body(_MAX_BYTES))
     context.cancel_on_disconnect()
     response = await context.service.search.respond(request, context.principal, context.request_id)
     context.search = response

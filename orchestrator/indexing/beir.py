@@ -17,8 +17,7 @@ import msgspec
 
 from adapters import Document, Link
 from adapters.model.document import Metadatum, Name, Weight
-from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, size_error
-from orchestrator.schema.decode import describe_decode_error
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, describe_line_error, size_error
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -91,7 +90,7 @@ def parse_beir(folder: Path) -> Iterator[ParsedLine]:
                 )
                 yield ValidLine(number, checked(document))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                yield InvalidLine(number, describe_decode_error(error))
+                yield InvalidLine(number, describe_line_error(error, line, _Passage))
             except ValueError as error:
                 yield InvalidLine(number, str(error))
 
@@ -112,4 +111,4 @@ def _rows(path: Path, kind: type[T], invalid: list[InvalidLine]) -> Iterator[T]:
                 try:
                     yield decoder.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    invalid.append(InvalidLine(number, f"{path.name}: {describe_decode_error(error)}"))
+                    invalid.append(InvalidLine(number, f"{path.name}: {describe_line_error(error, line, kind)}"))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import TypeAlias
 
 import msgspec
 
 from adapters import Document
+from adapters.model import dates
 from adapters.model.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
-from orchestrator.schema.decode import describe_decode_error
+from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
+from orchestrator.schema.decode import decoded, describe_decode_error
 
 _decoder = msgspec.json.Decoder(Document)
 
@@ -67,11 +69,41 @@ def parse_ndjson(lines: Iterable[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) ->
             yield InvalidLine(number, too_large)
             continue
         try:
-            yield ValidLine(number, checked(_decoder.decode(stripped)))
+            yield ValidLine(number, checked(_decode(stripped)))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            yield InvalidLine(number, describe_decode_error(error))
+            yield InvalidLine(number, describe_line_error(error, stripped, Document))
         except ValueError as error:
             yield InvalidLine(number, str(error))
+
+
+def _decode(line: bytes) -> Document:
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError:
+        if (fields := decoded(line)) is msgspec.UNSET:
+            raise
+        return from_fields(fields)
+
+
+def from_fields(fields: object) -> Document:
+    """A document from its fields, in which ``created_at`` may be a plain date or a number of seconds.
+
+    :raises msgspec.ValidationError: if a field is unknown, or its value not allowed.
+    :raises ValueError: if the date is not allowed.
+    """
+    if isinstance(fields, Mapping) and fields.get("created_at") is not None:
+        try:
+            fields = {**fields, "created_at": dates.moment(fields["created_at"])}
+        except ValueError as error:
+            raise ValueError(f"created_at: {error} - at `$.created_at`") from error
+    return msgspec.convert(fields, Document)
+
+
+def describe_line_error(
+    error: msgspec.DecodeError | UnicodeDecodeError, line: bytes, kind: type[msgspec.Struct]
+) -> str:
+    """Why a line is not an object of a type."""
+    return describe_decode_error(error, kind, decoded(line))
 
 
 def size_error(line: bytes, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
@@ -95,7 +127,7 @@ def checked(document: Document) -> Document:
     if not (text.strip() or title.strip()):
         raise ValueError("text: empty, and so is the title; one of them must not be empty - at `$.text`")
     if document.created_at and document.created_at.tzinfo is None:
-        raise ValueError("created_at: without a time zone, write 2026-01-31T12:00:00Z - at `$.created_at`")
+        raise ValueError(f"created_at: without a time zone, write {dates.ALLOWED} - at `$.created_at`")
     values = sum(len(values_of(value)) for value in document.metadata.values())
     if values > MAX_VALUES:
         raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES} - at `$.metadata`")
@@ -124,11 +156,16 @@ def _without_control(text: str) -> str:
 
 
 def _check_metadatum(key: str, value: Metadatum) -> None:
+    if not key:
+        raise ValueError("metadata: an empty key, allowed are keys of 1 to 256 characters - at `$.metadata`")
     for each in values_of(value):
         if isinstance(each, float) and not isfinite(each):
             raise ValueError(f"metadata: {key[:40]!r} is {each}, allowed are finite numbers - at `$.metadata`")
-        if isinstance(each, int) and not -(2**63) <= each < 2**63:
-            raise ValueError(f"metadata: {key[:40]!r} has a number of more than 64 bits - at `$.metadata`")
+        if isinstance(each, int) and not MIN_WHOLE <= each <= MAX_WHOLE:
+            raise ValueError(
+                f"metadata: {key[:40]!r} has a whole number of more than 64 bits, allowed are those of 64 "
+                "- at `$.metadata`"
+            )
         if isinstance(each, str) and len(each) > MAX_VALUE_CHARS:
             raise ValueError(
                 f"metadata: {key[:40]!r} has a text of {len(each)} characters, allowed are {MAX_VALUE_CHARS} "

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from adapters import Document
-from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, size_error
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, from_fields, size_error
 from orchestrator.schema.decode import describe_decode_error
 
 
@@ -28,12 +28,12 @@ def _parsed(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[Parse
         try:
             # The fields of a struct that a program makes are not checked, so it is converted, too.
             fields = msgspec.to_builtins(document) if isinstance(document, Document) else document
-            converted = msgspec.convert(fields, Document)
+            converted = from_fields(fields)
             if too_large := size_error(msgspec.json.encode(converted)):
                 yield InvalidLine(number, too_large)
             else:
                 yield ValidLine(number, checked(converted))
         except msgspec.ValidationError as error:
-            yield InvalidLine(number, describe_decode_error(error))
+            yield InvalidLine(number, describe_decode_error(error, Document, fields))
         except (TypeError, ValueError) as error:  # a value that JSON cannot have; a text that UTF-8 cannot have
             yield InvalidLine(number, str(error))

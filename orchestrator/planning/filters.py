@@ -8,6 +8,7 @@ from functools import lru_cache
 from adapters import Scope, Sensitivity
 from adapters.model.filter import And, Eq, Filter, In, Not, conjunction, normal
 from adapters.model.filter_limits import check
+from adapters.model.filter_values import typed
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter
 from orchestrator.planning.errors import BadRequest
@@ -44,9 +45,9 @@ def request_filters(
     if request.filter is not None:
         try:
             nodes = check(request.filter)
+            own = normal(typed(request.filter))
         except ValueError as error:
             raise BadRequest(str(error)) from error
-        own = normal(request.filter)
     collections = request.collections or default_collections
     if request.include_memory and collections:
         collections = (*collections, MEMORY)

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from adapters import Document
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range
+from adapters.model.filter_values import typed
 
-NUMBERS = (-2.5, -1.0, 0.0, 1.0, 1.5, 7.0, 1e300)
+WHOLE = (2**53, 2**53 + 1, 2**53 + 2, -(2**53) - 1, 2**63 - 1, 2**63 - 2, -(2**63))
+"""Whole numbers; half of them are no doubles."""
+NUMBERS = (-2.5, -1.0, 0.0, 1.0, 1.5, 7.0, 1e300, 2.0**53, 2.0**63, *WHOLE)
 TEXTS = ("", "a", "b", "A", "1", "true", "é", "naïve\0nul", "日本", "x" * 600)
 SCALARS = st.one_of(st.sampled_from(TEXTS), st.sampled_from(NUMBERS), st.booleans())
 FIELDS = st.sampled_from(
@@ -23,15 +26,34 @@ leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Range, FIELDS, _BOUND, _BOUND, _BOUND, _BOUND),
     st.builds(Exists, FIELDS),
 )
-filters: st.SearchStrategy[Filter] = st.recursive(
-    leaves,
-    lambda inner: st.one_of(
-        st.builds(And, st.lists(inner, max_size=3).map(tuple)),
-        st.builds(Or, st.lists(inner, max_size=3).map(tuple)),
-        st.builds(Not, inner),
-    ),
-    max_leaves=6,
-)
+
+
+def _combined(conditions: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
+    return st.recursive(
+        conditions,
+        lambda inner: st.one_of(
+            st.builds(And, st.lists(inner, max_size=3).map(tuple)),
+            st.builds(Or, st.lists(inner, max_size=3).map(tuple)),
+            st.builds(Not, inner),
+        ),
+        max_leaves=6,
+    )
+
+
+filters = _combined(leaves)
+"""Any filter; many ask a field for a value of a kind that it cannot have."""
+
+
+def _is_typed(condition: Filter) -> bool:
+    try:
+        typed(condition)
+    except ValueError:
+        return False
+    return True
+
+
+typed_filters = _combined(leaves.filter(_is_typed))
+"""Filters whose values have the kinds of their fields."""
 
 _metadata = st.dictionaries(
     st.sampled_from(["m", "n"]), st.one_of(SCALARS, st.none(), st.lists(SCALARS, max_size=3)), max_size=2

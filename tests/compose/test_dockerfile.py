@@ -39,5 +39,7 @@ def test_it_runs_as_a_user_without_rights_and_has_a_health_check() -> None:
 
 def test_the_image_is_refused_without_any_of_the_compiled_modules() -> None:
     (imported,) = re.findall(r"python -c 'import (.+)'", DOCKERFILE.read_text("utf-8"))
-    compiled = [path.relative_to(ROOT).with_suffix("") for path in (*ROOT.glob("fusion/*.pyx"), *ROOT.glob("adapters/*/*.pyx"))]
+    compiled = [
+        path.relative_to(ROOT).with_suffix("") for path in (*ROOT.glob("fusion/*.pyx"), *ROOT.glob("adapters/*/*.pyx"))
+    ]
     assert sorted(imported.split(", ")) == sorted(".".join(path.parts) for path in compiled)

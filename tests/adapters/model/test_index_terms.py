@@ -105,10 +105,10 @@ def test_terms_are_short_however_long_the_text(text: str) -> None:
 
 
 def test_the_terms_of_a_document() -> None:
-    """1.0 has the bits 3ff0…; with the sign bit flipped, bff0… Each of its prefixes is a term."""
+    """1.0 has the bits 3ff0…; with the sign bit flipped, bff0… and a rest of 000. Each of its prefixes is a term."""
     terms = filter_terms({"b": (True,), "n": (1.0,), "t": ("x",)})
-    number = "n\0nbff0000000000000"
-    assert terms == sorted(["b\0e", "n\0e", "t\0e", "b\0b1", "t\0tx", *(number[:end] for end in range(4, 20))])
+    number = "n\0nbff0000000000000000"
+    assert terms == sorted(["b\0e", "n\0e", "t\0e", "b\0b1", "t\0tx", *(number[:end] for end in range(4, 23))])
 
 
 def test_filters_that_nothing_passes_need_no_empty_lookup() -> None:

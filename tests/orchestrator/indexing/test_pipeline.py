@@ -60,4 +60,4 @@ async def test_each_record_has_the_vector_of_its_own_document_and_the_scope(pipe
 def test_the_size_of_a_document_grows_with_its_text_and_its_metadata() -> None:
     assert size_bytes(Document(id="a", text="x" * 600)) == 600
     metadata = {"a": "y" * 99, "bcd": [1, 2]}
-    assert size_bytes(Document(id="a", text="x", metadata=metadata)) == 1 + 164 + 2 * 16 * (3 + 64)
+    assert size_bytes(Document(id="a", text="x", metadata=metadata)) == 1 + 164 + 2 * 19 * (3 + 64)

@@ -12,11 +12,12 @@ from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity
 from adapters.model.document import fields
 from adapters.model.filter import And, Eq, Filter, In, Or, Range, matches, normal
 from adapters.model.filter_limits import check
+from adapters.model.filter_values import typed
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import NAMED_ONLY, RequestFilters, request_filters
 from orchestrator.schema.search import SearchRequest
-from tests.adapters.filters import documents, filters
+from tests.adapters.filters import documents, typed_filters
 
 SCOPE = Scope("t", "e")
 COLLECTIONS = ("documents", "memory", "history", "notes")
@@ -79,7 +80,7 @@ def _is_allowed(condition: Filter) -> bool:
     return True
 
 
-allowed = st.none() | filters.filter(_is_allowed)
+allowed = st.none() | typed_filters.filter(_is_allowed)
 
 
 @given(principals, allowed, collections, st.sampled_from([(), ("notes",), ("memory", "documents")]), records())
@@ -97,7 +98,7 @@ def test_the_filter_is_access_and_collections_and_the_filter_of_the_request(
         expected = (
             is_visible(record, principal)
             and record.document.collection in searched
-            and (condition is None or passes(condition, record))
+            and (condition is None or passes(typed(condition), record))
         )
         assert passes(result.filter, record) == expected
         assert any(passes(each, record) for each in result.by_collection) == expected

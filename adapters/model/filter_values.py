@@ -1,0 +1,79 @@
+"""The values of a filter of a request, in the form in which documents have them."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import assert_never
+
+from adapters.model.dates import moment
+from adapters.model.document import SENSITIVITIES, Scalar
+from adapters.model.filter import And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
+from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
+
+_NUMBERS = ("chunk_index", "importance")
+_DATES = ("created_at",)
+_METADATA = "metadata."
+
+
+def typed(condition: Filter) -> Filter:
+    """A filter whose values have the kinds of their fields: dates as seconds, texts trimmed where documents' are.
+
+    :raises ValueError: if a field cannot have a value of such a kind; the message names what it can have.
+    """
+    match condition:
+        case Eq(field, value):
+            return Eq(field, _value(field, value))
+        case In(field, values):
+            return In(field, tuple(_value(field, value) for value in values))
+        case Range(field):
+            bounds = {name: getattr(condition, name) for name in ("gt", "gte", "lt", "lte")}
+            return Range(field, **{name: None if b is None else _bound(field, b) for name, b in bounds.items()})
+        case Exists():
+            return condition
+        case And(filters):
+            return And(tuple(map(typed, filters)))
+        case Or(filters):
+            return Or(tuple(map(typed, filters)))
+        case Not(inner):
+            return Not(typed(inner))
+        case _:
+            assert_never(condition)
+
+
+def _value(field: str, value: Scalar) -> Scalar:
+    if field in _DATES:
+        return _seconds(field, value)
+    if field in _NUMBERS or (field.startswith(_METADATA) and kind(value) == "number"):
+        return _number(field, value)
+    if field.startswith(_METADATA):
+        return value.strip() if isinstance(value, str) else value
+    if not isinstance(value, str):
+        raise ValueError(f"filter: {value!r} for {field!r}, which has texts")  # noqa: TRY004
+    if field == "sensitivity" and value not in SENSITIVITIES:
+        nearest = get_close_matches(value, SENSITIVITIES, 1)
+        hint = f"; the nearest is {nearest[0]}" if nearest else ""
+        raise ValueError(f"filter: {value[:80]!r} for {field!r}, allowed are {', '.join(SENSITIVITIES)}{hint}")
+    return value.strip() if field == "tags" else value
+
+
+def _bound(field: str, bound: Bound) -> float:
+    if field in _DATES:
+        return _seconds(field, bound)
+    if field not in _NUMBERS and not field.startswith(_METADATA):
+        raise ValueError(f"filter: a range of {field!r}, which has texts; a range is for numbers and dates")
+    return _number(field, bound)
+
+
+def _number(field: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"filter: {str(value)[:80]!r} for {field!r}, which has numbers")  # noqa: TRY004
+    if isinstance(value, int) and not MIN_WHOLE <= value <= MAX_WHOLE:
+        raise ValueError(f"filter: a whole number of more than 64 bits for {field!r}, allowed are those of 64")
+    return value
+
+
+def _seconds(field: str, value: object) -> float:
+    try:
+        return seconds(moment(value))
+    except ValueError as error:
+        raise ValueError(f"filter: {field}: {error}") from error

@@ -1,0 +1,64 @@
+"""Search requests as callers write them: JSON, or the same fields in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from adapters.model.dates import moment
+from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
+from orchestrator.schema.search import SearchRequest
+
+_decoder = msgspec.json.Decoder(SearchRequest)
+_BOUNDS = ("gt", "gte", "lt", "lte")
+
+
+def decode_search_request(content: bytes) -> SearchRequest:
+    """The request of a body.
+
+    :raises msgspec.DecodeError: if it is not JSON.
+    :raises UnicodeDecodeError: if it is not UTF-8.
+    :raises InvalidInput: if a field is unknown, or its value not allowed.
+    """
+    try:
+        return _decoder.decode(content)
+    except msgspec.ValidationError as error:
+        if (fields := decoded(content)) is msgspec.UNSET:
+            raise InvalidInput(describe_decode_error(error, SearchRequest)) from error
+        return search_request(fields)
+
+
+def search_request(fields: object) -> SearchRequest:
+    """The request of these fields. Bounds of ranges may be plain dates.
+
+    :raises InvalidInput: if a field is unknown, or its value not allowed.
+    """
+    if isinstance(fields, Mapping) and "filter" in fields:
+        fields = {**fields, "filter": _with_moments(fields["filter"])}
+    try:
+        return msgspec.convert(fields, SearchRequest)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(describe_decode_error(error, SearchRequest, fields)) from error
+
+
+def _with_moments(condition: Any) -> Any:
+    """A filter with the texts in bounds of ranges as moments, as far as they are dates."""
+    match condition:
+        case {"op": "range"}:
+            return {key: _as_moment(value) if key in _BOUNDS else value for key, value in condition.items()}
+        case {"filters": list() as filters}:
+            return {**condition, "filters": [_with_moments(each) for each in filters]}
+        case {"filter": inner}:
+            return {**condition, "filter": _with_moments(inner)}
+        case _:
+            return condition
+
+
+def _as_moment(bound: object) -> object:
+    if isinstance(bound, str):
+        with suppress(ValueError):  # what is no date is refused when the request is converted
+            return moment(bound)
+    return bound
