@@ -12,7 +12,7 @@ from fusion.rank_fields import DocId, Ints
 from fusion.sums import Fused
 
 
-class Contribution(Struct, frozen=True):
+class Contribution(Struct, frozen=True, gc=False):
     """The contribution of one source to one hit. ``rank`` starts at 1; ``contribution`` is in units of the raw sum."""
 
     rank: int
@@ -21,7 +21,7 @@ class Contribution(Struct, frozen=True):
     contribution: float
 
 
-class FusedHit(Struct, frozen=True):
+class FusedHit(Struct, frozen=True, gc=False):
     """A document with its fusion score and where it comes from.
 
     ``raw`` is the strategy's own sum; ``fusion_score`` is in [0, 1], 1.0 being first place in every source. ``sources``

@@ -17,8 +17,16 @@ def descending(values: _Floats, ties: _Ints) -> _Ints:
     :param values: NaN counts as less than all others.
     :param ties: parallel to ``values``; of equal values with equal ties, the smaller index is first.
     """
-    order: _Ints = np.lexsort((ties, -values))
-    return order
+    return _sorted(values, ties)[0]
+
+
+def _sorted(values: _Floats, ties: _Ints) -> tuple[_Ints, bool]:
+    """See :func:`descending`; and whether some values are equal."""
+    order: _Ints = np.argsort(-values)
+    ordered = values.take(order)
+    if not (ordered[1:] == ordered[:-1]).any():  # as usual; then this takes half of the time
+        return order, False
+    return np.lexsort((ties, -values)), True
 
 
 def descending_by_id(values: _Floats, ties: _Ints, ids: Callable[[_Ints], Sequence[str]]) -> _Ints:
@@ -27,7 +35,9 @@ def descending_by_id(values: _Floats, ties: _Ints, ids: Callable[[_Ints], Sequen
     :param values, ties: as in :func:`descending`.
     :param ids: the ids at some indices; it is called only for those at which ids decide.
     """
-    order = descending(values, ties)
+    order, has_equal = _sorted(values, ties)
+    if not has_equal:
+        return order
     values, ties = values.take(order), ties.take(order)
     equals_next = (values[1:] == values[:-1]) & (ties[1:] == ties[:-1])
     if equals_next.any():
@@ -41,8 +51,8 @@ def descending_by_id(values: _Floats, ties: _Ints, ids: Callable[[_Ints], Sequen
 
 def distinct(numbers: _Ints) -> tuple[_Ints, _Ints]:
     """The distinct numbers, ascending; and for each of ``numbers``, its index among them."""
-    # The same as np.unique, in half of the time.
-    order = numbers.argsort(kind="stable")
+    # The same as np.unique, in a third of the time.
+    order = numbers.argsort()
     ascending = numbers.take(order)
     is_first = np.ones(len(numbers), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])

@@ -11,15 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder import StaticQueryEncoder
 from adapters.model.document import passage
 from adapters.ports.encoders import Matrix
 from adapters.ports.replica import VectorRecord
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 RECIPE = 1
 """Part of the identity: increased whenever the same corpus would give another encoder."""
@@ -113,17 +116,19 @@ def _token_vectors(model: MiniLM, cache: Path) -> Matrix:
     return loaded
 
 
-def _token_matrix(lists: Sequence[Sequence[int]], tokens: int) -> sparse.csr_array:
+def _token_matrix(lists: Sequence[Sequence[int]], tokens: int) -> csr_array:
     """One row for each list of token ids: ``1/√n`` at each of its n distinct tokens; shape (lists, tokens)."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  # a tenth of the start of a process, which rarely fits
+
     distinct = [sorted(set(ids)) for ids in lists]
     counts = np.array([len(ids) for ids in distinct])
     values = np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts).astype(np.float32)
     columns = np.array([token for ids in distinct for token in ids], np.int32)
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    return sparse.csr_array((values, columns, offsets), shape=(len(lists), tokens))
+    return csr_array((values, columns, offsets), shape=(len(lists), tokens))
 
 
-def _ridge(rows: sparse.csr_array, targets: Matrix, start: Matrix) -> Matrix:
+def _ridge(rows: csr_array, targets: Matrix, start: Matrix) -> Matrix:
     """Solve ``(XᵀX + λI) E = XᵀY + λE0`` for the tokens that occur; for the others ``E`` is ``E0``.
 
     :param rows: X, shape (texts, tokens).
@@ -131,7 +136,7 @@ def _ridge(rows: sparse.csr_array, targets: Matrix, start: Matrix) -> Matrix:
     :param start: E0, shape (tokens, dimension).
     """
     used = np.unique(rows.indices)
-    x = sparse.csr_array(rows[:, used])
+    x = rows[:, used].tocsr()
     gram = (x.T @ x).tocsr() if len(used) < 4 * x.shape[0] else None
     solution = start[used].copy()
 

@@ -6,16 +6,12 @@ the next run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from adapters.engine.segment_set import SegmentSet
 from adapters.graph.component import Graph
@@ -23,16 +19,6 @@ from adapters.model.errors import Damaged
 from adapters.ports.graph import Centrality
 from adapters.storage import checked_file
 from adapters.storage.followed_file import FollowedFile
-
-_PIVOTS = 64
-"""Nodes that betweenness is estimated from (Brandes, Pich 2007): the exact value takes hours on a large graph."""
-
-_MEASURES: Mapping[str, Callable[[nx.DiGraph], Mapping[Any, float]]] = {
-    "pagerank": nx.pagerank,
-    "degree": nx.degree_centrality,
-    "betweenness": lambda graph: nx.betweenness_centrality(graph, k=min(_PIVOTS, len(graph)), seed=0),
-    "harmonic": lambda graph: nx.harmonic_centrality(graph, sources=_evenly_spaced_nodes(graph)),
-}
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -92,6 +78,8 @@ class CentralityFile:
         :param generation: of the index that ``graph`` and ``segments`` are from.
         """
         if self.name != "none" and len(graph.positions):
+            from adapters.graph.centrality_measures import compute  # noqa: PLC0415  # see there
+
             values = compute(graph, self.name)
             docnos = segments.docnos[graph.positions]
             stored = _Stored(self.name, generation, docnos.tobytes(), values.tobytes())
@@ -114,38 +102,3 @@ class CentralityFile:
         return _Centralities(
             stored.generation, np.frombuffer(stored.docnos, np.int64), np.frombuffer(stored.values, np.float32)
         )
-
-
-def compute(graph: Graph, measure: Centrality) -> npt.NDArray[np.float32]:
-    """The centrality of each document node divided by the largest one; shape (documents,), in [0, 1].
-
-    Names count as nodes and are left out of the result.
-    """
-    adjacency = graph.adjacency
-    size = len(adjacency)
-    rows = sparse.csr_array((adjacency.weights, adjacency.targets, adjacency.offsets), shape=(size, size))
-    by_node = _MEASURES[measure](nx.from_scipy_sparse_array(rows, create_using=nx.DiGraph))
-    values = np.array([by_node[node] for node in range(len(graph.positions))], np.float32)
-    largest = float(values.max())
-    return values / np.float32(largest) if largest > 0 else values
-
-
-def compute_from_edges(
-    edges: Iterable[tuple[str, Iterable[tuple[str, float]]]], measure: Centrality
-) -> Mapping[str, float]:
-    """The centrality of every node of an undirected graph, on the scale of the measure.
-
-    :param edges: each node with its neighbours and the weights of the edges to them.
-    """
-    graph = nx.DiGraph()
-    for node, neighbours in edges:
-        graph.add_node(node)
-        for neighbour, weight in neighbours:
-            graph.add_edge(node, neighbour, weight=weight)
-            graph.add_edge(neighbour, node, weight=weight)
-    return _MEASURES[measure](graph) if len(graph) else {}
-
-
-def _evenly_spaced_nodes(graph: nx.DiGraph) -> list[Any]:
-    nodes = list(graph)
-    return [nodes[index] for index in sorted({int(index) for index in np.linspace(0, len(nodes) - 1, _PIVOTS)})]

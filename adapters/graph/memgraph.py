@@ -17,7 +17,7 @@ import msgspec
 
 from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt, Row
-from adapters.graph.centrality import compute_from_edges
+from adapters.graph.centrality_measures import compute_from_edges
 from adapters.graph.cypher import clauses, schema, statement, walk_statement
 from adapters.graph.entity_linking import (
     MAX_FREQUENCY_RATIO,

@@ -86,8 +86,8 @@ def main() -> None:
 class Running:
     """A product that runs in a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self._process, self._log = process, log
 
     def ask(self, *command: object) -> Any:
         """What the worker replies to a command."""
@@ -97,7 +97,7 @@ class Running:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self._process.args!r} ended with exit code {self._process.wait()}: its log is above")
+            raise SystemExit(f"{self._process.args!r} ended with exit code {self._process.wait()}: see {self._log}")
         return json.loads(line)
 
 
@@ -105,10 +105,13 @@ class Running:
 def _running(peer: Peer, python: str, data: Path) -> Iterator[Running]:
     folder = ROOT / "peers" / "indexes" / f"{data.name}-{peer.shares or peer.module}"
     command = [python, "-m", "benchmarks.peers.worker", peer.module, str(data), str(folder)]
-    with subprocess.Popen(
-        command, cwd=_REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, text=True
-    ) as process:
-        yield Running(process)
+    log = ROOT / "peers" / f"{peer.module}.log"
+    pipe = subprocess.PIPE
+    with (
+        log.open("ab") as written,
+        subprocess.Popen(command, cwd=_REPOSITORY, stdin=pipe, stdout=pipe, stderr=written, text=True) as process,
+    ):
+        yield Running(process, log)
         assert process.stdin  # noqa: S101  # it is a pipe
         process.stdin.close()
 

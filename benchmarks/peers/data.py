@@ -11,12 +11,13 @@ import numpy as np
 from adapters import Document
 from adapters.encoders.minilm import MiniLM
 from adapters.model.document import passage
+from benchmarks.corpus import distinct_queries
 from benchmarks.peers.products.product import Doc
 from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.indexing.beir import parse_beir
 from orchestrator.indexing.ndjson import InvalidLine
 
-_VARIANTS = 3
+_VARIANTS, _QUERIES = 3, 1_000
 _SHIFT, _OTHER = 1_237, 0.3
 """How far away in the corpus the other document of a variant is, and the fraction of its words."""
 
@@ -45,16 +46,14 @@ def enlarge(parts: Sequence[Path], folder: Path) -> None:
     """Write a larger set of several prepared ones: each document, and three variants of it.
 
     Three words in ten of a variant are those of another document, and its vector lies between both. The queries are
-    those of all parts; there are no judgments.
+    made from the documents, and distinct, so that no product has seen one before; there are no judgments.
     """
     if folder.exists():
         return
     real: list[Doc] = []
-    queries: dict[str, str] = {}
     for part in parts:
         named = ({**each, "id": f"{part.name}-{each['id']}"} for each in read_json_lines(part / "documents.jsonl"))
         real += [Doc(**each) for each in named]
-        queries |= {f"{part.name}-{each['id']}": each["text"] for each in read_json_lines(part / "queries.jsonl")}
     real_vectors = np.concatenate([np.load(part / "documents.npy") for part in parts])
     documents, vectors = list(real), [real_vectors]
     rng = np.random.default_rng(1)
@@ -67,7 +66,10 @@ def enlarge(parts: Sequence[Path], folder: Path) -> None:
             documents.append(Doc(id=f"{each['id']}-{variant}", title=each["title"], text=" ".join(words)))
         between = (1 - _OTHER) * real_vectors + _OTHER * np.roll(real_vectors, -_SHIFT * variant, axis=0)
         vectors.append(between / np.linalg.norm(between, axis=1, keepdims=True))
-    query_vectors = np.concatenate([np.load(part / "queries.npy") for part in parts])
+    made = distinct_queries([Document(**each) for each in documents], 4 * _QUERIES)
+    queries = {str(number): text for number, text in enumerate(made[:: max(1, len(made) // _QUERIES)][:_QUERIES])}
+    model = MiniLM()
+    query_vectors = np.stack([model.encode(text) for text in queries.values()])
     _write(folder, documents, np.concatenate(vectors).astype(np.float32), queries, query_vectors)
     (folder / "beir").mkdir()
     lines = ({"_id": each["id"], "title": each["title"], "text": each["text"]} for each in documents)

@@ -135,7 +135,7 @@ class RerankedHit(Struct, frozen=True):
     score: float | None
 
 
-class SearchHit(Struct, frozen=True):
+class SearchHit(Struct, frozen=True, gc=False):
     """One document. ``sources`` has every source: null if it was not searched, failed, or did not return the document.
 
     ``confidence`` is how sure it is, in [0, 1], that the document answers the query, compared with queries that the

@@ -7,7 +7,8 @@ import pytest
 
 from adapters import Damaged, Link
 from adapters.engine import EmbeddedIndex
-from adapters.graph.centrality import CentralityFile, compute
+from adapters.graph.centrality import CentralityFile
+from adapters.graph.centrality_measures import compute
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from tests.conftest import SCOPE, vector_record
