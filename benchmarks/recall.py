@@ -3,7 +3,8 @@
 The passages of all judged data sets in one index, too many to be compared one by one. Searched with the vectors of
 their queries, as widely as searches are (``adapters/vector/width.py``) and as narrowly as they can be, in turn.
 A document counts as found if its cosine is among the highest, so that equal texts may replace each other.
-Exit code 1 if it finds less than 99 % at the depth of a page of ten.
+Then with filters, in one segment and in eight. Exit code 1 if a search finds less than 99 % at the depth of a page of
+ten, a query less than 90 %, or fewer documents than pass a filter.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from adapters import Scope, SourceQuery, VectorRecord
 from adapters.encoders.minilm import MiniLM
 from adapters.engine.index import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.model.filter import Filter, In, conjunction
 from adapters.ports.encoders import Matrix, Vector
 from adapters.vector import embedded
 from adapters.vector.width import search_width
@@ -36,7 +38,9 @@ from orchestrator.evaluation.workspace import Workspace
 from orchestrator.settings import load
 
 _DEPTHS, _PAGE_DEPTH = (50, 100, 300), 100
-_MIN_RECALL = 0.99
+_SEGMENTS = (1, 8)
+_KEPT = (0.5, 0.3, 0.2, 0.1, 0.06, 0.02, 0.005)
+_MIN_RECALL, _MIN_WORST = 0.99, 0.9
 _QUERIES_PER_SET = 50
 _ROUNDING = 1e-6
 
@@ -67,21 +71,41 @@ def _numbered(stored: VectorRecord, number: int) -> VectorRecord:
 
 
 async def _measure(folder: Path, records: Sequence[VectorRecord], vectors: Matrix) -> bool:
-    component = embedded.VectorComponent()
-    index = EmbeddedIndex(folder, [component], "recall", strict=True)
-    await index.write(records, ())
-    source = embedded.EmbeddedVector(index, component)
-    cosines = -np.sort(-(vectors @ np.stack([each.vector for each in records]).T), axis=1)
-    table = Table(title=f"{len(records):,} passages, {len(vectors)} queries", title_justify="left")
-    for column in ("depth", "width", "recall", "CPU ms", "narrowest", "recall", "CPU ms"):
-        table.add_column(column, justify="right")
+    matrix = np.stack([each.vector for each in records])
+    passed = []
+    for segments in _SEGMENTS:
+        component = embedded.VectorComponent()
+        index = EmbeddedIndex(folder / str(segments), [component], "recall", strict=True)
+        for part in _parts(records, segments):
+            await index.write(part, ())
+        source = embedded.EmbeddedVector(index, component)
+        sizes = [len(segment) for segment in index.current().segments.segments]
+        out.print(f"{len(records):,} passages in segments of {sizes}, {len(vectors)} queries")
+        if segments == 1:
+            passed.append(await _without_filter(source, records[0], matrix, vectors))
+        passed.append(await _with_filters(source, records, matrix, vectors))
+    return all(passed)
+
+
+def _parts(records: Sequence[VectorRecord], count: int) -> list[Sequence[VectorRecord]]:
+    """Parts of which each is a third of the one before: writes of that size do not merge the segments."""
+    sizes = np.cumsum([3.0**-number for number in range(count)])
+    ends = (sizes / sizes[-1] * len(records)).astype(int).tolist()
+    return [records[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+async def _without_filter(
+    source: embedded.EmbeddedVector, of_scope: VectorRecord, matrix: Matrix, vectors: Matrix
+) -> bool:
+    cosines = -np.sort(-(vectors @ matrix.T), axis=1)
+    table = _table("depth", "width", "recall", "CPU ms", "narrowest", "recall", "CPU ms")
     recalls = {}
     for depth in _DEPTHS:
         row = [f"{depth}"]
-        for width in (search_width, int):  # the narrowest search has as many candidates as results
+        for width in (search_width, _narrowest):
             with patch.object(embedded, "search_width", width):
-                found, cpu_ms = await _search(source, records[0], vectors, depth)
-            recall = float(np.mean(found >= cosines[:, depth - 1 : depth] - _ROUNDING))
+                found, cpu_ms = await _search(source, _visible(of_scope), vectors, depth)
+            recall = float(np.mean(np.stack(found) >= cosines[:, depth - 1 : depth] - _ROUNDING))
             recalls.setdefault(depth, recall)
             row += [f"{width(depth)}", f"{recall:.4f}", f"{cpu_ms:.2f}"]
         table.add_row(*row)
@@ -92,19 +116,72 @@ async def _measure(folder: Path, records: Sequence[VectorRecord], vectors: Matri
     )
 
 
+def _narrowest(depth: int, is_filtered: bool = False) -> int:
+    """The narrowest search has as many candidates as results."""
+    del is_filtered
+    return depth
+
+
+async def _with_filters(
+    source: embedded.EmbeddedVector, records: Sequence[VectorRecord], matrix: Matrix, vectors: Matrix
+) -> bool:
+    """Filters that keep random passages, and those nearest to one passage: most queries are about other topics."""
+    rng = np.random.default_rng(0)
+    table = _table("kept", "passages", "hits missing", "mean recall", "worst query", "CPU ms", "without filter")
+    missing, means, worst = 0, [], []
+    _, unfiltered_ms = await _search(source, _visible(records[0]), vectors, _PAGE_DEPTH)
+    for fraction in _KEPT:
+        for kind in ("random", "of a topic"):
+            count = int(len(records) * fraction)
+            closeness = rng.random(len(records)) if kind == "random" else matrix @ matrix[rng.integers(len(records))]
+            kept = np.sort(np.argpartition(-closeness, count)[:count])
+            condition = conjunction(
+                _visible(records[0]), In("id", tuple(records[row].record.document.id for row in kept))
+            )
+            cosines = -np.sort(-(vectors @ matrix[kept].T), axis=1)
+            found, cpu_ms = await _search(source, condition, vectors, _PAGE_DEPTH)
+            depth = min(_PAGE_DEPTH, count)
+            recalls = [
+                float(np.sum(each >= of_query[depth - 1] - _ROUNDING)) / depth
+                for each, of_query in zip(found, cosines, strict=True)
+            ]
+            missing += sum(depth - len(each) for each in found)
+            means.append(float(np.mean(recalls)))
+            worst.append(min(recalls))
+            table.add_row(
+                f"{fraction:.1%} {kind}", f"{count:,}", f"{sum(depth - len(each) for each in found)}",
+                f"{means[-1]:.4f}", f"{worst[-1]:.2f}", f"{cpu_ms:.2f}", f"{unfiltered_ms:.2f}",
+            )  # fmt: skip
+    out.print(table)
+    return all(
+        [
+            report(missing == 0, "with a filter as many hits as match", f"{missing} missing"),
+            report(min(means) >= _MIN_RECALL, f"mean recall at least {_MIN_RECALL:g}", f"{min(means):.4f}"),
+            report(min(worst) >= _MIN_WORST, f"recall of every query at least {_MIN_WORST:g}", f"{min(worst):.2f}"),
+        ]
+    )
+
+
+def _table(*columns: str) -> Table:
+    table = Table()
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _visible(of_scope: VectorRecord) -> Filter:
+    return access_filter(Scope(of_scope.record.tenant, of_scope.record.environment), HIGHEST_CLEARANCE)
+
+
 async def _search(
-    source: embedded.EmbeddedVector, of_scope: VectorRecord, vectors: Matrix, depth: int
-) -> tuple[npt.NDArray[np.float32], float]:
-    """The cosines of the documents that each query finds, (queries, depth), and the mean CPU time of a search in ms."""
-    scope = Scope(of_scope.record.tenant, of_scope.record.environment)
-    visible = access_filter(scope, HIGHEST_CLEARANCE)
-    found = []
+    source: embedded.EmbeddedVector, condition: Filter, vectors: Matrix, depth: int
+) -> tuple[list[npt.NDArray[np.float64]], float]:
+    """The cosines of the documents that each query finds, and the mean CPU time of a search in ms."""
+    query = SourceQuery("", depth, Scope(), condition, condition)
+    await source.search(replace(query, vector=vectors[0]))  # the filter is evaluated once
     start = process_time()
-    for vector in vectors:
-        ranking = await source.search(SourceQuery("", depth, scope, visible, visible, vector))
-        found.append(ranking)
-    cpu_ms = (process_time() - start) / len(vectors) * 1_000
-    return np.stack([ranking.scores for ranking in found]), cpu_ms
+    found = [(await source.search(replace(query, vector=vector))).scores for vector in vectors]
+    return found, (process_time() - start) / len(vectors) * 1_000
 
 
 if __name__ == "__main__":

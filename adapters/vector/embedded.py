@@ -29,8 +29,9 @@ from fusion.largest import top
 
 _EXACT_ROWS = 4_096
 """Maximum rows of a segment without a graph: an exact search of them costs no more, and misses nothing."""
-_EXACT_FRACTION = 0.05
-"""If a filter leaves a smaller fraction, the recall of the graph falls, so all vectors are compared."""
+_EXACT_RATIO = 2
+"""All vectors that a filter leaves are compared if their number squared is at most this, times the rows of the segment,
+times the width of the search: then a graph search, which passes many rows that are filtered out, takes longer."""
 _SCORED_AGAIN = 10
 """Number of documents beyond the requested ones that are scored with the full vectors: 8 bits change the order."""
 
@@ -117,9 +118,10 @@ def _search(
     flags = None if mask.everything else mask.flags[base : base + len(segment)]
     allowed = len(segment) if flags is None else int(flags.sum())
     rows: npt.NDArray[np.int64] | None = None
-    if graph is not None and allowed > max(_EXACT_FRACTION * len(segment), depth):
-        rows = graph.nearest(vector, depth + _SCORED_AGAIN, search_width(depth), flags)
-    elif flags is not None:
+    width = search_width(depth, is_filtered=flags is not None)
+    if graph is not None and allowed > depth and allowed**2 > _EXACT_RATIO * len(segment) * width:
+        rows = graph.nearest(vector, depth + _SCORED_AGAIN, width, flags)
+    if flags is not None and (rows is None or len(rows) < depth):  # a part of the graph may not be connected
         rows = np.flatnonzero(flags)
     scores = (segment.vectors if rows is None else segment.vectors.take(rows, axis=0)) @ vector
     return base + (np.arange(len(scores)) if rows is None else rows), scores

@@ -83,7 +83,7 @@ class HnswGraph:
         """The rows whose 8-bit vectors have the largest inner products with a vector, as far as they are found.
 
         :param count: of rows, at most ``width``; fewer are returned if fewer are reached.
-        :param width: number of candidates (``ef``).
+        :param width: number of candidates (``ef``), of which each may be a result.
         :param allowed: by row, whether it may be a result; all by default.
         """
         if not _IS_COMPILED:
@@ -104,7 +104,11 @@ class HnswGraph:
 
     def nearest_by_faiss(self, vector: Vector, count: int, width: int, allowed: Flags | None = None) -> Rows:
         """The results of :meth:`nearest`, searched by faiss."""
-        selector = None if allowed is None else faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        selector = None
+        if allowed is not None:
+            selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+            # All rows are candidates there, so that more of them are needed.
+            width = min(width * len(allowed) // max(int(allowed.sum()), 1), len(allowed))
         parameters = faiss.SearchParametersHNSW(efSearch=width, sel=selector)
         faiss.omp_set_num_threads(1)  # a second thread would only spin
         _, found = self._index.search(vector[np.newaxis], count, params=parameters)

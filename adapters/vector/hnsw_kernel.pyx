@@ -95,7 +95,8 @@ def nearest(
     :param entry: the row at which a search begins, on the level ``top_level``.
     :param allowed: by row, whether it may be a result; all may be if it is empty.
     :param count: of results.
-    :param width: number of candidates (``ef``), at least ``count``.
+    :param width: number of candidates (``ef``), at least ``count``. Only rows that may be results count, so a search
+        goes on until it has found so many of them, however few are near the query.
     """
     cdef Py_ssize_t dimension = query.shape[0], start, size, found = 0
     cdef int level, at, total
@@ -105,8 +106,8 @@ def nearest(
     cdef vector[cbool] visited
     cdef vector[int32_t] rows, scores
     cdef priority_queue[int64_t] candidates
-    # The worst is first: what is in them has its sign changed.
-    cdef priority_queue[int64_t] closest, results
+    # The worst is first: what is in it has its sign changed.
+    cdef priority_queue[int64_t] closest
     result_array = np.empty(count, np.int64)
     cdef int64_t[::1] result = result_array
     with nogil:
@@ -137,15 +138,11 @@ def nearest(
                     start = <Py_ssize_t>offsets[rows[at]]
                     prefetch(&neighbours[start], size * 4)
                     candidates.push(scored)
-                    closest.push(-scored)
-                    if <Py_ssize_t>closest.size() > width:
-                        closest.pop()
-                if not everything and allowed[rows[at]]:
-                    if <Py_ssize_t>results.size() < count or scored > -results.top():
-                        results.push(-scored)
-                        if <Py_ssize_t>results.size() > count:
-                            results.pop()
-            if candidates.empty() or candidates.top() < -closest.top():
+                    if everything or allowed[rows[at]]:
+                        closest.push(-scored)
+                        if <Py_ssize_t>closest.size() > width:
+                            closest.pop()
+            if candidates.empty() or (<Py_ssize_t>closest.size() == width and candidates.top() < -closest.top()):
                 break
             start = <Py_ssize_t>offsets[_row(candidates.top())]
             candidates.pop()
@@ -160,12 +157,10 @@ def nearest(
                     rows[total] = other
                     total += 1
             compare(&query[0], &codes[0], dimension, rows.data(), total, scores.data())
-        if everything:
-            results.swap(closest)
-            while <Py_ssize_t>results.size() > count:
-                results.pop()
-        while not results.empty():
-            result[found] = _row(-results.top())
+        while <Py_ssize_t>closest.size() > count:
+            closest.pop()
+        while not closest.empty():
+            result[found] = _row(-closest.top())
             found += 1
-            results.pop()
+            closest.pop()
     return result_array[:found]
