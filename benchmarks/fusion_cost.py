@@ -31,7 +31,7 @@ from fusion import (
 )
 
 _DOCUMENTS, _DEPTH, _PAGE = 250, 100, 10
-_MAX_OF_DICTIONARY = 2.5
+_MAX_OF_DICTIONARY = 4.0
 _RUNS, _ROUNDS = 1_000, 15
 
 
