@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusion.columns import Candidates
-from fusion.rank_fields import DocumentFields, Ints
+from fusion.doc_ids import id_and_collection
+from fusion.rank_fields import Ints
 
 CollapseMode: TypeAlias = Literal["none", "parent", "window"]
 
@@ -57,14 +58,14 @@ def collapse(candidates: Candidates, rows: Ints, mode: CollapseMode, radius: int
     return Collapsed(np.array(results, np.int64), collapsed_into)
 
 
-def window(fields: DocumentFields | None, radius: int) -> str | None:
+def window(parent: str | None, chunk: int | None, radius: int) -> str | None:
     """The name of the window around a chunk: its parent, and the first and last chunk, from 0.
 
     ``None`` for a document that is no chunk, or whose position is unknown.
     """
-    if fields is None or fields.parent is None or fields.chunk is None:
+    if parent is None or chunk is None:
         return None
-    return f"{fields.parent}:{max(0, fields.chunk - radius)}-{fields.chunk + radius}"
+    return f"{parent}:{max(0, chunk - radius)}-{chunk + radius}"
 
 
 def _parents_among(candidates: Candidates, rows: Ints) -> dict[int, int]:
@@ -73,12 +74,22 @@ def _parents_among(candidates: Candidates, rows: Ints) -> dict[int, int]:
     if fields is None:
         return {}
     unchunked = rows[fields.parent[rows] < 0]
-    number_by_id = {fields.parents[parent]: parent for parent in set(fields.parent[rows].tolist()) if parent >= 0}
-    return {
-        row: number_by_id[id_]
-        for row, id_ in zip(unchunked.tolist(), candidates.ids(unchunked), strict=True)
-        if id_ in number_by_id
+    number_by_id = {
+        fields.parents[parent]: parent for parent in sorted(set(fields.parent[rows].tolist())) if parent >= 0
     }
+    found: dict[int, int] = {}
+    elsewhere: dict[str, list[int]] = {}
+    for row, identity in zip(unchunked.tolist(), candidates.ids(unchunked), strict=True):
+        if identity in number_by_id:
+            found[row] = number_by_id[identity]
+        else:
+            elsewhere.setdefault(id_and_collection(identity)[0], []).append(row)
+    # A parent that is not in the collection of its chunks is in the only other one that has it.
+    for identity, number in number_by_id.items():
+        others = elsewhere.get(id_and_collection(identity)[0], ())
+        if number not in found.values() and len(others) == 1:
+            found.setdefault(others[0], number)
+    return found
 
 
 def _in_window(of_parent: Mapping[int, int], chunk: int, radius: int) -> int | None:

@@ -20,8 +20,8 @@ from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
 from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search_input import search_request
-from orchestrator.service.documents import IndexReport
-from orchestrator.service.errors import NotFound
+from orchestrator.service.document_reports import IndexReport
+from orchestrator.service.errors import Ambiguous, NotFound
 from orchestrator.settings import Settings
 from orchestrator.settings.loading import load
 
@@ -155,16 +155,29 @@ class Index:
         except BadRequest as error:
             raise ValueError(str(error)) from error
 
-    def get(self, id_: str) -> Document | None:
-        """A document as it was stored; ``None`` if there is none of this id."""
+    def get(self, id_: str, collection: str | None = None) -> Document | None:
+        """A document as it was stored; ``None`` if there is none of this id.
+
+        :param collection: of the document.
+        :raises ValueError: if documents of several collections have the id, and no collection is named.
+        """
         try:
-            return self._call(self._service.documents.get, _id(id_), self._service.anonymous)
+            return self._call(self._service.documents.get, _id(id_), self._service.anonymous, collection)
+        except Ambiguous as error:
+            raise ValueError(str(error)) from error
         except NotFound:
             return None
 
-    def delete(self, id_: str) -> bool:
-        """Delete a document; returns whether it existed."""
-        response = self._call(self._service.documents.delete, _id(id_), self._service.anonymous)
+    def delete(self, id_: str, collection: str | None = None) -> bool:
+        """Delete a document; returns whether it existed.
+
+        :param collection: of the document.
+        :raises ValueError: if documents of several collections have the id, and no collection is named.
+        """
+        try:
+            response = self._call(self._service.documents.delete, _id(id_), self._service.anonymous, collection)
+        except Ambiguous as error:
+            raise ValueError(str(error)) from error
         return bool(response.deleted)
 
     def tidy(self) -> None:

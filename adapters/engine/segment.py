@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
@@ -20,6 +20,7 @@ from adapters.model.document import Record, fields
 from adapters.model.errors import Damaged
 from adapters.ports.encoders import Matrix, Vector
 from adapters.storage import files
+from fusion.doc_ids import doc_id
 from fusion.rank_fields import RankFields
 
 _encode = msgspec.json.Encoder().encode
@@ -160,10 +161,20 @@ def _rank_fields(columns: Columns, count: int) -> RankFields | None:
     if not len(codes[0]) and not any(len(rows) for rows, _ in numbers):
         return None
     fields = no_fields(count)
-    fields.parent[codes[0]] = codes[1]
+    parents, fields.parent[codes[0]] = _parents(columns, texts, *codes)
     for column, (rows, values) in zip((fields.chunk, fields.created_at, fields.importance), numbers, strict=True):
         column[rows] = values
-    return RankFields(fields.parent, fields.chunk, fields.created_at, fields.importance, texts)
+    return RankFields(fields.parent, fields.chunk, fields.created_at, fields.importance, parents)
+
+
+def _parents(
+    columns: Columns, texts: Sequence[str], rows: npt.NDArray[np.int32], codes: npt.NDArray[np.int32]
+) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
+    """The parents of some rows: what identifies each, and for each row the index of its parent."""
+    names, (_, of_row) = columns.texts("collection")  # each row has one
+    pairs, numbers = np.unique(codes.astype(np.int64) * len(names) + of_row[rows], return_inverse=True)
+    parents = (doc_id(texts[pair // len(names)], names[pair % len(names)]) for pair in pairs.tolist())
+    return tuple(parents), numbers
 
 
 def write(folder: Path, rows: Iterable[Stored]) -> None:
@@ -181,7 +192,7 @@ def write(folder: Path, rows: Iterable[Stored]) -> None:
             vectors.write(np.ascontiguousarray(row.vector, np.float32).data)
             ends.append(records.tell())
             docnos.append(row.docno)
-            ids.append(((row.record.tenant, row.record.environment), row.record.document.id))
+            ids.append(((row.record.tenant, row.record.environment), row.record.doc_id))
             columns.add(fields(row.record))
     np.save(folder / ENDS, np.frombuffer(ends, np.int64))
     np.save(folder / "docnos.npy", np.frombuffer(docnos, np.int64))

@@ -68,7 +68,7 @@ class IndexView:
             found = (self.segments.find((*group, id_)) for id_ in dict.fromkeys(documents.ids))
             rows = (row for row in found if row)
         records = await _decoded(rows)
-        return {each.document.id: each for each in records if (each.tenant, each.environment) == group}
+        return {each.doc_id: each for each in records if (each.tenant, each.environment) == group}
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
         """See :class:`adapters.ports.SensitivityReader`."""

@@ -77,7 +77,7 @@ class GraphComponent:
     """
 
     name = "graph"
-    format = "names-5"
+    format = "names-6"
 
     def __init__(self, chosen: TypeStrengths | None = None) -> None:
         self._chosen = dict(chosen or {})

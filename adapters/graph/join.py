@@ -13,8 +13,12 @@ from adapters.engine.segment_set import SegmentSet
 from adapters.graph.link_types import LinkCounts, TypeStrengths, full_length, link_strength
 from adapters.graph.segment_edges import LinkTarget, LinkType, Name, SegmentGraph
 from adapters.ports.graph import LinkStrength
+from fusion.doc_ids import doc_id
 from fusion.random_walk import Adjacency
 from fusion.rank_fields import Ints
+
+_MAX_SEARCHED_COLLECTIONS = 64
+"""In more collections than these the target of a link is not looked for, unless the link names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +169,20 @@ def _degrees(kinds: Ints, nodes: Ints, size: int) -> tuple[Ints, Ints]:
     return np.bincount(kinds[starts], minlength=size), squares.astype(np.int64)
 
 
-def _positions(keys: Sequence[LinkTarget], segments: SegmentSet) -> Iterator[int]:
-    """The position of each living document, -1 for one that does not exist."""
-    for key in keys:
-        position = segments.position(key)
+def _positions(targets: Sequence[LinkTarget], segments: SegmentSet) -> Iterator[int]:
+    """The position of each living document, -1 for one that does not exist.
+
+    Where a link does not name the collection of its target, that is the collection of the document itself; if the
+    target is not there, the only other one that has it.
+    """
+    names = sorted({name for segment in segments.segments for name in segment.columns.texts("collection")[0]})
+    others = names if len(names) <= _MAX_SEARCHED_COLLECTIONS else []
+    for tenant, environment, id_, collection, is_named in targets:
+        position = segments.position((tenant, environment, doc_id(id_, collection)))
+        if position is None and not is_named:
+            keys = ((tenant, environment, doc_id(id_, name)) for name in others if name != collection)
+            found = [position for key in keys if (position := segments.position(key)) is not None]
+            position = found[0] if len(found) == 1 else None
         yield -1 if position is None else position
 
 

@@ -19,10 +19,11 @@ from adapters.graph.edges import entity_names, link_weight
 from adapters.graph.link_types import LinkCounts, TypeStrengths, link_strength
 from adapters.graph.names import words
 from adapters.graph.node_keys import NodeKeys
-from adapters.model.document import Record, Scope, fields, passage, rank_fields
+from adapters.model.document import Link, Record, Scope, fields, passage, rank_fields
 from adapters.model.index_terms import filter_terms
 from adapters.ports.graph import LinkStrength
 from adapters.ports.replica import Key, VectorRecord
+from fusion.doc_ids import doc_id
 
 _ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": [], "size": 0}
 """The stored state of a document that does not exist."""
@@ -137,7 +138,7 @@ class GraphWrites:
             {"present": True, "words": distinct_words, "names": names, "size": len(in_text)},
             row={
                 "key": key,
-                "id": document.id,
+                "id": record.doc_id,
                 "scope": self._keys.scope(scope),
                 "filter_terms": filter_terms(fields(record)),
                 "words": sorted(distinct_words),
@@ -146,16 +147,15 @@ class GraphWrites:
             },
             mentions=[{"document": key, "key": key_of_name(name), "name": name} for name in sorted(names)],
             links=[
-                {
-                    "document": key,
-                    "target": self._keys.document((record.tenant, record.environment, each.target)),
-                    "type": each.type,
-                    "weight": link_weight(each),
-                }
+                {"document": key, "target": target, "type": each.type, "weight": link_weight(each)}
                 for each in document.links
-                if each.target != document.id
+                if (target := self._target(record, each)) != key
             ],
         )
+
+    def _target(self, record: Record, link: Link) -> str:
+        target = doc_id(link.target, link.target_collection or record.document.collection)
+        return self._keys.document((record.tenant, record.environment, target))
 
 
 def _count_rows(deltas: Mapping[str, int]) -> list[Row]:

@@ -14,8 +14,8 @@ from adapters.model.document import passage
 
 Name = tuple[str, str, str]
 """(tenant, environment, normalised name). Names are never shared between scopes, so no walk can cross them."""
-LinkTarget = tuple[str, str, str]
-"""(tenant, environment, id) of a document."""
+LinkTarget = tuple[str, str, str, str, bool]
+"""(tenant, environment, id, collection) of a document, and whether the link names the collection."""
 
 
 LinkType = tuple[str, str, str]
@@ -65,7 +65,8 @@ def segment_graph(segment: Segment) -> SegmentGraph:
             mention_names.append(numbers.setdefault((*scope, name), len(numbers)))
         for each in document.links:
             link_rows.append(row)
-            link_targets.append((*scope, each.target))
+            collection = each.target_collection or document.collection
+            link_targets.append((*scope, each.target, collection, each.target_collection is not None))
             link_weights.append(link_weight(each))
             link_types.append(types.setdefault((*scope, each.type), len(types)))
     return SegmentGraph(

@@ -132,7 +132,7 @@ class OpenSearchKeyword:
         """See :class:`adapters.ports.DocumentFetcher`."""
         records: dict[DocId, Record] = {}
         for batch in batches(documents.ids, _BATCH_FETCHED):
-            records |= {each.document.id: each for each in await self._stored(scope, batch, "record", Record)}
+            records |= {each.doc_id: each for each in await self._stored(scope, batch, "record", Record)}
         return records
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
@@ -140,7 +140,7 @@ class OpenSearchKeyword:
         found: dict[DocId, Sensitivity] = {}
         for batch in batches(ids, _BATCH_DOCUMENTS):
             stored = await self._stored(scope, batch, IDENTIFYING_FIELDS, IdentifiedRecord)
-            found |= {each.document.id: each.document.sensitivity for each in stored}
+            found |= {each.doc_id: each.document.sensitivity for each in stored}
         return found
 
     async def _stored(self, scope: Scope, ids: Sequence[DocId], fields: str, type_: type[R]) -> list[R]:
@@ -161,7 +161,7 @@ class OpenSearchKeyword:
         except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
             raise unreadable("opensearch's response to a fetch", error) from error
         requested = {(scope.tenant, scope.environment, id_) for id_ in ids}
-        if not all((each.tenant, each.environment, each.document.id) in requested for each in stored):
+        if not all((each.tenant, each.environment, each.doc_id) in requested for each in stored):
             raise BadResponse("opensearch's response to a fetch has documents that were not requested")
         return stored
 

@@ -99,7 +99,7 @@ def _source(record: Record) -> Body:
         "collection": record.document.collection,
         "filter_terms": filter_terms(fields(record)),
         "passage": analysis.indexed_texts(record.document),
-        "candidate": msgspec.json.encode(Candidate(record.document.id, rank_fields(record.document))).decode(),
+        "candidate": msgspec.json.encode(Candidate(record.doc_id, rank_fields(record.document))).decode(),
         "record": msgspec.to_builtins(record),
     }
 

@@ -9,6 +9,7 @@ import msgspec
 from adapters.model.document import Record, Sensitivity
 from adapters.model.errors import AdapterError, Unavailable
 from adapters.servers.server import error_of_status, named_kind, unreadable
+from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from fusion.rank_fields import DocId
 
 _OK = 200
@@ -17,7 +18,8 @@ _OK = 200
 class IdentifiedDocument(msgspec.Struct, frozen=True):
     """The part of a :class:`adapters.Document` that decides which callers may replace it."""
 
-    id: DocId
+    id: str
+    collection: str = DEFAULT_COLLECTION
     sensitivity: Sensitivity = "normal"
 
 
@@ -28,8 +30,15 @@ class IdentifiedRecord(msgspec.Struct, frozen=True):
     environment: str
     document: IdentifiedDocument
 
+    @property
+    def doc_id(self) -> DocId:
+        """See :func:`fusion.doc_ids.doc_id`."""
+        return doc_id(self.document.id, self.document.collection)
 
-IDENTIFYING_FIELDS = "record.tenant,record.environment,record.document.id,record.document.sensitivity"
+
+IDENTIFYING_FIELDS = (
+    "record.tenant,record.environment,record.document.id,record.document.collection,record.document.sensitivity"
+)
 """The fields of an :class:`IdentifiedRecord`."""
 R = TypeVar("R", Record, IdentifiedRecord)
 

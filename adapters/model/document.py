@@ -10,7 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from adapters.model import numbers
-from fusion.rank_fields import DocumentFields
+from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
+from fusion.rank_fields import DocId, DocumentFields
 
 Scalar: TypeAlias = str | int | float | bool
 """A value that a filter can test. Numbers are compared exactly (``1`` equals ``1.0``), dates as seconds since 1970."""
@@ -39,11 +40,16 @@ def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:
 
 
 class Link(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """An edge to another document of the same scope. A walk follows it in proportion to ``weight``."""
+    """An edge to another document of the same scope. A walk follows it in proportion to ``weight``.
+
+    :param target: the id of a document.
+    :param target_collection: of the target; that of the document itself by default.
+    """
 
     target: Name
     type: Name
     weight: Weight = 1.0
+    target_collection: Name | None = None
 
 
 class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -58,7 +64,7 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
 
     id: Name
     text: str
-    collection: Name = "documents"
+    collection: Name = DEFAULT_COLLECTION
     parent_id: Name | None = None
     chunk_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     parent_start: Annotated[int, Meta(ge=0, le=2**53 - 1)] | None = None
@@ -91,9 +97,14 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     entities: tuple[str, ...] = ()
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """(tenant, environment, id), which is unique."""
-        return self.tenant, self.environment, self.document.id
+    def doc_id(self) -> DocId:
+        """See :func:`fusion.doc_ids.doc_id`."""
+        return doc_id(self.document.id, self.document.collection)
+
+    @property
+    def key(self) -> tuple[str, str, DocId]:
+        """(tenant, environment, doc_id), which is unique."""
+        return self.tenant, self.environment, self.doc_id
 
 
 def hidden_keys(records: Iterable[Record], clearance: Sensitivity) -> frozenset[tuple[str, str, str]]:
@@ -153,9 +164,8 @@ def values_of(value: Metadatum) -> Sequence[Scalar | None]:
 def rank_fields(document: Document) -> DocumentFields | None:
     """The fields of a document that ranking needs; ``None`` if it has none of them."""
     created = document.created_at
-    fields = DocumentFields(
-        document.parent_id, document.chunk_index, created.timestamp() if created else None, document.importance
-    )
+    parent = None if document.parent_id is None else doc_id(document.parent_id, document.collection)
+    fields = DocumentFields(parent, document.chunk_index, created.timestamp() if created else None, document.importance)
     return None if fields == _NO_FIELDS else fields
 
 

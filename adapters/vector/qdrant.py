@@ -256,7 +256,7 @@ def _points(batch: Sequence[VectorRecord]) -> list[qdrant.PointStruct]:
             id=fingerprint(*each.record.key),
             vector=each.vector.tolist(),
             payload={
-                "id": each.record.document.id,
+                "id": each.record.doc_id,
                 "scope": fingerprint(each.record.tenant, each.record.environment),
                 "filter_terms": filter_terms(fields(each.record)),
                 "rank_fields": msgspec.to_builtins(rank_fields(each.record.document)),

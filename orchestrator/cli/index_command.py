@@ -18,7 +18,7 @@ from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
 from orchestrator.indexing.beir import is_beir_folder, parse_beir
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, parse_ndjson
-from orchestrator.service.documents import IndexReport
+from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 

@@ -62,13 +62,27 @@ async def collections(context: Annotated[HttpContext, Depends(authorized(COLLECT
 @router.api_route(GET_DOCUMENT.path.replace("{id}", "{id_:id}"), methods=["GET", "HEAD"])
 async def get_document(id_: str, context: Annotated[HttpContext, Depends(authorized(GET_DOCUMENT))]) -> Response:
     """One document."""
-    return json_response(await context.service.documents.get(id_, context.principal))
+    return json_response(await context.service.documents.get(id_, context.principal, _collection(context)))
 
 
 @router.delete(DELETE_DOCUMENT.path.replace("{id}", "{id_:id}"))
 async def delete_document(id_: str, context: Annotated[HttpContext, Depends(authorized(DELETE_DOCUMENT))]) -> Response:
     """Delete one document."""
-    return json_response(await context.service.documents.delete(id_, context.principal))
+    return json_response(await context.service.documents.delete(id_, context.principal, _collection(context)))
+
+
+def _collection(context: HttpContext) -> str | None:
+    """The parameter ``collection``.
+
+    :raises BadRequest: if there is another parameter, or the collection is empty.
+    """
+    parameters = context.request.query_params
+    if unknown := sorted(set(parameters) - {"collection"}):
+        raise BadRequest(f"unknown parameter {unknown[0][:80]!r}, allowed is collection")
+    collection = parameters.get("collection")
+    if collection == "":
+        raise BadRequest("collection: empty, allowed is the name of a collection")
+    return collection
 
 
 def _parse(body: bytes) -> list[ParsedLine]:

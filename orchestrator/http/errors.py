@@ -17,7 +17,7 @@ from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import InvalidInput, describe_decode_error
 from orchestrator.schema.problem import Problem
-from orchestrator.service.errors import NotFound, Overloaded
+from orchestrator.service.errors import Ambiguous, NotFound, Overloaded
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ CLIENT_DISCONNECTED = 499
 """Status in the log if the client has disconnected; it is never sent."""
 
 STATUSES: Mapping[int, str] = {
-    status: HTTPStatus(status).phrase for status in (400, 401, 403, 404, 405, 408, 413, 422, 429, 431, 500, 503)
+    status: HTTPStatus(status).phrase for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 431, 500, 503)
 }
 """Every error status of this service, with its title: the status phrase (RFC 9457, section 4.2.1)."""
 
@@ -36,6 +36,7 @@ STATUSES: Mapping[int, str] = {
 _STATUS_BY_ERROR: dict[type[Exception], int] = {
     Forbidden: 403,
     NotFound: 404,
+    Ambiguous: 409,
     BadRequest: 422,
     InvalidInput: 422,
     AdapterError: 503,
@@ -59,7 +60,7 @@ def error_response(error: Exception, request_id: str) -> Response:
             return problem(error.status, str(error), request_id)
         case UnknownKey():
             return problem(401, "send an API key of this service as `Authorization: Bearer <key>`", request_id)
-        case Forbidden() | NotFound() | BadRequest() | InvalidInput() | AdapterError():
+        case Forbidden() | NotFound() | Ambiguous() | BadRequest() | InvalidInput() | AdapterError():
             status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
             if isinstance(error, AdapterError):
                 _log.warning("request %s failed: %s", request_id, error.for_operators)

@@ -62,14 +62,14 @@ PUT_DOCUMENTS = Operation(
     role="admin",
 )
 GET_DOCUMENT = Operation(
-    "GET", "/v1/documents/{id}", "One document, as it was written.", Document, problems=(*_KEY, 404, *_BUSY)
+    "GET", "/v1/documents/{id}", "One document, as it was written.", Document, problems=(*_KEY, 404, 409, 422, *_BUSY)
 )
 DELETE_DOCUMENT = Operation(
     "DELETE",
     "/v1/documents/{id}",
     "Delete one document; a document that does not exist is no error.",
     documents.DeleteResponse,
-    problems=(*_KEY, *_BUSY),
+    problems=(*_KEY, 409, 422, *_BUSY),
     role="admin",
 )
 COLLECTIONS = Operation(

@@ -59,7 +59,7 @@ class TrustMeasurement:
 
         ``None`` if it reaches no other document.
         """
-        scope, own_id = Scope(record.tenant, record.environment), record.document.id
+        scope, own_id = Scope(record.tenant, record.environment), record.doc_id
         size = _nearest_count(count)
         everything = all_of(scope)
         vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS])

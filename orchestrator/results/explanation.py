@@ -8,7 +8,8 @@ import numpy as np
 
 from adapters import Snapshot
 from adapters.model.batching import batches
-from fusion import Documents, Ranking
+from fusion import DocId, Documents, Ranking
+from fusion.doc_ids import id_and_collection
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.plan import Plan
@@ -49,7 +50,7 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
             filter=sum(visible.values()) - sum(passing.values()),
             min_score=len(shown.intersection(candidates.ids(ranked.fused.below))),
             min_confidence=ranked.unsure,
-            collapsed={id_: into for id_, into in collapsed if id_ in shown and into in shown},
+            collapsed={_id(one): _id(into) for one, into in collapsed if one in shown and into in shown},
             deleted=page.deleted,
             withheld=page.withheld,
         ),
@@ -57,4 +58,10 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
 
 
 def _explained(ranking: Ranking, shown: AbstractSet[str]) -> tuple[ExplainedHit, ...]:
-    return tuple(ExplainedHit(each.id, each.rank, each.score) for each in ranking if each.id in shown)
+    return tuple(
+        ExplainedHit(*id_and_collection(each.id), each.rank, each.score) for each in ranking if each.id in shown
+    )
+
+
+def _id(identity: DocId) -> str:
+    return id_and_collection(identity)[0]

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 
 from adapters import AdapterError, Record, Sensitivity, Snapshot
-from adapters.model.document import Metadatum, rank_fields, values_of
+from adapters.model.document import Metadatum, values_of
 from fusion import DocId, Documents, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.search_context import SearchContext
@@ -99,7 +99,7 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
         chunker_version=chunker_version if isinstance(chunker_version, str) else None,
         chunk_index=document.chunk_index,
         heading_path=_headings(metadata["heading_path"]) if "heading_path" in metadata else (),
-        window_id=window(rank_fields(document), plan.ranking.window_radius) if document.parent_id else None,
+        window_id=window(document.parent_id, document.chunk_index, plan.ranking.window_radius),
         span=(0, len(document.text)),
         source_span=None if start is None else (start, start + len(document.text)),
         neighbor_ids=(),

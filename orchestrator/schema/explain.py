@@ -13,6 +13,7 @@ class ExplainedHit(Struct, frozen=True):
     """One document of one source before fusion."""
 
     id: str
+    collection: str
     rank: int
     score: float
 

@@ -8,12 +8,10 @@ accepted while the documents cannot be read.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio.to_thread
 
@@ -28,9 +26,8 @@ from adapters import (
     Unavailable,
     VectorRecord,
 )
-from adapters.ports.replica import Key
-from adapters.ports.writer import Acknowledgement
-from fusion import Documents
+from fusion import DocId, Documents
+from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
 from orchestrator.indexing.metadata_keys import MetadataKeys
@@ -43,53 +40,17 @@ from orchestrator.indexing.pipeline import (
     size_bytes,
 )
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.documents import (
-    BulkResponse,
-    CollectionCount,
-    CollectionsResponse,
-    DeleteResponse,
-    LineOutcome,
-)
+from orchestrator.schema.documents import BulkResponse, CollectionsResponse, DeleteResponse
 from orchestrator.service.admission import Admission
-from orchestrator.service.errors import NotFound
+from orchestrator.service.document_reports import IndexReport, bulk_response, collections_response
+from orchestrator.service.errors import Ambiguous, NotFound
 
 _log = logging.getLogger(__name__)
 
-MAX_LISTED_REJECTIONS = 1_000
-"""Rejected lines that a response lists; it counts the others."""
-MAX_LISTED_COLLECTIONS = 10_000
-"""Collections that a response lists; it counts the others."""
+_MAX_SEARCHED_COLLECTIONS = 64
+"""Collections in which an id is looked up; with more, a request has to name one."""
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
-
-
-@dataclass(slots=True)
-class IndexReport:
-    """The outcome of indexing so far.
-
-    :param generation: of the newest write; 0 if nothing was written.
-    :param pending: by replica, why it does not have the newest write yet.
-    :param rejected: by document and replica, why the replica refused the document.
-    :param undecided: documents for which it is not known yet whether the writer may replace them, because the replica
-        that documents are read from is unavailable.
-    """
-
-    indexed: int = 0
-    generation: int = 0
-    pending: Mapping[str, str] = field(default_factory=dict)
-    rejected: dict[Key, Mapping[str, str]] = field(default_factory=dict)
-    undecided: set[Key] = field(default_factory=set)
-
-    def add(self, records: Sequence[VectorRecord], acknowledgement: Acknowledgement) -> None:
-        """Add one write. A replica that lacked an earlier one may have it now, so the newest report counts."""
-        keys = {each.record.key for each in records}
-        if acknowledgement.hidden is None:
-            self.undecided |= keys
-        else:
-            self.indexed += sum(each.record.key not in acknowledgement.hidden for each in records)
-        self.generation = acknowledgement.generation
-        self.pending = acknowledgement.pending
-        self.rejected |= acknowledgement.rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +94,7 @@ class DocumentService:
             lines: list[ParsedLine] = []
             async with self.writes.slot(tenant, self.write_timeout_s):
                 report = await self._index(parsed, principal, lines.extend)
-            return await anyio.to_thread.run_sync(_bulk_response, lines, report, principal.scope, self.generation())
+            return await anyio.to_thread.run_sync(bulk_response, lines, report, principal.scope, self.generation())
 
     async def index(
         self,
@@ -161,41 +122,50 @@ class DocumentService:
 
         return await self._index(lines, principal, report_lines, on_progress)
 
-    async def get(self, id_: str, principal: Principal) -> Document:
+    async def get(self, id_: str, principal: Principal, collection: str | None = None) -> Document:
         """One document as it was written.
 
+        :param collection: of the document; it is needed if documents of several collections have the id.
         :raises NotFound: if it does not exist, or the principal may not see it.
+        :raises Ambiguous: if there are several, and no collection is named.
         :raises TimedOut: if it cannot be read in time.
         """
         async with self._read_slot(principal):
-            record = await self._visible(id_, principal)
+            record = await self._visible(id_, principal, collection)
         if record is None:
-            raise NotFound(f"no document {id_[:80]!r}")
+            raise NotFound(f"no document {id_[:80]!r}{f' in {collection[:80]!r}' if collection else ''}")
         return record.document
 
-    async def get_many(self, ids: Collection[str], principal: Principal) -> dict[str, Document]:
-        """The documents that exist and that the principal may see, by id."""
+    async def get_many(self, identities: Collection[DocId], principal: Principal) -> dict[DocId, Document]:
+        """The documents that exist and that the principal may see, by what identifies them."""
         check = visibility_check(access_filter(principal.scope, principal.clearance))
-        records = await self._existing(ids, principal.scope)
-        return {id_: record.document for id_, record in records.items() if check(record)}
+        records = await self._existing(identities, principal.scope)
+        return {identity: record.document for identity, record in records.items() if check(record)}
 
-    async def delete(self, id_: str, principal: Principal) -> DeleteResponse:
+    async def delete(self, id_: str, principal: Principal, collection: str | None = None) -> DeleteResponse:
         """Delete one document. A document that does not exist is no error, so that a client may repeat the request.
 
+        If the documents cannot be read, and no collection is named, the document of the default collection is deleted.
+
+        :param collection: of the document; it is needed if documents of several collections have the id.
         :raises Forbidden: if the principal may not write.
+        :raises Ambiguous: if there are several, and no collection is named.
         """
         principal.require("admin")
         async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
             try:
-                if await self._visible(id_, principal) is None:
+                record = await self._visible(id_, principal, collection)
+                if record is None:
                     return DeleteResponse(id_, False, self.generation())
                 deleted: bool | None = True
+                identity = record.doc_id
             except AdapterError as error:
                 _log.warning(
                     "a delete is written although it is not known whether the document exists: %s", error.for_operators
                 )
                 deleted = None
-            key = (principal.scope.tenant, principal.scope.environment, id_)
+                identity = doc_id(id_, collection or DEFAULT_COLLECTION)
+            key = (principal.scope.tenant, principal.scope.environment, identity)
             acknowledgement = await self.writer.write((), [key], principal.clearance)
         if acknowledgement.hidden is None:
             deleted = None
@@ -208,7 +178,7 @@ class DocumentService:
         async with self._read_slot(principal):
             visible = access_filter(principal.scope, principal.clearance)
             counts = await self.documents.counts("collection", visible)
-            return await anyio.to_thread.run_sync(_collections_response, counts)
+            return await anyio.to_thread.run_sync(collections_response, counts)
 
     async def _index(
         self,
@@ -250,22 +220,33 @@ class DocumentService:
             return lines
         acknowledgement = await self.writer.write(records, (), principal.clearance)
         report.add(records, acknowledgement)
-        hidden = {id_ for _, _, id_ in acknowledgement.hidden or ()}
+        hidden = {identity for _, _, identity in acknowledgement.hidden or ()}
         return [
             InvalidLine(
                 line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance - at `$.id`"
             )
-            if isinstance(line, ValidLine) and line.document.id in hidden
+            if isinstance(line, ValidLine) and doc_id(line.document.id, line.document.collection) in hidden
             else line
             for line in lines
         ]
 
-    async def _visible(self, id_: str, principal: Principal) -> Record | None:
-        record = (await self._existing([id_], principal.scope)).get(id_)
-        check = visibility_check(access_filter(principal.scope, principal.clearance))
-        return record if record is not None and check(record) else None
+    async def _visible(self, id_: str, principal: Principal, collection: str | None) -> Record | None:
+        """The document, if there is one that the principal may see.
 
-    async def _existing(self, ids: Collection[str], scope: Scope) -> Mapping[str, Record]:
+        :raises Ambiguous: if there are several.
+        """
+        access = access_filter(principal.scope, principal.clearance)
+        names = {collection} if collection else {DEFAULT_COLLECTION, *await self.documents.counts("collection", access)}
+        if len(names) > _MAX_SEARCHED_COLLECTIONS:
+            raise Ambiguous(f"there are {len(names)} collections: name that of the document")
+        records = await self._existing([doc_id(id_, name) for name in names], principal.scope)
+        visible = list(filter(visibility_check(access), records.values()))
+        if len(visible) > 1:
+            found = ", ".join(sorted(record.document.collection for record in visible))
+            raise Ambiguous(f"several documents have the id {id_[:80]!r}: name a collection, one of {found}")
+        return visible[0] if visible else None
+
+    async def _existing(self, ids: Collection[DocId], scope: Scope) -> Mapping[DocId, Record]:
         if not await anyio.to_thread.run_sync(self.is_current):
             raise Unavailable("the replica that documents are read from does not have all writes yet: try again soon")
         return await self.documents.fetch(scope, Documents.of_ids(ids))
@@ -290,40 +271,3 @@ def _next_batch(lines: Iterator[ParsedLine]) -> list[ParsedLine]:
         if len(batch) >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
             break
     return batch
-
-
-def _collections_response(counts: Mapping[str, int]) -> CollectionsResponse:
-    """The largest of the collections, by name. Blocks: a tenant may have a hundred thousand."""
-    largest = heapq.nsmallest(MAX_LISTED_COLLECTIONS, counts.items(), key=lambda item: (-item[1], item[0]))
-    collections = tuple(CollectionCount(name, count) for name, count in sorted(largest))
-    return CollectionsResponse(collections, len(counts) - len(largest))
-
-
-def _bulk_response(lines: Sequence[ParsedLine], report: IndexReport, scope: Scope, generation: int) -> BulkResponse:
-    counts: Counter[str] = Counter()
-    listed = []
-    for line in lines:
-        outcome = _outcome(line, report, scope)
-        counts[outcome.status] += 1
-        if outcome.status != "rejected" or counts["rejected"] <= MAX_LISTED_REJECTIONS:
-            listed.append(outcome)
-    return BulkResponse(
-        indexed=counts["indexed"],
-        pending=counts["pending"],
-        incomplete=counts["incomplete"],
-        rejected=counts["rejected"],
-        generation=report.generation or generation,
-        lines=tuple(listed),
-        unlisted=max(0, counts["rejected"] - MAX_LISTED_REJECTIONS),
-    )
-
-
-def _outcome(line: ParsedLine, report: IndexReport, scope: Scope) -> LineOutcome:
-    if isinstance(line, InvalidLine):
-        return LineOutcome(line.line, "rejected", error=line.error)
-    id_ = line.document.id
-    key = (scope.tenant, scope.environment, id_)
-    missing = {**report.pending, **report.rejected.get(key, {})}
-    if key in report.undecided:
-        return LineOutcome(line.line, "pending", id=id_, missing=missing)
-    return LineOutcome(line.line, "incomplete" if missing else "indexed", id=id_, missing=missing)

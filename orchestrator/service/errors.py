@@ -2,6 +2,7 @@
 
 ServiceError
 ├── NotFound     there is no such document, or the principal may not see it
+├── Ambiguous    several documents have the id: the collection has to be named
 └── Overloaded   the request would take too long, because too many are waiting
 
 Besides these, a use case raises ``Forbidden`` (auth), ``BadRequest`` (planning; also for a write without documents),
@@ -17,6 +18,10 @@ class ServiceError(Exception):
 
 class NotFound(ServiceError):
     """There is no such document, or the principal may not see it."""
+
+
+class Ambiguous(ServiceError):
+    """Several documents that the principal may see have the id: the collection has to be named."""
 
 
 class Overloaded(ServiceError):

@@ -68,9 +68,8 @@ def test_chunks_of_each_other_are_not_lost() -> None:
 
 
 def test_a_window_is_named_by_its_parent_and_its_first_and_last_chunk() -> None:
-    assert [window(CHUNKS["p3"], 1), window(CHUNKS["p0"], 2)] == ["p:2-4", "p:0-2"]
-    without = (CHUNKS["q?"], DocumentFields(importance=1.0), None)
-    assert [window(fields, 1) for fields in without] == [None, None, None]
+    assert [window("p", 3, 1), window("p", 0, 2)] == ["p:2-4", "p:0-2"]
+    assert [window("q", None, 1), window(None, 3, 1), window(None, None, 1)] == [None, None, None]
 
 
 documents = st.sampled_from([*(f"p{n}" for n in range(6)), *(f"q{n}" for n in range(3)), "p", "q", "x", "y"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from fusion.doc_ids import doc_id
 from orchestrator.cli.demo.pydocs import python_documents
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.tables import print_response
@@ -23,8 +24,8 @@ async def index_documentation(service: Service, console: Console) -> None:
     documents = python_documents()
     links = sum(len(document.links) for document in documents)
     console.print(f"{len(documents):,} documents and {links:,} links from the documentation of this Python")
-    existing = await service.documents.get_many([document.id for document in documents], service.anonymous)
-    if all(existing.get(document.id) == document for document in documents):
+    by_identity = {doc_id(document.id, document.collection): document for document in documents}
+    if await service.documents.get_many(by_identity, service.anonymous) == by_identity:
         console.print("they are indexed already")
         return
     lines = (ValidLine(number, document) for number, document in enumerate(documents, start=1))

@@ -19,7 +19,7 @@ OpenIndex = Callable[[], EmbeddedIndex]
 
 
 def star(id_: str, text: str = "We saw Alpha Centauri tonight") -> VectorRecord:
-    return vector_record(id_, text, seed=1, links=(Link("a", "see"),), collection="stars")
+    return vector_record(id_, text, seed=1, links=(Link("a", "see"),))
 
 
 def pinned(query: SourceQuery, view: IndexView) -> SourceQuery:
@@ -41,7 +41,7 @@ async def test_a_view_reads_the_documents_of_its_commit(open_index: OpenIndex) -
         assert {id_: record.document.text for id_, record in fetched.items()} == texts
         assert {record.document.id for record in await reader.find(allowed, 10)} == set(texts)
         assert {record.document.id for record in await reader.sample(10)} == set(texts)
-        assert await reader.counts("collection", allowed) == {"stars": 2}
+        assert await reader.counts("collection", allowed) == {"documents": 2}
 
 
 async def test_documents_of_a_commit_are_read_by_number(open_index: OpenIndex) -> None:
@@ -77,13 +77,13 @@ async def test_values_are_counted_once_for_each_commit_and_filter(
     normal_access, highest_access = (normal(access(SCOPE, clearance)) for clearance in ("normal", "restricted"))
     for _ in range(2):
         counts = await index.counts("collection", normal_access)
-        assert counts == {"stars": 1}
+        assert counts == {"documents": 1}
         counts.clear()  # the caller's own
-        assert await index.counts("collection", highest_access) == {"stars": 1, "plans": 1}
+        assert await index.counts("collection", highest_access) == {"documents": 1, "plans": 1}
         assert await index.counts("sensitivity", normal_access) == {"normal": 1}
     assert counted == 3
     index.write_blocking([star("c")])
-    assert await index.counts("collection", normal_access) == {"stars": 2}
+    assert await index.counts("collection", normal_access) == {"documents": 2}
     assert counted > 3
 
 

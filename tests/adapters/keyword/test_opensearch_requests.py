@@ -11,6 +11,7 @@ from opensearchpy import AsyncOpenSearch
 from adapters import Unavailable
 from adapters.keyword import opensearch_client
 from adapters.keyword.opensearch import OpenSearchKeyword
+from adapters.keyword.opensearch_replies import IDENTIFYING_FIELDS
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import KEYWORD_SCHEMES, Address
 from fusion import Documents
@@ -58,7 +59,8 @@ async def test_sensitivities_are_read_without_the_documents(
 
     monkeypatch.setattr(client, "mget", mget)
     assert await source.sensitivities(SCOPE, ["a"]) == {}
-    assert included == ["record.tenant,record.environment,record.document.id,record.document.sensitivity"]
+    assert included == [IDENTIFYING_FIELDS]
+    assert "text" not in IDENTIFYING_FIELDS
 
 
 async def test_one_query_is_always_sent_to_the_same_copies_and_scored_by_the_statistics_of_all_shards(

@@ -13,7 +13,7 @@ from adapters import Document, Link, Scope
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.schema.search import SearchRequest, SearchResponse
-from orchestrator.service.documents import IndexReport
+from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.service import Service
 
 ALPHA = Document(id="a", title="Alpha Centauri", text="Alpha Centauri is a star", links=(Link("b", "near"),))

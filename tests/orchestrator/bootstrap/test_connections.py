@@ -19,7 +19,7 @@ from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.servers.server import Limits
 from adapters.vector import qdrant
 from cache import CachePolicy
-from orchestrator.bootstrap import open_service, stores
+from orchestrator.bootstrap import open_service, replicas
 from orchestrator.bootstrap.caches import Caches
 from orchestrator.bootstrap.sources import WRITE_TIMEOUT_S
 from orchestrator.planning.errors import BadRequest
@@ -158,7 +158,7 @@ async def test_memos_without_a_snapshot_know_the_version_of_the_data(chosen: Set
 async def test_with_one_source_on_a_server_the_build_names_it_and_the_rest_is_embedded(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "WRITE_TIMEOUT_S", 7.0)
+    monkeypatch.setattr(replicas, "WRITE_TIMEOUT_S", 7.0)
     settings = chosen.changed(graph=ON_SERVERS["graph"])
     async with open_service(settings, prepare=False) as service:
         engine, replication = service.health.embedded, service.maintenance.replication

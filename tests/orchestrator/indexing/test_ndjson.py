@@ -42,7 +42,7 @@ def test_valid_lines_are_read_between_blank_and_invalid_ones() -> None:
         (b'{"id":"a","text":"x","importance":1e999}', "out of range - at `$.importance`"),
         (
             b'{"id":"a","text":"x","sensitivity":"top"}',
-            "'top' - at `$.sensitivity`, allowed are public, normal, sensitive, restricted",
+            "'top' - at `$.sensitivity`, allowed are normal, public, restricted, sensitive",
         ),
         (b'{"id":"a","text":"x","chunk_index":-1}', ">= 0 - at `$.chunk_index`"),
         (

@@ -12,6 +12,7 @@ from adapters.engine import EmbeddedIndex
 from adapters.engine.view import IndexView
 from adapters.model.filter import Eq
 from fusion import DocumentFields, Documents, Ranking
+from fusion.doc_ids import doc_id
 from orchestrator.auth.principal import Principal
 from orchestrator.results import explanation
 from orchestrator.schema.explain import ExplainedHit, Explanation
@@ -66,7 +67,8 @@ async def explained(service: SearchService, principal: Principal = PRINCIPAL, **
 
 async def test_a_document_outside_the_filter_is_mentioned_nowhere(index: EmbeddedIndex) -> None:
     """The source returns everything that exists, in all scopes."""
-    keyword = ChunkSource(*SECRETS, "a", "chunk", "parent", "b")
+    secrets = (doc_id(each, "memory") if each == "remembered" else each for each in SECRETS)
+    keyword = ChunkSource(*secrets, "a", "chunk", "parent", "b")
     result = await explained(search_service(index, keyword=keyword), mode="keyword", collapse="parent")
     assert [hit.id for hit in result.rankings["keyword"]] == ["a", "chunk", "parent", "b"]
     assert result.removed.collapsed == {"parent": "chunk"}
@@ -125,7 +127,10 @@ async def test_the_rankings_keep_rank_and_score_of_the_source(index: EmbeddedInd
     """The second document is hidden: the third one keeps its rank, so that a gap shows."""
     keyword = FixedSource("keyword", "a", "secret", "b")
     result = await explained(search_service(index, keyword=keyword), mode="keyword")
-    assert result.rankings["keyword"] == (ExplainedHit("a", 1, 1.0), ExplainedHit("b", 3, 1.0))
+    assert result.rankings["keyword"] == (
+        ExplainedHit("a", "documents", 1, 1.0),
+        ExplainedHit("b", "documents", 3, 1.0),
+    )
 
 
 async def test_a_source_that_failed_has_no_ranking(index: EmbeddedIndex) -> None:

@@ -11,6 +11,7 @@ from adapters import Record, Unavailable
 from adapters.engine import EmbeddedIndex
 from adapters.engine.view import IndexView
 from adapters.model.filter import Filter
+from fusion.doc_ids import doc_id
 from orchestrator.results.neighbors import BOUNDARY
 from tests.conftest import SCOPE, vector_record
 from tests.orchestrator.services import FixedSource, empty_index, search, search_service
@@ -79,7 +80,7 @@ async def test_the_first_and_the_last_chunk_have_fewer_neighbours(
 
 
 async def test_a_missing_neighbour_is_left_out(index: EmbeddedIndex) -> None:
-    await index.write([], [(SCOPE.tenant, SCOPE.environment, "c2")])
+    await index.write([], [(SCOPE.tenant, SCOPE.environment, doc_id("c2", "artifact_chunks"))])
     (hit, *_) = (await search(search_service(index), "xylophone tuned", mode="keyword", neighbors=2)).hits
     assert hit.text == BOUNDARY.join([TEXTS[1], TEXTS[3], TEXTS[4], TEXTS[5]])
     assert hit.text[slice(*hit.span)] == TEXTS[3]
@@ -87,7 +88,13 @@ async def test_a_missing_neighbour_is_left_out(index: EmbeddedIndex) -> None:
 
 async def test_a_neighbour_that_the_principal_may_not_see_is_left_out(index: EmbeddedIndex) -> None:
     secret = vector_record(
-        "c2", "Nails are bought.", seed=3, chunk_index=2, parent_id="artifact", sensitivity="restricted"
+        "c2",
+        "Nails are bought.",
+        seed=3,
+        chunk_index=2,
+        parent_id="artifact",
+        sensitivity="restricted",
+        collection="artifact_chunks",
     )
     elsewhere = vector_record(
         "d4", "Not of this collection.", seed=3, chunk_index=4, parent_id="artifact", collection="memory"

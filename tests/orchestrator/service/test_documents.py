@@ -19,6 +19,7 @@ from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DeleteResponse, LineOutcome
+from orchestrator.service import document_reports
 from orchestrator.service import documents as documents_module
 from orchestrator.service.admission import Admission
 from orchestrator.service.documents import DocumentService
@@ -45,7 +46,7 @@ READER = Principal("reader", SCOPE, "restricted", "reader")
 async def test_a_principal_reads_replaces_and_deletes_what_it_may_see_and_nothing_else(
     service: DocumentService, sensitivity: Sensitivity, clearance: Sensitivity
 ) -> None:
-    await put(service, Document(id="a", text="old", sensitivity=sensitivity, collection="notes"))
+    await put(service, Document(id="a", text="old", sensitivity=sensitivity))
     principal, is_visible = admin(clearance), SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
 
     if is_visible:
@@ -55,7 +56,7 @@ async def test_a_principal_reads_replaces_and_deletes_what_it_may_see_and_nothin
             await service.get("a", principal)
     assert set(await service.get_many(["a", "b"], principal)) == ({"a"} if is_visible else set())
     counts = (await service.collections(principal)).collections
-    assert [(each.name, each.documents) for each in counts] == ([("notes", 1)] if is_visible else [])
+    assert [(each.name, each.documents) for each in counts] == ([("documents", 1)] if is_visible else [])
 
     outcome = await put(service, Document(id="a", text="new", sensitivity=sensitivity), by=principal)
     assert (outcome.indexed, outcome.rejected) == ((1, 0) if is_visible else (0, 1))
@@ -312,7 +313,7 @@ async def test_collections_are_counted_within_the_scope_by_name(service: Documen
 async def test_of_many_collections_the_largest_are_listed(
     service: DocumentService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents_module, "MAX_LISTED_COLLECTIONS", 2)
+    monkeypatch.setattr(document_reports, "MAX_LISTED_COLLECTIONS", 2)
     names = ("c", "b", "b", "d", "a")
     await put(service, *(Document(id=str(n), text="x", collection=name) for n, name in enumerate(names)))
     response = await service.collections(READER)

@@ -14,6 +14,7 @@ from adapters.engine import EmbeddedIndex
 from adapters.model.filter import Filter
 from adapters.ports import Snapshot
 from fusion import STRATEGIES, Documents, JointWalk
+from fusion.doc_ids import doc_id
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchResponse
@@ -173,7 +174,7 @@ async def test_if_fusion_fails_the_rankings_are_concatenated_and_it_is_reported(
 
 
 async def test_a_source_that_ignores_its_filter_leaks_nothing(index: EmbeddedIndex) -> None:
-    service = search_service(index, keyword=FixedSource("keyword", "s", "m", "a"))
+    service = search_service(index, keyword=FixedSource("keyword", "s", doc_id("m", "memory"), "a"))
     response = await search(service, mode="keyword", explain=True)
     assert [hit.id for hit in response.hits] == ["a"]
     assert response.explain

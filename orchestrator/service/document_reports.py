@@ -1,0 +1,90 @@
+"""What became of documents: the reports of writing them, and the responses to callers."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from adapters import Scope, VectorRecord
+from adapters.ports.replica import Key
+from adapters.ports.writer import Acknowledgement
+from fusion.doc_ids import doc_id
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
+from orchestrator.schema.documents import BulkResponse, CollectionCount, CollectionsResponse, LineOutcome
+
+MAX_LISTED_REJECTIONS = 1_000
+"""Rejected lines that a response lists; it counts the others."""
+MAX_LISTED_COLLECTIONS = 10_000
+"""Collections that a response lists; it counts the others."""
+
+
+@dataclass(slots=True)
+class IndexReport:
+    """The outcome of indexing so far.
+
+    :param generation: of the newest write; 0 if nothing was written.
+    :param pending: by replica, why it does not have the newest write yet.
+    :param rejected: by document and replica, why the replica refused the document.
+    :param undecided: documents for which it is not known yet whether the writer may replace them, because the replica
+        that documents are read from is unavailable.
+    """
+
+    indexed: int = 0
+    generation: int = 0
+    pending: Mapping[str, str] = field(default_factory=dict)
+    rejected: dict[Key, Mapping[str, str]] = field(default_factory=dict)
+    undecided: set[Key] = field(default_factory=set)
+
+    def add(self, records: Sequence[VectorRecord], acknowledgement: Acknowledgement) -> None:
+        """Add one write. A replica that lacked an earlier one may have it now, so the newest report counts."""
+        keys = {each.record.key for each in records}
+        if acknowledgement.hidden is None:
+            self.undecided |= keys
+        else:
+            self.indexed += sum(each.record.key not in acknowledgement.hidden for each in records)
+        self.generation = acknowledgement.generation
+        self.pending = acknowledgement.pending
+        self.rejected |= acknowledgement.rejected
+
+
+def collections_response(counts: Mapping[str, int]) -> CollectionsResponse:
+    """The largest of the collections, by name. Blocks: a tenant may have a hundred thousand."""
+    largest = heapq.nsmallest(MAX_LISTED_COLLECTIONS, counts.items(), key=lambda item: (-item[1], item[0]))
+    collections = tuple(CollectionCount(name, count) for name, count in sorted(largest))
+    return CollectionsResponse(collections, len(counts) - len(largest))
+
+
+def bulk_response(lines: Sequence[ParsedLine], report: IndexReport, scope: Scope, generation: int) -> BulkResponse:
+    """The response to a write of lines. Blocks: there may be a hundred thousand.
+
+    :param generation: of the newest write, if nothing was written.
+    """
+    counts: Counter[str] = Counter()
+    listed = []
+    for line in lines:
+        outcome = _outcome(line, report, scope)
+        counts[outcome.status] += 1
+        if outcome.status != "rejected" or counts["rejected"] <= MAX_LISTED_REJECTIONS:
+            listed.append(outcome)
+    return BulkResponse(
+        indexed=counts["indexed"],
+        pending=counts["pending"],
+        incomplete=counts["incomplete"],
+        rejected=counts["rejected"],
+        generation=report.generation or generation,
+        lines=tuple(listed),
+        unlisted=max(0, counts["rejected"] - MAX_LISTED_REJECTIONS),
+    )
+
+
+def _outcome(line: ParsedLine, report: IndexReport, scope: Scope) -> LineOutcome:
+    if isinstance(line, InvalidLine):
+        return LineOutcome(line.line, "rejected", error=line.error)
+    id_ = line.document.id
+    key = (scope.tenant, scope.environment, doc_id(id_, line.document.collection))
+    missing = {**report.pending, **report.rejected.get(key, {})}
+    if key in report.undecided:
+        return LineOutcome(line.line, "pending", id=id_, missing=missing)
+    return LineOutcome(line.line, "incomplete" if missing else "indexed", id=id_, missing=missing)
