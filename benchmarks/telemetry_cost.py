@@ -25,7 +25,7 @@ from benchmarks.corpus import build_corpus, corpus_folder
 from orchestrator.bootstrap import open_service
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.schema.search import SearchRequest
-from orchestrator.service.search import EncodedResponse
+from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.settings import load
 from orchestrator.telemetry.metrics import MULTIPROCESS_VARIABLE
 from orchestrator.telemetry.tracing import Tracing

@@ -7,7 +7,7 @@ anything that reads an index, a clock or a setting.
 from fusion.boosts import Boosted, Factors, boost, centrality, importance, recency, relationship
 from fusion.chunks import Collapsed, CollapseMode, collapse, window
 from fusion.collections import merge_collections
-from fusion.columns import Candidates, Documents, DocumentTable, IdTable, RankedDocument, Ranking
+from fusion.columns import Candidates, Documents, DocumentTable, IdTable, RankedDocument, Ranking, extended
 from fusion.concatenate import Concatenate
 from fusion.confidence import (
     UNKNOWN,
@@ -70,6 +70,7 @@ __all__ = [
     "dbsf",
     "evidence",
     "evidence_sources",
+    "extended",
     "fused_hits",
     "importance",
     "merge_collections",

@@ -8,7 +8,7 @@ their rankings are joined by number; rankings of different tables are joined by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from typing import Protocol
 
@@ -227,6 +227,41 @@ class Candidates:
             positions = self._positions[source] = np.full(len(self.docs), len(self.docs))
             positions[self.rows[source]] = np.arange(len(self.rows[source]))
         return positions
+
+
+def extended(first: Sequence[Ranking], more: Sequence[Ranking]) -> list[Ranking]:
+    """Rankings, each with the documents at its end that a further search of its source found.
+
+    Documents that any of the first rankings has are left out; the others have no higher scores than the last of those.
+
+    :param more: rankings of the same sources, in any order.
+    """
+    rankings = [*first, *more]
+    if len({id(ranking.table) for ranking in rankings if len(ranking)}) > 1:
+        _, numbers, table, _ = join_by_id(rankings)
+        rankings = [replace(each, docs=docs, table=table) for each, docs in zip(rankings, numbers, strict=True)]
+    known = np.concatenate([ranking.docs for ranking in rankings[: len(first)]])
+    further = {ranking.source: ranking for ranking in rankings[len(first) :] if len(ranking)}
+    return [
+        _with_further(ranking, further[ranking.source], known) if ranking.source in further else ranking
+        for ranking in rankings[: len(first)]
+    ]
+
+
+def _with_further(ranking: Ranking, further: Ranking, known: Ints) -> Ranking:
+    new = ~np.isin(further.docs, known)
+    scores = further.scores[new]
+    last_rank = 0
+    if len(ranking):
+        scores, last_rank = np.minimum(scores, ranking.scores[-1]), int(ranking.ranks.max())
+    return Ranking(
+        ranking.source,
+        np.concatenate((ranking.docs, further.docs[new])),
+        np.concatenate((ranking.scores, scores)),
+        np.concatenate((ranking.ranks, last_rank + np.arange(1, len(scores) + 1))),
+        further.table,
+        ranking.entity_coverage,
+    )
 
 
 def _join_by_number(rankings: Sequence[Ranking]) -> tuple[Ints, list[Ints]]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from adapters import AdapterError, Sensitivity
 from fusion import UNKNOWN, Candidates, Confidences, Factors, Floats, Fused, Ints, Ranking
 from orchestrator.schema.search import Degraded, EncoderUsed, SearchHit
@@ -67,6 +69,7 @@ class Retrieved:
     :param searched: names of the sources that were searched, also if they failed.
     :param encoder: the encoder of the query.
     :param degraded: sources that failed, and failures in preparing their queries.
+    :param first: by ranking, how many of its documents were found before a further search; empty if there was none.
     """
 
     rankings: tuple[Ranking, ...]
@@ -74,6 +77,19 @@ class Retrieved:
     encoder: EncoderUsed
     expansions: tuple[str, ...]
     degraded: tuple[Degraded, ...]
+    first: tuple[int, ...] = ()
+
+    @property
+    def first_docs(self) -> Ints | None:
+        """The numbers of the documents that were found before a further search; ``None`` if there was none."""
+        if not self.first:
+            return None
+        parts = [ranking.docs[:count] for ranking, count in zip(self.rankings, self.first, strict=True)]
+        return np.unique(np.concatenate(parts))
+
+    def is_exhausted(self, depth: int) -> bool:
+        """Whether no source has more documents."""
+        return all(len(ranking) < depth for ranking in self.rankings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from threading import Lock
 
 import anyio.to_thread
 
-from orchestrator.service.search import EncodedResponse
+from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
 from orchestrator.telemetry import memory
 from orchestrator.telemetry.metrics import Metrics

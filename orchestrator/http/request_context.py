@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from orchestrator.auth.principal import UNAUTHENTICATED, Principal
 from orchestrator.http.errors import HttpError
-from orchestrator.service.search import EncodedResponse
+from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
 from orchestrator.telemetry.tracing import RequestSpan
 

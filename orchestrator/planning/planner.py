@@ -73,7 +73,8 @@ def make_plan(
     rerank = _rerank(settings) if is_reranked(request, settings) else None
     token = _page_token(request, rerank, ranking_hash, settings)
     encoder = token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder
-    depth = max(request.limit * settings.sources.overfetch, settings.sources.candidates)
+    # The same for every limit: the first hits do not depend on it.
+    depth = _depth(settings)
     return Plan(
         mode=request.mode,
         profile=request.profile or settings.requests.profile,
@@ -161,10 +162,14 @@ def _page_token(
     if rerank:
         raise BadRequest("cursor: a reranker may order the same hits differently each time, so its result has no pages")
     try:
-        max_depth = max(settings.requests.max_limit * settings.sources.overfetch, settings.sources.candidates)
-        return PageToken.decode(request.cursor, ranking_hash, max_depth)
+        return PageToken.decode(request.cursor, ranking_hash, _depth(settings))
     except ValueError as error:
         raise BadRequest(f"cursor: {error}") from error
+
+
+def _depth(settings: Settings) -> int:
+    """Documents to request from each source, in each collection."""
+    return max(settings.sources.candidates, settings.requests.max_limit)
 
 
 def _calls(routing: Routing, filters: RequestFilters, is_seeded: bool) -> tuple[CallPlan, ...]:

@@ -13,6 +13,7 @@ from fusion import (
     Concatenate,
     Confidences,
     Factors,
+    Ints,
     Sources,
     boost,
     collapse,
@@ -38,9 +39,18 @@ def fuse(plan: RankingPlan, candidates: Candidates, sources: Sources) -> FusedCa
     return FusedCandidates(candidates, above, fused.rows[len(above.rows) :], used, warning)
 
 
-def apply_boosts(fused: FusedCandidates, factors: Factors, sources: Sources) -> Boosted:
-    """Multiply the fusion scores by the factors and sort again."""
-    return boost(fused.candidates, fused.fused, factors, sources)
+def apply_boosts(fused: FusedCandidates, factors: Factors, sources: Sources, first: Ints | None = None) -> Boosted:
+    """Multiply the fusion scores by the factors and sort again.
+
+    :param first: numbers of documents that come before all others, which get no higher scores than these.
+    """
+    boosted = boost(fused.candidates, fused.fused, factors, sources)
+    if first is None:
+        return boosted
+    is_first = np.isin(fused.candidates.docs[boosted.rows], first)
+    scores = boosted.score[is_first]
+    others = np.minimum(boosted.score[~is_first], scores.min(initial=np.inf))
+    return Boosted(np.concatenate((boosted.rows[is_first], boosted.rows[~is_first])), np.concatenate((scores, others)))
 
 
 def apply_collapse(plan: RankingPlan, fused: FusedCandidates, boosted: Boosted, factors: Factors) -> Ranked:

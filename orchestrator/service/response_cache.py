@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
 
 from cache import CacheMode, Computed, Level, TieredCache
+from orchestrator.planning.plan import Plan
 from orchestrator.schema.search import ResponseBody, ResponseMeta
 from orchestrator.service.errors import Overloaded
+from orchestrator.telemetry.spans import StageTimings
 
 _encode = msgspec.json.Encoder().encode
 
 ComputeBody: TypeAlias = Callable[[bool], Coroutine[Any, Any, ResponseBody]]
 """Computes a body; its argument is whether to ignore memoized parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedResponse:
+    """A response to send.
+
+    :param limit_ms: the time limit of the request.
+    :param computed: the body, and the time of each stage, if it was computed for this request.
+    """
+
+    content: bytes
+    cache: Level
+    plan: Plan
+    limit_ms: int
+    computed: ResponseBody | None
+    timings: StageTimings | None
+
+    @property
+    def timings_ms(self) -> Mapping[str, float]:
+        """The ms of each stage; empty if it was not computed for this request."""
+        return self.timings.stages_ms if self.timings else {}
 
 
 class ResponseCache:

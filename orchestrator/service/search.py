@@ -13,17 +13,17 @@ from msgspec import UNSET, UnsetType
 from adapters import Scope, Snapshot
 from adapters.ports.graph import CentralityReader
 from adapters.ports.snapshot import Snapshots
-from cache import CacheMode, Level
+from cache import CacheMode
 from fusion import Calibrations, Candidates, Source
 from orchestrator.auth.principal import Principal
 from orchestrator.execution.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
 from orchestrator.execution.search_context import SearchContext
-from orchestrator.execution.stage_results import Ranked, Retrieved
+from orchestrator.execution.stage_results import AllSourcesFailed, Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.measurement.scope_sample import MIN_DOCUMENTS
 from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.plan import DAY_S, Plan
+from orchestrator.planning.plan import DAY_S, Plan, RankingPlan
 from orchestrator.planning.plan_key import cache_key, plan_hash
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.ranking.boost_inputs import boost_columns
@@ -34,17 +34,20 @@ from orchestrator.results.neighbors import add_neighbors
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.response_body import page_warning, respond
 from orchestrator.results.text_limit import limit_text
+from orchestrator.retrieval.crowds import with_further, without_crowds
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
-from orchestrator.service.response_cache import ResponseCache, with_meta
+from orchestrator.service.response_cache import EncodedResponse, ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
 from orchestrator.telemetry.spans import StageTimings
 
 _MAX_PLAN_BYTES = 4_194_304
 """Maximum size of the encoded requests whose plans are cached. A plan needs about ten times the memory of its
 request."""
+_MAX_SEARCHES = 4
+"""Searches for one page, if the chunks of a few documents are all that was found."""
 _PLAN_OVERHEAD = 512
 """Bytes that are added to the size of each request."""
 
@@ -55,27 +58,6 @@ class _Planned(msgspec.Struct, frozen=True, gc=False):
     plan: Plan
     hash: bytes
     size: int
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedResponse:
-    """A response to send.
-
-    :param limit_ms: the time limit of the request.
-    :param computed: the body, and the time of each stage, if it was computed for this request.
-    """
-
-    content: bytes
-    cache: Level
-    plan: Plan
-    limit_ms: int
-    computed: ResponseBody | None
-    timings: StageTimings | None
-
-    @property
-    def timings_ms(self) -> Mapping[str, float]:
-        """The ms of each stage; empty if it was not computed for this request."""
-        return self.timings.stages_ms if self.timings else {}
 
 
 @dataclass
@@ -237,21 +219,14 @@ class SearchService:
         degraded = [context.degraded(name, reason) for name, reason in self.mismatches().items()]
         with timings.stage("gather"):
             retrieved = await self.retrieval.retrieve(ranking, mode, snapshot, context, timeout_s)
-            degraded += retrieved.degraded
-        sources = self.retrieval.sources
-        with timings.stage("fuse"):
-            fused = fuse(ranking, Candidates.of(retrieved.rankings), sources)
-            if fused.warning:
-                degraded.append(context.degraded("fusion", fused.warning))
-        with timings.stage("boost"):
-            factors, failures = await boost_columns(ranking, fused, sources, self.centralities, snapshot, context)
-            degraded += failures
-            boosted = apply_boosts(fused, factors, sources)
-        with timings.stage("collapse"):
-            ranked = apply_confidence(ranking, apply_collapse(ranking, fused, boosted, factors), sources)
-            if ranking.min_confidence and ranked.confidences.answer is None:
-                reason = f"not measured yet: run `trivium tidy`, with at least {MIN_DOCUMENTS} documents"
-                degraded.append(context.degraded("confidence", reason))
+        ranked, failures = await self._ranked(ranking, retrieved, snapshot, context)
+        retrieved, ranked, failures = await self._filled(
+            plan, retrieved, ranked, failures, snapshot, timeout_s, mode, context
+        )
+        degraded += (*retrieved.degraded, *failures)
+        if ranking.min_confidence and ranked.confidences.answer is None:
+            reason = f"not measured yet: run `trivium tidy`, with at least {MIN_DOCUMENTS} documents"
+            degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model)
         if plan.page.rerank:
@@ -273,6 +248,58 @@ class SearchService:
             degraded += attempt.failures
         degraded += self._state_warnings(plan, retrieved, ranked, snapshot, context)
         return respond(plan, retrieved, ranked, page, degraded, snapshot, self.build_id(), explanation)
+
+    async def _ranked(
+        self, plan: RankingPlan, retrieved: Retrieved, snapshot: Snapshot, context: SearchContext
+    ) -> tuple[Ranked, list[Degraded]]:
+        """What was retrieved in its final order, and the stages that failed."""
+        timings, sources = context.timings, self.retrieval.sources
+        with timings.stage("fuse"):
+            fused = fuse(plan, Candidates.of(retrieved.rankings), sources)
+            failures = [context.degraded("fusion", fused.warning)] if fused.warning else []
+        with timings.stage("boost"):
+            factors, failed = await boost_columns(plan, fused, sources, self.centralities, snapshot, context)
+            boosted = apply_boosts(fused, factors, sources, retrieved.first_docs)
+        with timings.stage("collapse"):
+            ranked = apply_confidence(plan, apply_collapse(plan, fused, boosted, factors), sources)
+        return ranked, [*failures, *failed]
+
+    async def _filled(
+        self,
+        plan: Plan,
+        retrieved: Retrieved,
+        ranked: Ranked,
+        failures: list[Degraded],
+        snapshot: Snapshot,
+        timeout_s: float,
+        mode: CacheMode,
+        context: SearchContext,
+    ) -> tuple[Retrieved, Ranked, list[Degraded]]:
+        """The same with enough documents for the page, if there are so many: the chunks of a few may be all that was
+        found. Then it is searched again without these, a few times."""
+        wanted = plan.page.offset + plan.page.limit + 1  # one more shows that there is a next page
+        more = retrieved
+        for searched in range(1, _MAX_SEARCHES + 1):
+            is_full = len(ranked.rows) >= wanted or ranked.unsure
+            if is_full or more.is_exhausted(plan.ranking.depth):
+                break
+            narrowed = without_crowds(plan.ranking, ranked)
+            if narrowed is None:
+                break
+            if searched == _MAX_SEARCHES:
+                reason = f"after {searched} searches that leave out documents with many chunks, the page is not full"
+                failures = [*failures, context.degraded("collapse", reason)]
+                break
+            with context.timings.stage("gather"):
+                try:
+                    more = await self.retrieval.retrieve(narrowed, mode, snapshot, context, timeout_s)
+                except AllSourcesFailed as error:
+                    reason = f"the page is not full: {error}"
+                    failures = [*failures, context.degraded("collapse", reason)]
+                    break
+            retrieved = with_further(retrieved, more)
+            ranked, failures = await self._ranked(plan.ranking, retrieved, snapshot, context)
+        return retrieved, ranked, failures
 
     def _state_warnings(
         self, plan: Plan, retrieved: Retrieved, ranked: Ranked, snapshot: Snapshot, context: SearchContext

@@ -63,14 +63,12 @@ class SourceSettings(SettingsGroup):
     )
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server, if it requires one")
     candidates: int = Field(
-        100,
+        300,
         ge=10,
         le=1_000,
         alias="candidates_per_source",
-        description="minimum number of documents requested from each source",
-    )
-    overfetch: int = Field(
-        3, ge=1, le=20, description="documents requested from each source, in each collection, per hit of `limit`"
+        description="documents requested from each source, in each collection, whatever the `limit` of a request is: "
+        "at least `TRIVIUM_MAX_LIMIT`",
     )
     timeout_ms: int = Field(
         120,

@@ -24,7 +24,6 @@ DECIDES: dict[str, object] = {
     "graph": "bolt://host:7687",
     "keyword": "opensearch+https://host:9200",
     "candidates_per_source": 1_000,
-    "overfetch": 4,
     "query_encoder": "static",
     "query_expansion": "python://package.module:function",
     "fusion": "rrf(k=10)",

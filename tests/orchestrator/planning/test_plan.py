@@ -118,9 +118,8 @@ def test_the_weights_of_the_request_override_all_others() -> None:
     assert weights == {"vector": 1.0, "graph": 1.0, "keyword": 0.5}
 
 
-def test_depth_grows_with_the_limit_and_is_at_least_the_setting() -> None:
-    assert ranking(limit=1).depth == 100
-    assert ranking(limit=50).depth == 150
+def test_the_depth_is_the_same_for_every_limit() -> None:
+    assert {ranking(limit=limit).depth for limit in (1, 10, 50)} == {300}
 
 
 def test_the_shorter_of_two_time_limits_counts() -> None:

@@ -43,7 +43,7 @@ async def index(tmp_path: Path) -> EmbeddedIndex:
 
 async def test_each_collection_is_searched_as_deep_as_one_alone(index: EmbeddedIndex) -> None:
     """A depth of ten, and forty documents of one collection before those of the others."""
-    service = search_service(index, settings=SETTINGS.changed(candidates_per_source=10))
+    service = search_service(index, settings=SETTINGS.changed(candidates_per_source=10, max_limit=10))
     alone = await search(service, limit=3, mode="keyword", collections=("history",), explain=True)
     assert alone.explain
     assert alone.explain.depth == 10
@@ -82,7 +82,7 @@ async def test_without_names_each_collection_is_a_list_by_itself(index: Embedded
     named = ("artifact_chunks", "artifacts", "documents")
     for fields in ({}, {"filter": Eq("tags", "t")}, {"include_memory": True}):
         keyword, graph = keyword_source(index), graph_source(index)
-        settings = SETTINGS.changed(candidates_per_source=10)
+        settings = SETTINGS.changed(candidates_per_source=10, max_limit=10)
         service = search_service(index, settings=settings, keyword=keyword, graph=graph)
         of_all = await search(service, mode="hybrid", profile="rrf", limit=3, **fields)
         searched = len(keyword.queries)
