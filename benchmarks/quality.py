@@ -45,7 +45,7 @@ _OTHERS = (
     "profile/rrf",
     "hybrid/centrality",
     "hybrid/relationship",
-    "hybrid/ten",
+    "hybrid/dates",
     "hybrid/static",
     "auto",
 )

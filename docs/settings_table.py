@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from orchestrator.settings.groups import Settings, setting_fields
+from orchestrator.settings.ranking import Strengths
 
 _SECTION = """## {title}
 
@@ -26,6 +27,7 @@ _KINDS: Mapping[object, str] = {
     Path: "a folder or a file",
     tuple[str, ...]: "names, separated by commas",
     Mapping[str, float]: "`name=number`, separated by commas",
+    Strengths: "`name=strength`, separated by commas; a name alone has the strength 1",
     Mapping[str, tuple[float, float]]: "`name=number/number`, separated by commas",
     str: "text",
     SecretStr: "text",

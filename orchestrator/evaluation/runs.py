@@ -45,17 +45,16 @@ RUNS: Mapping[str, Mapping[str, object]] = {
     "hybrid/rrf": {"mode": "hybrid", "fusion": "rrf(k=60)"},
     "profile/rrf": {"mode": "hybrid", "profile": "rrf"},
     "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
+    "hybrid/dates": {"mode": "hybrid", "boosts": {"recency": True, "importance": True}},
     "hybrid/relationship": {"mode": "hybrid", "boosts": {"relationship": True}},
-    "hybrid/ten": {"mode": "hybrid", "limit": 10},
     "hybrid/model": {"mode": "hybrid"},
     "hybrid/static": {"mode": "hybrid"},
     "auto": {"mode": "auto"},
 }
 """The fields of each request besides the query, by the name of the run.
 
-The boosts of the graph are off unless a request switches them on, so each has a run; the boosts by date and importance
-have no effect if no document has either. A request for 100 hits searches deeper than one for ten, which
-``hybrid/ten`` measures. ``hybrid/model`` and ``hybrid/static`` differ in :data:`RUN_SETTINGS`.
+The boosts of the graph have runs of their own; those by date and importance have one together, which changes nothing if
+no document has either. ``hybrid/model`` and ``hybrid/static`` differ in :data:`RUN_SETTINGS`.
 """
 
 RUN_SETTINGS: Mapping[str, Mapping[str, object]] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeGuard, get_args
 
 from msgspec import Struct
 
@@ -20,6 +21,7 @@ from orchestrator.evaluation.measures import MAIN_MEASURE, mean, measure_run
 from orchestrator.evaluation.runner import require_complete
 from orchestrator.evaluation.runs import make_request
 from orchestrator.planning.defaults import default_profile
+from orchestrator.schema.search import BoostName
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import PREFIX, written
@@ -33,7 +35,7 @@ SEARCH_SPACE: Mapping[str, tuple[object, ...]] = {
         *(f"rrf(k={k})" for k in (10, 30, 60, 100)),
     ),
     "weights": tuple({source.name: weight} for source in SOURCES for weight in (0.25, 0.5, 1.0, 2.0, 4.0)),
-    "boosts": (("importance", "recency"), ("centrality", "importance", "recency")),
+    "boosts": ({}, *({name: strength} for name in get_args(BoostName) for strength in (0.1, 0.3, 1.0))),
     "centrality_weight": (0.02, 0.05, 0.1, 0.2),
 }
 """The values that are tried, by setting. A weight is changed for one source at a time."""
@@ -111,10 +113,15 @@ def _neighbors(settings: Settings) -> Iterator[Settings]:
         if name == "centrality_weight" and "centrality" not in default_profile(settings).boosts:
             continue
         for value in values:
-            changed = {**settings.ranking.weights, **value} if isinstance(value, dict) else value
+            changed = {**settings.ranking.weights, **value} if _is_weight(value, name) else value
             candidate = settings.changed(**{name: changed})
             if candidate != settings:
                 yield candidate
+
+
+def _is_weight(value: object, name: str) -> TypeGuard[dict[str, float]]:
+    """Whether a value is the weight of one source; those of the others stay."""
+    return isinstance(value, dict) and name == "weights"
 
 
 async def _values(service: Service, settings: Settings, dataset: Dataset, queries: Iterable[str]) -> dict[str, float]:

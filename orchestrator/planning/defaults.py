@@ -18,7 +18,8 @@ class Profile:
 
     :param weighted_fusion: the strategy for a request with weights of its own.
     :param weights: of the sources, where neither the request nor the settings have weights.
-    :param boosts: the boosts that are on.
+    :param boosts: the strengths of the boosts that are on.
+    :param half_life_days: of the boost ``recency``; ``None``: that of the boost.
     :param centrality_weight: of the boost ``centrality``.
     :param scales_centrality: whether that weight is multiplied by the fraction of the query that the graph covers.
     """
@@ -26,18 +27,19 @@ class Profile:
     fusion: str
     weighted_fusion: str
     weights: Mapping[str, float]
-    boosts: tuple[BoostName, ...]
+    boosts: Mapping[BoostName, float]
     centrality_weight: float
     scales_centrality: bool = False
+    half_life_days: float | None = None
 
 
 PROFILES: Mapping[ProfileName, Profile] = {
-    "joint": Profile(str(JointWalk()), str(JointWalk()), {}, ("importance", "recency"), 0.1),
+    "joint": Profile(str(JointWalk()), str(JointWalk()), {}, {}, 0.1),
     "rrf": Profile(
         str(RRF(60, slope=2)),
         str(RRF(60)),
         {KEYWORD.name: 2.0},
-        ("centrality", "importance", "recency"),
+        {"centrality": 1.0},
         1.0,
         scales_centrality=True,
     ),
@@ -67,6 +69,7 @@ def default_profile(settings: Settings) -> Profile:
         named.boosts if ranking.boosts is None else ranking.boosts,
         named.centrality_weight if ranking.centrality_weight is None else ranking.centrality_weight,
         named.scales_centrality and ranking.boosts is None and ranking.centrality_weight is None,
+        ranking.half_life_days,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
 
 from adapters import Sensitivity
 from adapters.model.filter import Filter
@@ -16,7 +18,7 @@ from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
 from orchestrator.planning.query_vector import unit_vector
 from orchestrator.planning.routing import Routing, choose_sources
-from orchestrator.schema.search import AUTO, HYBRID, BoostName, EncoderName, SearchRequest
+from orchestrator.schema.search import AUTO, HYBRID, BoostName, BoostStrength, EncoderName, SearchRequest
 from orchestrator.settings.groups import Settings
 
 MAX_QUERY_CHARS = 4_096
@@ -132,7 +134,7 @@ def ranking_identity(
         request.profile,
         request.fusion,
         sorted(request.weights.items()),
-        sorted(request.boosts.items()),
+        sorted(msgspec.to_builtins(request.boosts).items()),
         collapse,
         request.neighbors,
         request.min_score,
@@ -186,12 +188,21 @@ def _calls(routing: Routing, filters: RequestFilters, is_seeded: bool) -> tuple[
 
 
 def _boosts(request: SearchRequest, profile: Profile, is_single: bool) -> tuple[BoostPlan, ...]:
-    default: Sequence[BoostName] = () if is_single else profile.boosts
-    switches: dict[BoostName, bool] = dict.fromkeys(default, True) | request.boosts
     weights = {"centrality": profile.centrality_weight, "relationship": _RELATIONSHIP_WEIGHT}
+    default: Mapping[BoostName, float] = {} if is_single else profile.boosts
     # A boost that the request switches on is not scaled.
     scaled = {"centrality"} - request.boosts.keys() if profile.scales_centrality else set()
-    return tuple(BoostPlan(name, weights.get(name, 1.0), name in scaled) for name, on in sorted(switches.items()) if on)
+    plans = []
+    for name in sorted(default.keys() | request.boosts.keys()):
+        chosen = request.boosts.get(name, BoostStrength(default.get(name, 0.0)))
+        if isinstance(chosen, bool):
+            chosen = BoostStrength(float(chosen))
+        if chosen.half_life_days is not None and name != "recency":
+            raise BadRequest(f"boosts: half_life_days of {name!r}, allowed is that of recency")
+        half_life = chosen.half_life_days or profile.half_life_days if name == "recency" else None
+        if chosen.strength:
+            plans.append(BoostPlan(name, chosen.strength * weights.get(name, 1.0), name in scaled, half_life))
+    return tuple(plans)
 
 
 def _rerank(settings: Settings) -> RerankPlan:

@@ -42,13 +42,16 @@ def _by_columns(plan: RankingPlan, boost: BoostPlan, candidates: Candidates, sou
     """A boost that is known from the candidates alone; ``None`` if it applies to none of them."""
     match boost.name:
         case "importance":
-            return None if candidates.fields is None else _where_known(candidates.fields.importance, importance)
+            if candidates.fields is None:
+                return None
+            return _where_known(candidates.fields.importance, lambda values: importance(values, boost.weight))
         case "recency":
             if candidates.fields is None:
                 return None
             # Ages are counted from the beginning of the day: the factor is the same for all of that day.
             return _where_known(
-                candidates.fields.created_at, lambda created_at: recency((plan.day * DAY_S - created_at) / DAY_S)
+                candidates.fields.created_at,
+                lambda created_at: recency((plan.day * DAY_S - created_at) / DAY_S, boost.weight, boost.half_life_days),
             )
         case "relationship":
             return _relationship(boost, candidates, sources)
@@ -59,11 +62,13 @@ def _by_columns(plan: RankingPlan, boost: BoostPlan, candidates: Candidates, sou
 
 
 def _where_known(values: Floats, factor: Callable[[Floats], Floats]) -> Floats | None:
+    """The factors of the values; a candidate without a value counts like the median of the others."""
     rows = np.flatnonzero(~np.isnan(values))
     if not len(rows):
         return None
-    column = np.ones(len(values))
-    column[rows] = factor(values[rows])
+    known = factor(values[rows])
+    column = np.full(len(values), np.median(known))
+    column[rows] = known
     return column
 
 

@@ -42,12 +42,14 @@ def respond(
 
 def execution_hash(plan: Plan, retrieved: Retrieved, ranked: Ranked) -> bytes:
     """A hash of how the ranking was computed: it has to be the same on every page."""
-    weights: dict[str, float] = {boost.name: boost.weight for boost in plan.ranking.boosts}
+    boosts: dict[str, tuple[float, float | None]] = {
+        boost.name: (boost.weight, boost.half_life_days) for boost in plan.ranking.boosts
+    }
     return hash_key(
         [ranking.source for ranking in retrieved.rankings],
         ranked.fused.strategy,
         sorted(plan.ranking.weights.items()),
-        [(name, weights[name]) for name in sorted(ranked.factors)],
+        [(name, boosts.get(name)) for name in sorted(ranked.factors)],
         plan.ranking.window_radius,
         retrieved.expansions,
     )[:HASH_BYTES]

@@ -29,6 +29,17 @@ Weight = Annotated[float, Meta(ge=0, le=1_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
 
+class BoostStrength(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much a boost counts.
+
+    :param strength: 0 is nothing, 1 the whole boost.
+    :param half_life_days: of ``recency``, the age at which half of it is left; 30 days by default.
+    """
+
+    strength: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    half_life_days: Annotated[float, Meta(gt=0, le=100_000)] | None = None
+
+
 class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``POST /v1/search``. Unknown fields are refused."""
 
@@ -124,7 +135,8 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         bool | None, Meta(description="whether the reranker orders the best hits; the settings have the default")
     ] = None
     boosts: Annotated[
-        dict[BoostName, bool], Meta(description="boosts to switch on or off; the settings have the others")
+        dict[BoostName, bool | BoostStrength],
+        Meta(description="boosts to switch on or off, or their strengths; the settings have the others"),
     ] = {}
 
 

@@ -5,7 +5,7 @@ A setting's environment variable is ``TRIVIUM_`` and its alias in capitals; wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
 from adapters import Sensitivity, rerank
-from adapters.ports.graph import Centrality
-from fusion import RRF, CollapseMode, JointWalk, parse
-from orchestrator.schema.search import MAX_LIMIT, BoostName, EncoderName, ProfileName
+from fusion import RRF, CollapseMode, JointWalk
+from orchestrator.schema.search import MAX_LIMIT, EncoderName, ProfileName
 from orchestrator.settings.backends import (
     CacheSettings,
     ServerIndexSettings,
@@ -23,9 +22,8 @@ from orchestrator.settings.backends import (
     StorageSettings,
     WriteSettings,
 )
-from orchestrator.settings.group import SettingsGroup, header_value, named_items, not_empty, split
-
-_MAX_WEIGHT = 1_000.0
+from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
+from orchestrator.settings.ranking import RankingSettings
 
 
 class EncodingSettings(SettingsGroup):
@@ -91,84 +89,6 @@ class RequestSettings(SettingsGroup):
         description="time limit of a search in ms; the reranker has its own on top of it",
     )
     max_limit: int = Field(50, ge=1, le=MAX_LIMIT, description="the largest `limit` of a request")
-
-
-class RankingSettings(SettingsGroup):
-    """Defaults of the ranking, where a request does not set them."""
-
-    fusion: str | None = Field(
-        None,
-        description="fusion strategy, instead of that of the profile: `joint_walk(base=4, slope=12, seeds=50)`, "
-        "`rrf(k=60)`, `relative_score()`, `dbsf()`, `weighted_sum()` or `concatenate()`",
-    )
-    weights: Mapping[str, float] = Field(
-        {},
-        description="weights of sources, such as `vector=1, graph=0.5`, 0 to 1000; 1 for a source that is not named. "
-        "The weight of the graph is multiplied by its measured trust",
-    )
-    link_strengths: Mapping[str, tuple[float, float]] = Field(
-        {},
-        description="how far walks follow links of a type, from source to target and back, each 0 to 1, such as "
-        "`part_of=0/1, cites=1/0.5`; for other types it is measured, see `trivium doctor`. `trivium tidy` applies a "
-        "change",
-    )
-    boosts: tuple[BoostName, ...] | None = Field(
-        None,
-        description="boosts that are on, instead of those of the profile: of `importance`, `recency`, `centrality`, "
-        "`relationship`; or none",
-    )
-    centrality: Centrality = Field("pagerank", description="centrality measure, computed by networkx after bulk writes")
-    centrality_weight: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="fraction by which the boost raises the score of the most central document, instead of that of "
-        "the profile",
-    )
-    window_radius: int = Field(
-        1, ge=0, le=100, description="chunks to each side in a window of `collapse: window`, unless `neighbors` is set"
-    )
-
-    @field_validator("fusion")
-    @classmethod
-    def _known_strategy(cls, value: str | None) -> str | None:
-        return None if value is None else str(parse(value))
-
-    @field_validator("weights", mode="before")
-    @classmethod
-    def _parse_weights(cls, value: object) -> object:
-        return named_items(value, "source=weight") if isinstance(value, str) else value
-
-    @field_validator("weights")
-    @classmethod
-    def _bounded(cls, value: Mapping[str, float]) -> Mapping[str, float]:
-        for source, weight in value.items():
-            if not 0 <= weight <= _MAX_WEIGHT:
-                raise ValueError(f"the weight of {source} is {weight}, allowed are 0 to {_MAX_WEIGHT:g}")
-        return dict(sorted(value.items()))
-
-    @field_validator("link_strengths", mode="before")
-    @classmethod
-    def _parse_strengths(cls, value: object) -> object:
-        form = "type=forward/backward"
-        if isinstance(value, str):
-            value = {name: tuple(pair.split("/")) for name, pair in named_items(value, form).items()}
-            if not all(len(pair) == 2 for pair in value.values()):
-                raise ValueError(f"write `{form}`, with commas between them")
-        return value
-
-    @field_validator("link_strengths")
-    @classmethod
-    def _are_fractions(cls, value: Mapping[str, tuple[float, float]]) -> Mapping[str, tuple[float, float]]:
-        for name, pair in value.items():
-            if not all(0 <= strength <= 1 for strength in pair):
-                raise ValueError(f"the strengths of {name} are {pair[0]:g}/{pair[1]:g}, allowed are 0 to 1")
-        return dict(sorted(value.items()))
-
-    @field_validator("boosts", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return split(value)
 
 
 class RerankSettings(SettingsGroup):

@@ -17,7 +17,7 @@ from orchestrator.schema.search import SearchRequest
 from orchestrator.settings.groups import Settings, setting_fields
 
 PRINCIPAL = Principal("test", Scope("t", "e"), "normal")
-REQUEST = SearchRequest(query="alpha centauri", limit=50, mode="hybrid", boosts={"centrality": True})
+REQUEST = SearchRequest(query="alpha centauri", limit=50, mode="hybrid", boosts={"centrality": True, "recency": True})
 
 DECIDES: dict[str, object] = {
     "vector": "qdrant+grpc://host:6334",
@@ -28,7 +28,8 @@ DECIDES: dict[str, object] = {
     "query_expansion": "python://package.module:function",
     "fusion": "rrf(k=10)",
     "weights": {"graph": 2.0},
-    "boosts": ("recency",),
+    "boosts": "importance=0.5",
+    "recency_half_life_days": 7,
     "link_strengths": {"cites": (1.0, 0.5)},
     "centrality": "degree",
     "centrality_weight": 0.3,

@@ -59,7 +59,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "limit": 3,
         "collections": ["documents", "memory"],
         "filter": {"op": "not", "filter": {"op": "exists", "field": "metadata.minutes"}},
-        "boosts": {"centrality": True, "relationship": True},
+        "boosts": {"centrality": True, "importance": True, "recency": True, "relationship": True},
         "explain": True,
         "rerank": True,
     },

@@ -277,7 +277,5 @@ def test_a_request_chooses_its_own_minimum_of_confidence() -> None:
 
 def test_the_boost_by_relationship_is_a_tenth() -> None:
     assert [(each.name, each.weight) for each in ranking(mode="hybrid", boosts={"relationship": True}).boosts] == [
-        ("importance", 1.0),
-        ("recency", 1.0),
         ("relationship", 0.1),
     ]

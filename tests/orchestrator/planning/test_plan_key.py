@@ -22,7 +22,7 @@ from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan
 from orchestrator.planning.plan_key import cache_key, plan_hash
 from orchestrator.planning.planner import make_plan
-from orchestrator.schema.search import SearchRequest
+from orchestrator.schema.search import BoostStrength, SearchRequest
 from orchestrator.settings import Settings
 
 PRINCIPAL = Principal("test", Scope("t", "e"), "normal")
@@ -43,7 +43,7 @@ REQUEST = SearchRequest(
     explain=True,
     collapse="window",
     neighbors=2,
-    boosts={"centrality": True, "recency": True},
+    boosts={"recency": BoostStrength(0.5, 7.0)},
 )
 
 
@@ -203,7 +203,6 @@ def test_equal_plans_have_equal_keys_and_the_order_of_mappings_does_not_matter()
 
 EQUIVALENT: dict[str, dict[str, object]] = {
     "the order of weights": {"weights": {"vector": 0.5, "graph": 2.0}},
-    "the order of boosts": {"boosts": {"recency": True, "centrality": True}},
     "the order of collections": {"collections": ("b", "a")},
     "a collection twice": {"collections": ("a", "b", "a")},
     "another form of the filter": {
@@ -249,7 +248,12 @@ CHANGED: dict[str, tuple[object, ...]] = {
     "collapse": ("parent", "none"),
     "neighbors": (1, 0),
     "rerank": (True,),
-    "boosts": ({"centrality": True}, {"centrality": True, "recency": False}, {}),
+    "boosts": (
+        {"relationship": True},
+        {"recency": BoostStrength(0.5)},
+        {"recency": BoostStrength(0.25, 7.0)},
+        {},
+    ),
 }
 WITHOUT_EFFECT = {"timeout_ms", "cache"}
 

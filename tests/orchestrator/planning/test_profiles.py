@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fusion import JointWalk
+from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.plan import BoostPlan
+from orchestrator.schema.search import BoostStrength
 from orchestrator.settings import Settings
 from tests.orchestrator.planning.plans import planned, ranking
 
@@ -12,11 +16,7 @@ def test_the_profile_rrf_is_reciprocal_rank_fusion_with_the_graph_as_far_as_it_k
     plan = planned(profile="rrf", mode="hybrid")
     assert (plan.profile, plan.ranking.strategy) == ("rrf", "rrf(k=60, slope=2)")
     assert plan.ranking.weights == {"vector": 1.0, "graph": 1.0, "keyword": 2.0}
-    assert plan.ranking.boosts == (
-        BoostPlan("centrality", 1.0, is_scaled=True),
-        BoostPlan("importance"),
-        BoostPlan("recency"),
-    )
+    assert plan.ranking.boosts == (BoostPlan("centrality", 1.0, is_scaled=True),)
     assert {call.stage for call in plan.ranking.calls} == {1}
 
 
@@ -28,10 +28,10 @@ def test_with_weights_or_boosts_of_its_own_a_request_gets_the_profile_rrf_as_pub
     assert boosted.boosts[0] == BoostPlan("centrality", 1.0)
 
 
-def test_the_profile_joint_searches_the_graph_after_the_texts_without_centrality() -> None:
+def test_the_profile_joint_searches_the_graph_after_the_texts_without_boosts() -> None:
     plan = planned(profile="joint", mode="hybrid")
     assert (plan.profile, plan.ranking.strategy) == ("joint", str(JointWalk()))
-    assert [boost.name for boost in plan.ranking.boosts] == ["importance", "recency"]
+    assert plan.ranking.boosts == ()
     assert [(call.source, call.stage) for call in plan.ranking.calls] == [("vector", 1), ("graph", 2), ("keyword", 1)]
     assert planned(mode="hybrid").ranking == plan.ranking
 
@@ -43,3 +43,21 @@ def test_settings_change_a_profile_and_a_request_that_names_one_gets_it_as_it_is
     assert ranking(settings, boosts={"centrality": True}).boosts[0].weight == 0.5
     assert ranking(settings, profile="rrf") == ranking(profile="rrf")
     assert ranking(settings, profile="joint", fusion="dbsf").strategy == "dbsf()"
+
+
+def test_a_boost_has_the_strength_of_the_request_or_of_the_settings() -> None:
+    settings = Settings.of(boosts="recency=0.3, importance", recency_half_life_days=365)
+    assert ranking(settings, mode="hybrid").boosts == (
+        BoostPlan("importance"),
+        BoostPlan("recency", 0.3, half_life_days=365.0),
+    )
+    strengths = {"importance": BoostStrength(0.5), "recency": BoostStrength(1.0, 7.0), "centrality": BoostStrength(0.5)}
+    assert ranking(settings, mode="hybrid", boosts=strengths).boosts == (
+        BoostPlan("centrality", 0.05),
+        BoostPlan("importance", 0.5),
+        BoostPlan("recency", 1.0, half_life_days=7.0),
+    )
+    off = {"importance": False, "recency": BoostStrength(0.0)}
+    assert ranking(settings, mode="hybrid", boosts=off).boosts == ()
+    with pytest.raises(BadRequest, match="half_life_days of 'importance', allowed is that of recency"):
+        ranking(boosts={"importance": BoostStrength(1.0, 7.0)})

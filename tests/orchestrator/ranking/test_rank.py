@@ -220,7 +220,7 @@ def test_a_strategy_with_a_defect_is_replaced_and_named(monkeypatch: pytest.Monk
 
 
 def test_ages_are_counted_from_the_beginning_of_the_day_of_the_plan() -> None:
-    plan = plan_of(mode="hybrid", boosts={"importance": False}).ranking
+    plan = plan_of(mode="hybrid", boosts={"recency": True}).ranking
     created_at = (plan.day - 30) * DAY_S
     ranking = Ranking.of_ids("vector", ["a"], [1.0], fields={"a": DocumentFields(created_at=created_at)})
     fused = fuse(plan, Candidates.of([ranking]), BY_NAME)

@@ -15,7 +15,7 @@ from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import Plan
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, fuse
 from orchestrator.results.response_body import execution_hash, page_warning, respond
-from orchestrator.schema.search import Degraded, ResponseBody
+from orchestrator.schema.search import BoostStrength, Degraded, ResponseBody
 from tests.conftest import SCOPE
 from tests.orchestrator.services import plan_of
 
@@ -45,7 +45,7 @@ def responded(
 
 def token_of(body: ResponseBody) -> PageToken:
     assert body.next_cursor
-    return PageToken.decode(body.next_cursor, PLAN.page.ranking_hash, 150)
+    return PageToken.decode(body.next_cursor, PLAN.page.ranking_hash, 300)
 
 
 def test_the_body_names_the_build_and_the_generation_of_the_snapshot() -> None:
@@ -117,16 +117,19 @@ def test_the_execution_hash_covers_how_the_ranking_was_computed() -> None:
         return msgspec.structs.replace(PLAN, ranking=msgspec.structs.replace(PLAN.ranking, **changed))
 
     ranked = ranked_of()
-    boosted = plan_of("a query", mode="hybrid", boosts={"relationship": True})
+    boosted, older = (
+        plan_of("a query", mode="hybrid", boosts={"recency": BoostStrength(1.0, days)}) for days in (30.0, 60.0)
+    )
     hashes = [
         execution_hash(PLAN, RETRIEVED, ranked),
         execution_hash(PLAN, replace(RETRIEVED, rankings=RANKINGS[:1]), ranked),
         execution_hash(PLAN, replace(RETRIEVED, expansions=("synonym",)), ranked),
         execution_hash(PLAN, RETRIEVED, replace(ranked, fused=replace(ranked.fused, strategy="concatenate()"))),
-        execution_hash(PLAN, RETRIEVED, replace(ranked, factors={})),
+        execution_hash(PLAN, RETRIEVED, replace(ranked, factors={"recency": None})),
         execution_hash(with_ranking(weights={**PLAN.ranking.weights, "graph": 0.5}), RETRIEVED, ranked),
         execution_hash(with_ranking(window_radius=9), RETRIEVED, ranked),
         execution_hash(boosted, RETRIEVED, ranked_of(boosted)),
+        execution_hash(older, RETRIEVED, ranked_of(older)),
     ]
     assert len(set(hashes)) == len(hashes)
     assert {len(each) for each in hashes} == {8}

@@ -231,7 +231,7 @@ async def test_settings_that_change_responses_change_keys(index: EmbeddedIndex, 
         {"fusion": "rrf(k=60)"},
         {"weights": {"graph": 2}},
         {"candidates_per_source": 50},
-        {"boosts": ""},
+        {"boosts": "recency=0.5"},
         {"rerank_top": 4},
     ):
         assert key(**changed) != key()

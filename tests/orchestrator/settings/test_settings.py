@@ -206,7 +206,7 @@ def test_a_settings_file_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(SettingsError, match="there is no setting 'TRIVIUM_DEPHT'"):
         load()
     file.write_text("TRIVIUM_CANDIDATES_PER_SOURCE=77\nTRIVIUM_BOOSTS=centrality\n")
-    assert (load().sources.candidates, load().ranking.boosts) == (77, ("centrality",))
+    assert (load().sources.candidates, load().ranking.boosts) == (77, {"centrality": 1.0})
     monkeypatch.setenv("TRIVIUM_CANDIDATES_PER_SOURCE", "88")
     assert load().sources.candidates == 88
     file.write_text("TRIVIUM_CANDIDATES_PER_SOURCE=1\n")
@@ -218,7 +218,7 @@ def test_a_settings_file_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_settings_survive_the_environment_of_another_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     register_secret("s3cr3t-key")
     settings = load(
-        data_dir=tmp_path, weights="graph=2", boosts="", default_collections="a,b", rerank=True,
+        data_dir=tmp_path, weights="graph=2", boosts="recency=0.3,importance", default_collections="a,b", rerank=True,
         qdrant_api_key="s3cr3t-key", keyword="opensearch+https://user:s3cr3t-w0rd@host:9200",
         centrality_weight=0.25, cache_ttl_s=1.5,
     )  # fmt: skip
