@@ -72,6 +72,23 @@ DELETE_DOCUMENT = Operation(
     problems=(*_KEY, 409, 422, *_BUSY),
     role="admin",
 )
+DELETE_DOCUMENTS = Operation(
+    "DELETE",
+    "/v1/documents",
+    "Delete the documents that match a filter; with `dry_run=true` count them.",
+    documents.DeleteManyResponse,
+    documents.DeleteManyRequest,
+    problems=(*_KEY, *_BODY, *_BUSY),
+    role="admin",
+)
+DELETE_COLLECTION = Operation(
+    "DELETE",
+    "/v1/collections/{id}",
+    "Delete a collection: all of its documents; with `dry_run=true` count them.",
+    documents.DeleteManyResponse,
+    problems=(*_KEY, 422, *_BUSY),
+    role="admin",
+)
 COLLECTIONS = Operation(
     "GET",
     "/v1/collections",
@@ -111,6 +128,8 @@ OPERATIONS = (
     PUT_DOCUMENTS,
     GET_DOCUMENT,
     DELETE_DOCUMENT,
+    DELETE_DOCUMENTS,
+    DELETE_COLLECTION,
     COLLECTIONS,
     CACHE,
     METRICS,

@@ -9,6 +9,7 @@ import anyio.to_thread
 from adapters import Document, DocumentEncoder, Record, Scope, VectorRecord
 from adapters.model.document import passage, values_of
 from adapters.model.index_terms import NUMBER_TERMS
+from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 
 MAX_BATCH_DOCUMENTS = 256
 """Documents that are checked and encoded together."""
@@ -61,3 +62,16 @@ def _sizes_of_terms(document: Document) -> Iterator[int]:
         for each in values_of(value):
             size = _TERM_BYTES + len(key)
             yield size + len(each) if isinstance(each, str) else NUMBER_TERMS * size
+
+
+def next_batch(lines: Iterator[ParsedLine]) -> list[ParsedLine]:
+    """The next lines: at most :data:`MAX_BATCH_DOCUMENTS`, fewer if the documents are large; empty at the end."""
+    batch: list[ParsedLine] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        if isinstance(line, ValidLine):
+            size += size_bytes(line.document)
+        if len(batch) >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
+            break
+    return batch

@@ -43,11 +43,7 @@ def request_filters(
     """
     own, nodes = None, 0
     if request.filter is not None:
-        try:
-            nodes = check(request.filter)
-            own = normal(typed(request.filter))
-        except ValueError as error:
-            raise BadRequest(str(error)) from error
+        own, nodes = _checked(request.filter)
     collections = request.collections or default_collections
     if request.include_memory and collections:
         collections = (*collections, MEMORY)
@@ -66,6 +62,23 @@ def request_filters(
     by_collection = tuple(narrowed((name,)) for name in distinct) if len(distinct) > 1 else (all_collections,)
     left_out = None if collections else excluded
     return RequestFilters(access_filter(scope, clearance), all_collections, by_collection, left_out)
+
+
+def request_filter(condition: Filter) -> Filter:
+    """The filter of a request in normal form.
+
+    :raises BadRequest: if it is not allowed.
+    """
+    return _checked(condition)[0]
+
+
+def _checked(condition: Filter) -> tuple[Filter, int]:
+    """A filter in normal form, and its number of conditions."""
+    try:
+        nodes = check(condition)
+        return normal(typed(condition)), nodes
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
 
 
 def in_collection(condition: Filter, name: str) -> Filter:

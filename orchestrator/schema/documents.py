@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from adapters.model.filter import Filter
+
 
 class LineOutcome(Struct, frozen=True, omit_defaults=True):
     """The outcome of one line of a bulk request; lines count from 1.
@@ -43,12 +45,35 @@ class BulkResponse(Struct, frozen=True, omit_defaults=True):
 class DeleteResponse(Struct, frozen=True, omit_defaults=True):
     """The response to ``DELETE /v1/documents/{id}``; ``missing`` as in :class:`LineOutcome`.
 
+    :param chunks: number of chunks of the document that were deleted with it.
+
     :param deleted: ``None`` if the delete is durable, but it is not known whether there was a document that the
         principal may delete: the documents could not be read, or earlier writes were not applied to them yet.
     """
 
     id: str
     deleted: bool | None
+    generation: int
+    missing: Mapping[str, str] = {}
+    chunks: int = 0
+
+
+class DeleteManyRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """``DELETE /v1/documents``: the condition on the documents to delete, as in a search."""
+
+    filter: Filter
+
+
+class DeleteManyResponse(Struct, frozen=True, omit_defaults=True):
+    """The response to ``DELETE /v1/documents`` and ``DELETE /v1/collections/{name}``.
+
+    :param matched: documents that the principal may see and that match.
+    :param deleted: of these; 0 if it was a dry run.
+    :param missing: as in :class:`LineOutcome`.
+    """
+
+    matched: int
+    deleted: int
     generation: int
     missing: Mapping[str, str] = {}
 

@@ -1,18 +1,22 @@
-"""Search requests as callers write them: JSON, or the same fields in Python."""
+"""Requests with filters as callers write them: JSON, or the same fields in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from adapters.model.dates import moment
 from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
+from orchestrator.schema.documents import DeleteManyRequest
 from orchestrator.schema.search import SearchRequest
 
-_decoder = msgspec.json.Decoder(SearchRequest)
+T = TypeVar("T", bound=msgspec.Struct)
+
+_search_decoder = msgspec.json.Decoder(SearchRequest)
+_delete_decoder = msgspec.json.Decoder(DeleteManyRequest)
 _BOUNDS = ("gt", "gte", "lt", "lte")
 
 
@@ -23,12 +27,12 @@ def decode_search_request(content: bytes) -> SearchRequest:
     :raises UnicodeDecodeError: if it is not UTF-8.
     :raises InvalidInput: if a field is unknown, or its value not allowed.
     """
-    try:
-        return _decoder.decode(content)
-    except msgspec.ValidationError as error:
-        if (fields := decoded(content)) is msgspec.UNSET:
-            raise InvalidInput(describe_decode_error(error, SearchRequest)) from error
-        return search_request(fields)
+    return _decoded(content, _search_decoder)
+
+
+def decode_delete_request(content: bytes) -> DeleteManyRequest:
+    """The request of a body: as :func:`decode_search_request`."""
+    return _decoded(content, _delete_decoder)
 
 
 def search_request(fields: object) -> SearchRequest:
@@ -36,12 +40,25 @@ def search_request(fields: object) -> SearchRequest:
 
     :raises InvalidInput: if a field is unknown, or its value not allowed.
     """
+    return _converted(fields, SearchRequest)
+
+
+def _decoded(content: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        if (fields := decoded(content)) is msgspec.UNSET:
+            raise InvalidInput(describe_decode_error(error, decoder.type)) from error
+        return _converted(fields, decoder.type)
+
+
+def _converted(fields: object, kind: type[T]) -> T:
     if isinstance(fields, Mapping) and "filter" in fields:
         fields = {**fields, "filter": _with_moments(fields["filter"])}
     try:
-        return msgspec.convert(fields, SearchRequest)
+        return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        raise InvalidInput(describe_decode_error(error, SearchRequest, fields)) from error
+        raise InvalidInput(describe_decode_error(error, kind, fields)) from error
 
 
 def _with_moments(condition: Any) -> Any:

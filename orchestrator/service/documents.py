@@ -26,6 +26,8 @@ from adapters import (
     Unavailable,
     VectorRecord,
 )
+from adapters.model.filter import Eq, Filter, conjunction, normal
+from adapters.ports.replica import Key
 from fusion import DocId, Documents
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from orchestrator.auth.principal import Principal
@@ -34,13 +36,14 @@ from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import (
     MAX_BATCH_BYTES,
-    MAX_BATCH_DOCUMENTS,
     MAX_WRITE_DOCUMENTS,
     IndexingPipeline,
+    next_batch,
     size_bytes,
 )
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.documents import BulkResponse, CollectionsResponse, DeleteResponse
+from orchestrator.planning.filters import request_filter
+from orchestrator.schema.documents import BulkResponse, CollectionsResponse, DeleteManyResponse, DeleteResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.document_reports import IndexReport, bulk_response, collections_response
 from orchestrator.service.errors import Ambiguous, NotFound
@@ -49,6 +52,8 @@ _log = logging.getLogger(__name__)
 
 _MAX_SEARCHED_COLLECTIONS = 64
 """Collections in which an id is looked up; with more, a request has to name one."""
+_MAX_DELETED, _MAX_CHUNKS = 1_000, 10_000
+"""Documents that are deleted in one write, and chunks of one document."""
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
 
@@ -142,36 +147,67 @@ class DocumentService:
         records = await self._existing(identities, principal.scope)
         return {identity: record.document for identity, record in records.items() if check(record)}
 
-    async def delete(self, id_: str, principal: Principal, collection: str | None = None) -> DeleteResponse:
-        """Delete one document. A document that does not exist is no error, so that a client may repeat the request.
+    async def delete(
+        self, id_: str, principal: Principal, collection: str | None = None, with_chunks: bool = True
+    ) -> DeleteResponse:
+        """Delete one document and its chunks. One that does not exist is no error, so that a client may repeat this.
 
-        If the documents cannot be read, and no collection is named, the document of the default collection is deleted.
+        If the documents cannot be read, and no collection is named, the document of the default collection is deleted,
+        without chunks.
 
         :param collection: of the document; it is needed if documents of several collections have the id.
         :raises Forbidden: if the principal may not write.
         :raises Ambiguous: if there are several, and no collection is named.
         """
         principal.require("admin")
-        async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
+        scope = principal.scope
+        async with self.writes.slot(scope.tenant, self.write_timeout_s):
+            chunks: list[Key] = []
             try:
                 record = await self._visible(id_, principal, collection)
                 if record is None:
                     return DeleteResponse(id_, False, self.generation())
+                if with_chunks:
+                    chunks = await self._chunks(record, principal)
                 deleted: bool | None = True
-                identity = record.doc_id
+                key = record.key
             except AdapterError as error:
                 _log.warning(
                     "a delete is written although it is not known whether the document exists: %s", error.for_operators
                 )
                 deleted = None
-                identity = doc_id(id_, collection or DEFAULT_COLLECTION)
-            key = (principal.scope.tenant, principal.scope.environment, identity)
-            acknowledgement = await self.writer.write((), [key], principal.clearance)
+                key = (scope.tenant, scope.environment, doc_id(id_, collection or DEFAULT_COLLECTION))
+            acknowledgement = await self.writer.write((), [key, *chunks], principal.clearance)
         if acknowledgement.hidden is None:
             deleted = None
         elif key in acknowledgement.hidden:
             deleted = False
-        return DeleteResponse(id_, deleted, acknowledgement.generation, acknowledgement.pending)
+        return DeleteResponse(id_, deleted, acknowledgement.generation, acknowledgement.pending, len(chunks))
+
+    async def delete_many(self, condition: Filter, principal: Principal, dry_run: bool = False) -> DeleteManyResponse:
+        """Delete the documents that match a filter, in writes of a thousand.
+
+        :param dry_run: count them only.
+        :raises Forbidden: if the principal may not write.
+        :raises BadRequest: if the filter is not allowed.
+        :raises AdapterError: if the documents cannot be read; those of the writes before are deleted.
+        """
+        principal.require("admin")
+        access = access_filter(principal.scope, principal.clearance)
+        chosen = conjunction(access, request_filter(condition))
+        async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
+            matched = sum((await self.documents.counts("collection", chosen)).values())
+            deleted: set[Key] = set()
+            generation, pending = self.generation(), dict[str, str]()
+            while not dry_run:
+                found = await self.documents.find(chosen, _MAX_DELETED)
+                keys = {record.key for record in found} - deleted
+                if not keys:  # a server may find deleted documents for a moment
+                    break
+                acknowledgement = await self.writer.write((), keys, principal.clearance)
+                deleted |= keys
+                generation, pending = acknowledgement.generation, dict(acknowledgement.pending)
+        return DeleteManyResponse(max(matched, len(deleted)), len(deleted), generation, pending)
 
     async def collections(self, principal: Principal) -> CollectionsResponse:
         """Every collection with a document that the principal may see; of more than 10,000, the largest."""
@@ -210,7 +246,7 @@ class DocumentService:
 
     def _checked_batch(self, lines: Iterator[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
         """The next lines; those with too many new metadata keys become invalid."""
-        return self.metadata_keys.checked(_next_batch(lines), scope)
+        return self.metadata_keys.checked(next_batch(lines), scope)
 
     async def _write(
         self, lines: list[ParsedLine], records: list[VectorRecord], principal: Principal, report: IndexReport
@@ -230,21 +266,43 @@ class DocumentService:
             for line in lines
         ]
 
+    async def _chunks(self, record: Record, principal: Principal) -> list[Key]:
+        """The chunks of a document that the principal may see: of its collection; and of any other that has no document
+        of its id, if no further collection has one."""
+        document, access = record.document, access_filter(principal.scope, principal.clearance)
+        condition = conjunction(access, normal(Eq("parent_id", document.id)))
+        chunks = await self.documents.find(condition, _MAX_CHUNKS)
+        if len(chunks) == _MAX_CHUNKS:
+            raise BadRequest(
+                f"{document.id[:80]!r} has {_MAX_CHUNKS} chunks or more: delete them by a filter of parent_id"
+            )
+        if any(chunk.document.collection != document.collection for chunk in chunks):
+            is_only = len(await self._with_id(document.id, principal, None)) == 1
+            chunks = [each for each in chunks if is_only or each.document.collection == document.collection]
+        return [chunk.key for chunk in chunks]
+
     async def _visible(self, id_: str, principal: Principal, collection: str | None) -> Record | None:
         """The document, if there is one that the principal may see.
 
         :raises Ambiguous: if there are several.
+        """
+        visible = await self._with_id(id_, principal, collection)
+        if len(visible) > 1:
+            found = ", ".join(sorted(record.document.collection for record in visible))
+            raise Ambiguous(f"several documents have the id {id_[:80]!r}: name a collection, one of {found}")
+        return visible[0] if visible else None
+
+    async def _with_id(self, id_: str, principal: Principal, collection: str | None) -> list[Record]:
+        """The documents of an id that the principal may see.
+
+        :raises Ambiguous: if there are too many collections to look in.
         """
         access = access_filter(principal.scope, principal.clearance)
         names = {collection} if collection else {DEFAULT_COLLECTION, *await self.documents.counts("collection", access)}
         if len(names) > _MAX_SEARCHED_COLLECTIONS:
             raise Ambiguous(f"there are {len(names)} collections: name that of the document")
         records = await self._existing([doc_id(id_, name) for name in names], principal.scope)
-        visible = list(filter(visibility_check(access), records.values()))
-        if len(visible) > 1:
-            found = ", ".join(sorted(record.document.collection for record in visible))
-            raise Ambiguous(f"several documents have the id {id_[:80]!r}: name a collection, one of {found}")
-        return visible[0] if visible else None
+        return list(filter(visibility_check(access), records.values()))
 
     async def _existing(self, ids: Collection[DocId], scope: Scope) -> Mapping[DocId, Record]:
         if not await anyio.to_thread.run_sync(self.is_current):
@@ -258,16 +316,3 @@ class DocumentService:
                 yield
         except TimeoutError:
             raise TimedOut(f"the documents could not be read within {READ_TIMEOUT_S:g} s") from None
-
-
-def _next_batch(lines: Iterator[ParsedLine]) -> list[ParsedLine]:
-    """The next lines: at most :data:`MAX_BATCH_DOCUMENTS`, fewer if the documents are large; empty at the end."""
-    batch: list[ParsedLine] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        if isinstance(line, ValidLine):
-            size += size_bytes(line.document)
-        if len(batch) >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
-            break
-    return batch

@@ -63,6 +63,48 @@ async def test_a_bulk_request_stores_valid_lines_and_reports_invalid_ones(client
     assert (await search(client, query="pasta")).json()["hits"][0]["id"] == "pasta"
 
 
+async def test_documents_are_deleted_by_a_filter_and_by_collection(client: httpx.AsyncClient) -> None:
+    lines = [{"id": str(n), "text": "x", "collection": "notes", "created_at": f"2026-01-{n + 1:02}"} for n in range(5)]
+    await client.post("/v1/documents", content="\n".join(map(json.dumps, lines)))
+    body = {"filter": {"op": "range", "field": "created_at", "gte": "2026-01-04"}}
+    dry = (await client.request("DELETE", "/v1/documents", params={"dry_run": "true"}, json=body)).json()
+    assert (dry["matched"], dry["deleted"]) == (2, 0)
+    done = (await client.request("DELETE", "/v1/documents", json=body)).json()
+    assert (done["matched"], done["deleted"]) == (2, 2)
+    assert (await client.get("/v1/documents/0", params={"collection": "notes"})).json()["id"] == "0"
+    assert (await client.request("DELETE", "/v1/collections/notes")).json()["deleted"] == 3
+    assert (await client.get("/v1/documents/0", params={"collection": "notes"})).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        ("/v1/documents", {}, "missing required field `filter`"),
+        ("/v1/documents", {"filter": {"op": "eq", "field": "tenant", "value": "x"}}, "unknown field 'tenant'"),
+        ("/v1/documents", {"filtre": {}}, "allowed are filter; the nearest is filter"),
+        ("/v1/documents?dry_run=yes", {"filter": {"op": "and"}}, "dry_run: 'yes', allowed are true, false"),
+        ("/v1/documents?dryrun=true", {"filter": {"op": "and"}}, "unknown parameter 'dryrun', allowed are dry_run"),
+        ("/v1/documents/a?colection=x", None, "unknown parameter 'colection', allowed are children, collection"),
+        ("/v1/documents/a?collection=", None, "collection: empty"),
+    ],
+)
+async def test_a_delete_that_is_not_allowed_says_what_is(
+    client: httpx.AsyncClient, path: str, body: object, detail: str
+) -> None:
+    response = await client.request("DELETE", path, json=body)
+    assert response.status_code == 422
+    assert detail in response.json()["detail"]
+
+
+async def test_an_id_of_several_collections_is_a_conflict(client: httpx.AsyncClient) -> None:
+    lines = [{"id": "twice", "text": "x", "collection": name} for name in ("a", "b")]
+    await client.post("/v1/documents", content="\n".join(map(json.dumps, lines)))
+    for method in ("GET", "DELETE"):
+        response = await client.request(method, "/v1/documents/twice")
+        assert response.status_code == 409
+        assert "name a collection, one of a, b" in response.json()["detail"]
+
+
 async def test_a_document_is_read_replaced_and_deleted(client: httpx.AsyncClient) -> None:
     await index_documents(client)
     assert (await client.get("/v1/documents/pasta")).json() == DOCUMENTS[2]
@@ -176,7 +218,7 @@ async def test_the_openapi_document_describes_every_path_and_type(client: httpx.
     document = (await client.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
     assert set(document["paths"]) == {
-        "/v1/search", "/v1/documents", "/v1/documents/{id}", "/v1/collections", "/v1/cache",
+        "/v1/search", "/v1/documents", "/v1/documents/{id}", "/v1/collections", "/v1/collections/{id}", "/v1/cache",
         "/metrics", "/livez", "/readyz",
     }  # fmt: skip
     schemas = document["components"]["schemas"]

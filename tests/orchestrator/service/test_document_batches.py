@@ -11,6 +11,7 @@ from adapters import Document, Sensitivity, Unavailable, VectorRecord
 from adapters.engine import EmbeddedIndex
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
+from orchestrator.indexing import pipeline as pipeline_module
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 from orchestrator.schema.documents import LineOutcome
 from orchestrator.service import documents as documents_module
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.anyio
 async def test_memory_does_not_grow_with_the_input(
     service: DocumentService, index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents_module, "MAX_BATCH_DOCUMENTS", 4)
+    monkeypatch.setattr(pipeline_module, "MAX_BATCH_DOCUMENTS", 4)
     monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 8)
     read = 0
     encoded: list[int] = []
@@ -51,7 +52,8 @@ async def test_memory_does_not_grow_with_the_input(
 async def test_large_documents_are_written_in_smaller_batches(
     service: DocumentService, index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents_module, "MAX_BATCH_BYTES", 1_000)
+    for module in (documents_module, pipeline_module):
+        monkeypatch.setattr(module, "MAX_BATCH_BYTES", 1_000)
     given = (ValidLine(n, Document(id=str(n), text="x" * 600)) for n in range(9))
     report = await service.index(given, WRITER, ignore)
     assert (report.indexed, index.current().segments.count) == (9, 9)
@@ -61,7 +63,7 @@ async def test_large_documents_are_written_in_smaller_batches(
 async def test_a_failed_batch_leaves_the_ones_before_it(
     service: DocumentService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents_module, "MAX_BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(pipeline_module, "MAX_BATCH_DOCUMENTS", 2)
     monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 2)
     writes = 0
 
@@ -84,7 +86,7 @@ async def test_a_failed_batch_leaves_the_ones_before_it(
 async def test_the_newest_acknowledgement_says_what_is_pending_and_every_one_what_was_refused(
     service: DocumentService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents_module, "MAX_BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr(pipeline_module, "MAX_BATCH_DOCUMENTS", 1)
     monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 1)
     writer = FixedWriter(Acknowledgement(7, {"keyword": "away"}, {key("a"): {"graph": "no"}}), Acknowledgement(8))
     outcome = await put(replace(service, writer=writer), Document(id="a", text="x"), Document(id="b", text="x"))

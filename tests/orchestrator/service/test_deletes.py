@@ -1,0 +1,101 @@
+"""Deleting: a document with its chunks, the documents that match a filter, and a collection."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters import SENSITIVITIES, Document
+from adapters.model.filter import And, Eq, Filter, In, Not
+from orchestrator.auth.principal import Forbidden, Principal
+from orchestrator.planning.errors import BadRequest
+from orchestrator.service import documents as documents_module
+from orchestrator.service.documents import DocumentService
+from tests.conftest import SCOPE
+from tests.orchestrator.service.document_helpers import WRITER, admin, put
+
+pytestmark = pytest.mark.anyio
+
+
+def chunk(parent: str, number: int, **fields: object) -> Document:
+    return Document(id=f"{parent}-{number}", text="x", parent_id=parent, chunk_index=number, **fields)  # type: ignore[arg-type]
+
+
+async def ids(service: DocumentService, *collections: str) -> set[str]:
+    """The ids of the documents of some collections, by default of all that there are."""
+    names = collections or [each.name for each in (await service.collections(WRITER)).collections]
+    found = await service.documents.find(In("collection", tuple(names)), 1_000)
+    return {record.document.id for record in found}
+
+
+async def test_a_document_is_deleted_with_its_chunks(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"), *(chunk("a", n) for n in range(5)), chunk("b", 0))
+    response = await service.delete("a", WRITER)
+    assert (response.deleted, response.chunks) == (True, 5)
+    assert await ids(service) == {"b-0"}
+
+
+async def test_its_chunks_can_be_kept(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"), chunk("a", 0))
+    assert (await service.delete("a", WRITER, with_chunks=False)).chunks == 0
+    assert await ids(service) == {"a-0"}
+
+
+async def test_chunks_in_another_collection_go_too_unless_they_have_a_parent_of_their_own(
+    service: DocumentService,
+) -> None:
+    await put(service, Document(id="a", text="x", collection="books"), chunk("a", 0, collection="passages"))
+    await put(service, Document(id="b", text="x", collection="books"), chunk("b", 0, collection="passages"))
+    await put(service, Document(id="b", text="x", collection="passages"))
+    assert (await service.delete("a", WRITER)).chunks == 1
+    assert (await service.delete("b", WRITER, "books")).chunks == 0
+    assert await ids(service) == {"b", "b-0"}
+
+
+async def test_what_the_principal_may_not_see_stays(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"), chunk("a", 0), chunk("a", 1, sensitivity="restricted"))
+    assert (await service.delete("a", admin("normal"))).chunks == 1
+    response = await service.delete_many(Eq("parent_id", "a"), admin("normal"))
+    assert (response.matched, response.deleted) == (0, 0)
+    assert await ids(service) == {"a-1"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "left"),
+    [
+        (Eq("tags", "old"), {"2"}),
+        (Not(Eq("tags", "old")), {"0", "1"}),
+        (In("id", ("0", "2")), {"1"}),
+        (And(()), set()),
+        (Eq("created_at", "2026-01-31"), {"0", "1", "2"}),
+    ],
+)
+async def test_the_documents_that_match_a_filter_are_deleted(
+    service: DocumentService, condition: Filter, left: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_module, "_MAX_DELETED", 1)
+    await put(service, *(Document(id=str(n), text="x", tags=("old",) if n < 2 else ()) for n in range(3)))
+    dry = await service.delete_many(condition, WRITER, dry_run=True)
+    assert (dry.matched, dry.deleted) == (3 - len(left), 0)
+    assert await ids(service) == {"0", "1", "2"}
+    response = await service.delete_many(condition, WRITER)
+    assert (response.matched, response.deleted) == (3 - len(left), 3 - len(left))
+    assert response.generation >= dry.generation
+    assert await ids(service) == left
+
+
+async def test_deleting_needs_the_role_and_an_allowed_filter(service: DocumentService) -> None:
+    reader = Principal("reader", SCOPE, SENSITIVITIES[-1], "reader")
+    with pytest.raises(Forbidden):
+        await service.delete_many(And(()), reader)
+    with pytest.raises(BadRequest, match="unknown field 'tenant'"):
+        await service.delete_many(Eq("tenant", "x"), WRITER)
+
+
+async def test_a_document_with_very_many_chunks_is_deleted_by_a_filter(
+    service: DocumentService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_module, "_MAX_CHUNKS", 2)
+    await put(service, Document(id="a", text="x"), chunk("a", 0), chunk("a", 1))
+    with pytest.raises(BadRequest, match="'a' has 2 chunks or more: delete them by a filter"):
+        await service.delete("a", WRITER)
+    assert await ids(service) == {"a", "a-0", "a-1"}
