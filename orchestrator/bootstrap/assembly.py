@@ -218,6 +218,7 @@ def _search(
         calibrations=parts.calibrations.calibrations,
         mismatches=mismatches,
         max_query_chars=max_query_chars,
+        known_keys=parts.metadata_keys.keys,
     )
 
 

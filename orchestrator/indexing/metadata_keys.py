@@ -54,6 +54,19 @@ class MetadataKeys:
         self._known[name] = frozenset(keys)
         return checked
 
+    def keys(self, scope: Scope) -> frozenset[str]:
+        """The keys of a scope, as far as they were written by this process or into this folder; also of documents that
+        were deleted, or that a caller may not see. Blocks.
+
+        :raises Damaged: if the checksum of the file does not match.
+        :raises Unavailable: if it cannot be read.
+        """
+        name = fingerprint(scope.tenant, scope.environment)
+        try:
+            return self._known.get(name, frozenset()) | _read(self._folder / f"{name}{_SUFFIX}")
+        except OSError as error:
+            raise Unavailable("the metadata keys cannot be read", f"{self._folder}: {error}") from error
+
     def damaged(self) -> list[str]:
         """The files whose checksum does not match."""
         return sorted(str(path) for path in self._folder.glob(f"*{_SUFFIX}") if checked_file.is_damaged(path))

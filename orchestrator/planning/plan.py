@@ -118,11 +118,13 @@ class Plan(Struct, frozen=True, gc=False):
     """Everything decided about a request before any source is searched.
 
     :param profile: has the fusion strategy and the boosts, unless the request or a setting overrides them.
+    :param collections: that the request names.
     """
 
     mode: str
     profile: ProfileName
     reason: str
+    collections: tuple[str, ...]
     ranking: RankingPlan
     page: PagePlan
 

@@ -81,6 +81,7 @@ def make_plan(
         mode=request.mode,
         profile=request.profile or settings.requests.profile,
         reason=routing.reason,
+        collections=tuple(sorted(set(request.collections or ()))),
         ranking=RankingPlan(
             scope=principal.scope,
             clearance=principal.clearance,

@@ -24,6 +24,8 @@ def respond(
     snapshot: Snapshot,
     build_id: str,
     explanation: Explanation | UnsetType = UNSET,
+    *,
+    warnings: Sequence[str] = (),
 ) -> ResponseBody:
     """The body of the response."""
     return ResponseBody(
@@ -33,6 +35,7 @@ def respond(
         encoder=retrieved.encoder,
         confidence=ranked.confidences.answer,
         degraded=tuple(degraded),
+        warnings=tuple(warnings),
         index_version=build_id,
         generation=snapshot.generation,
         next_cursor=_next_cursor(plan, retrieved, ranked, page, snapshot),

@@ -205,7 +205,10 @@ SCHEMA_VERSION = 1
 
 
 class ResponseBody(Struct, frozen=True, kw_only=True):
-    """The part of a response that is the same for every request with the same plan: this is what is cached."""
+    """The part of a response that is the same for every request with the same plan: this is what is cached.
+
+    ``warnings``: names in the request that no document has, such as a collection or a metadata key.
+    """
 
     schema_version: int = SCHEMA_VERSION
     hits: tuple[SearchHit, ...]
@@ -214,6 +217,7 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     encoder: EncoderUsed
     confidence: float | None
     degraded: tuple[Degraded, ...]
+    warnings: tuple[str, ...]
     index_version: str
     generation: int
     next_cursor: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, time
 
@@ -11,6 +11,7 @@ from cachetools import LRUCache
 from msgspec import UNSET, UnsetType
 
 from adapters import Scope, Snapshot
+from adapters.model.filter import metadata_keys
 from adapters.ports.graph import CentralityReader
 from adapters.ports.snapshot import Snapshots
 from cache import CacheMode
@@ -34,6 +35,7 @@ from orchestrator.results.neighbors import add_neighbors
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.response_body import page_warning, respond
 from orchestrator.results.text_limit import limit_text
+from orchestrator.results.unknown_names import name_warnings
 from orchestrator.retrieval.crowds import with_further, without_crowds
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.explain import Explanation
@@ -70,6 +72,7 @@ class SearchService:
     :param content_ids: see :func:`orchestrator.planning.plan_key.cache_key`.
     :param build_id: identity of the encoder and analysers that built the index.
     :param embedding_model: the model that encodes the documents.
+    :param known_keys: metadata keys of a scope, as far as they are known here. Blocks.
     :param now: seconds since the epoch.
     :param clock: of deadlines.
     """
@@ -90,6 +93,7 @@ class SearchService:
     calibrations: Callable[[Scope, EncoderName], Calibrations] = lambda *_: ()
     mismatches: Callable[[], Mapping[str, str]] = dict
     max_query_chars: int = MAX_QUERY_CHARS
+    known_keys: Callable[[Scope], Collection[str]] = lambda _: ()
     now: Callable[[], float] = time
     clock: Clock = perf_counter
     _plans: LRUCache[tuple[object, ...], _Planned] = field(
@@ -246,8 +250,15 @@ class SearchService:
             async with context.best_effort("explain", EXPLAIN) as attempt:
                 explanation = await explain(plan, retrieved, ranked, page, snapshot)
             degraded += attempt.failures
+        warnings: tuple[str, ...] = ()
+        if plan.collections or metadata_keys(ranking.filter):
+            async with context.best_effort("warnings", EXPLAIN) as attempt:
+                warnings = await name_warnings(plan, snapshot.documents, self.known_keys)
+            degraded += attempt.failures
         degraded += self._state_warnings(plan, retrieved, ranked, snapshot, context)
-        return respond(plan, retrieved, ranked, page, degraded, snapshot, self.build_id(), explanation)
+        return respond(
+            plan, retrieved, ranked, page, degraded, snapshot, self.build_id(), explanation, warnings=warnings
+        )
 
     async def _ranked(
         self, plan: RankingPlan, retrieved: Retrieved, snapshot: Snapshot, context: SearchContext

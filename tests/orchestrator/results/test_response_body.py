@@ -50,7 +50,7 @@ def token_of(body: ResponseBody) -> PageToken:
 
 def test_the_body_names_the_build_and_the_generation_of_the_snapshot() -> None:
     degraded = (Degraded("graph", "away", 1.0),)
-    body = respond(PLAN, RETRIEVED, ranked_of(), page_of(), degraded, SNAPSHOT, "build")
+    body = respond(PLAN, RETRIEVED, ranked_of(), page_of(), degraded, SNAPSHOT, "build", warnings=("a",))
     assert (body.index_version, body.generation, body.mode) == ("build", 7, "hybrid")
     assert body.degraded == degraded
     assert body.explain is msgspec.UNSET

@@ -1,0 +1,94 @@
+"""Names in a request that no document has which the caller may see: probably spelled wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from typing import assert_never
+
+import anyio.to_thread
+
+from adapters import DocumentReader, Scope
+from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, conjunction, kind, metadata_keys, normal
+from orchestrator.planning.plan import Plan
+
+_MAX_NAMES = 16
+"""Metadata keys that are looked up for one request: each is a search."""
+_MAX_CHARS = 80
+_NEAREST = 3
+
+
+async def name_warnings(
+    plan: Plan, documents: DocumentReader, known_keys: Callable[[Scope], Iterable[str]]
+) -> tuple[str, ...]:
+    """A warning for each collection and metadata key that no document has.
+
+    With ``explain``, also for each kind of value that a metadata key does not have.
+
+    :param known_keys: metadata keys of a scope, also of documents that the caller may not see. Blocks.
+    :raises AdapterError: if the documents cannot be read.
+    """
+    access, warnings = plan.ranking.access, []
+    if plan.collections:
+        existing = await documents.counts("collection", access)
+        warnings += [
+            f"no document is in the collection {name[:_MAX_CHARS]!r}{_hint(get_close_matches(name, existing, 1))}"
+            for name in plan.collections
+            if name not in existing
+        ]
+
+    async def is_any(condition: Filter) -> bool:
+        return bool(await documents.find(conjunction(access, normal(condition)), 1))
+
+    missing = set()
+    for key in sorted(metadata_keys(plan.ranking.filter))[:_MAX_NAMES]:
+        if not await is_any(Exists(f"metadata.{key}")):
+            missing.add(key)
+            known = await anyio.to_thread.run_sync(known_keys, plan.ranking.scope)
+            near = get_close_matches(key, known, _NEAREST)
+            visible = [each for each in near if await is_any(Exists(f"metadata.{each}"))]
+            warnings.append(f"no document has the metadata key {key[:_MAX_CHARS]!r}{_hint(visible[:1])}")
+    if plan.page.explain:
+        for field, of_kind in sorted(set(_metadata_kinds(plan.ranking.filter))):
+            if field.removeprefix("metadata.") not in missing and not await is_any(_having(field, of_kind)):
+                warnings.append(f"no document has a {of_kind} in {field[:_MAX_CHARS]!r}")
+    return tuple(warnings)
+
+
+def _hint(nearest: list[str]) -> str:
+    return f"; the nearest is {nearest[0][:_MAX_CHARS]!r}" if nearest else ""
+
+
+def _metadata_kinds(condition: Filter) -> Iterator[tuple[str, str]]:
+    """The metadata fields of a filter, with the kinds of the values that it compares them with."""
+    match condition:
+        case And(filters) | Or(filters):
+            for each in filters:
+                yield from _metadata_kinds(each)
+        case Not(inner):
+            yield from _metadata_kinds(inner)
+        case Eq(field, value):
+            yield from _metadata_kinds(In(field, (value,)))
+        case In(field, values):
+            if field.startswith("metadata."):
+                yield from ((field, kind(value)) for value in values)
+        case Range(field):
+            if field.startswith("metadata."):
+                yield field, "number"
+        case Exists():
+            return
+        case _:
+            assert_never(condition)
+
+
+def _having(field: str, of_kind: str) -> Filter:
+    """The documents with a value of a kind; a text beside values of other kinds does not count."""
+    numbers, truths = Range(field, gte=-sys.float_info.max), In(field, (False, True))
+    match of_kind:
+        case "number":
+            return numbers
+        case "truth":
+            return truths
+        case _:
+            return And((Exists(field), Not(numbers), Not(truths)))
