@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
+FIRST_S, LAST_S = -62_135_596_800, 253_402_300_799
+"""The first and the last second of the years 1 to 9999, in seconds since 1970."""
 ALLOWED = "2026-01-31T12:00:00Z, 2026-01-31 or seconds since 1970"
 _PLAIN_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -17,7 +19,7 @@ def moment(value: object) -> datetime:
     :raises ValueError: if the value has another form, is without a time zone, or lies outside the years 1 to 9999.
     """
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool) and FIRST_S <= value <= LAST_S:
             return datetime.fromtimestamp(value, UTC)
         text = value.strip() if isinstance(value, str) else value
         is_plain = isinstance(text, str) and _PLAIN_DATE.fullmatch(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from difflib import get_close_matches
 from typing import assert_never
 
@@ -10,9 +11,11 @@ from adapters.model.document import SENSITIVITIES, Scalar
 from adapters.model.filter import And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
 
-_NUMBERS = ("chunk_index", "importance")
-_DATES = ("created_at",)
+NUMBER_FIELDS = ("chunk_index", "importance")
+DATE_FIELDS = ("created_at",)
+"""Of the other fields, those of the metadata have values of any kind, and all others have texts."""
 _METADATA = "metadata."
+_LARGEST = int(sys.float_info.max)
 
 
 def typed(condition: Filter) -> Filter:
@@ -41,9 +44,9 @@ def typed(condition: Filter) -> Filter:
 
 
 def _value(field: str, value: Scalar) -> Scalar:
-    if field in _DATES:
+    if field in DATE_FIELDS:
         return _seconds(field, value)
-    if field in _NUMBERS or (field.startswith(_METADATA) and kind(value) == "number"):
+    if field in NUMBER_FIELDS or (field.startswith(_METADATA) and kind(value) == "number"):
         return _number(field, value)
     if field.startswith(_METADATA):
         return value.strip() if isinstance(value, str) else value
@@ -57,9 +60,9 @@ def _value(field: str, value: Scalar) -> Scalar:
 
 
 def _bound(field: str, bound: Bound) -> float:
-    if field in _DATES:
+    if field in DATE_FIELDS:
         return _seconds(field, bound)
-    if field not in _NUMBERS and not field.startswith(_METADATA):
+    if field not in NUMBER_FIELDS and not field.startswith(_METADATA):
         raise ValueError(f"filter: a range of {field!r}, which has texts; a range is for numbers and dates")
     return _number(field, bound)
 
@@ -67,8 +70,8 @@ def _bound(field: str, bound: Bound) -> float:
 def _number(field: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"filter: {str(value)[:80]!r} for {field!r}, which has numbers")  # noqa: TRY004
-    if isinstance(value, int) and not MIN_WHOLE <= value <= MAX_WHOLE:
-        raise ValueError(f"filter: a whole number of more than 64 bits for {field!r}, allowed are those of 64")
+    if isinstance(value, int) and not MIN_WHOLE <= value <= MAX_WHOLE:  # no document has it
+        return float(max(-_LARGEST, min(value, _LARGEST)))
     return value
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from adapters.model.document import MAX_ID_BYTES
 from orchestrator.http.errors import STATUSES
 from orchestrator.http.routes import NDJSON, OPERATIONS, Operation
 from orchestrator.schema.constraints import with_constraints
@@ -67,14 +66,10 @@ def _describe(operation: Operation, schema_by_type: dict[type, Any], has_keys: b
         }
         if operation.media_type == NDJSON:
             described["requestBody"]["description"] = "one object of this schema per line"
+    parameters: list[dict[str, Any]] = []
     if "{id}" in operation.path:
-        described["parameters"] = [
-            {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}},
-            {
-                "name": "collection",
-                "in": "query",
-                "description": "of the document; required if documents of several collections have the id",
-                "schema": {"type": "string", "minLength": 1, "maxLength": MAX_ID_BYTES},
-            },
-        ]
+        parameters.append({"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}})
+    parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in operation.parameters.items()]
+    if parameters:
+        described["parameters"] = parameters
     return described

@@ -5,7 +5,8 @@ Each handler refers to its operation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from adapters import Document
 from orchestrator.auth.principal import Role
@@ -26,6 +27,7 @@ class Operation:
     :param problems: statuses of errors.
     :param other_statuses: statuses besides 200 with the same body.
     :param response_media_types: what the body of a success may be.
+    :param parameters: of the query, by name: the schema of each.
     """
 
     method: str
@@ -38,8 +40,18 @@ class Operation:
     role: Role = "reader"
     other_statuses: tuple[int, ...] = ()
     response_media_types: tuple[str, ...] = (JSON,)
+    parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
+_COLLECTION = {
+    "collection": {
+        "type": "string",
+        "minLength": 1,
+        "description": "of the document; required if documents of several collections have the id",
+    }
+}
+_DRY_RUN = {"dry_run": {"type": "boolean", "default": False, "description": "count the documents only"}}
+_CHILDREN = {"children": {"type": "boolean", "default": True, "description": "delete the chunks of the document, too"}}
 _BODY = (408, 413, 422)
 _KEY, _BUSY = (401, 403), (429, 503)
 
@@ -62,7 +74,12 @@ PUT_DOCUMENTS = Operation(
     role="admin",
 )
 GET_DOCUMENT = Operation(
-    "GET", "/v1/documents/{id}", "One document, as it was written.", Document, problems=(*_KEY, 404, 409, 422, *_BUSY)
+    "GET",
+    "/v1/documents/{id}",
+    "One document, as it was written.",
+    Document,
+    problems=(*_KEY, 404, 409, 422, *_BUSY),
+    parameters=_COLLECTION,
 )
 DELETE_DOCUMENT = Operation(
     "DELETE",
@@ -71,6 +88,7 @@ DELETE_DOCUMENT = Operation(
     documents.DeleteResponse,
     problems=(*_KEY, 409, 422, *_BUSY),
     role="admin",
+    parameters=_COLLECTION | _CHILDREN,
 )
 DELETE_DOCUMENTS = Operation(
     "DELETE",
@@ -80,6 +98,7 @@ DELETE_DOCUMENTS = Operation(
     documents.DeleteManyRequest,
     problems=(*_KEY, *_BODY, *_BUSY),
     role="admin",
+    parameters=_DRY_RUN,
 )
 DELETE_COLLECTION = Operation(
     "DELETE",
@@ -88,6 +107,7 @@ DELETE_COLLECTION = Operation(
     documents.DeleteManyResponse,
     problems=(*_KEY, 422, *_BUSY),
     role="admin",
+    parameters=_DRY_RUN,
 )
 COLLECTIONS = Operation(
     "GET",

@@ -4,12 +4,14 @@ shows them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
-from adapters.model.document import MAX_VALUE_CHARS
+from adapters.model.dates import FIRST_S, LAST_S
+from adapters.model.document import MAX_VALUE_CHARS, SENSITIVITIES
 from adapters.model.filter import Filter
 from adapters.model.filter_limits import FIELDS, MAX_VALUES
+from adapters.model.filter_values import DATE_FIELDS, NUMBER_FIELDS
 from fusion import STRATEGIES
 from orchestrator.schema.search import AUTO, HYBRID, BoostName
 
@@ -21,8 +23,14 @@ _FUSION = (
     rf"^({'|'.join(STRATEGIES)})(\(\))?$"
     rf"|^rrf\(k=([1-9][0-9]{{0,3}}|10000)\)$|^joint_walk\({_WALK}(, ?{_WALK}){{0,2}}\)$"
 )
-_NUMBER = {"anyOf": [{"type": "number"}, {"type": "null"}]}
-_DATE = {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number"}, {"type": "null"}]}
+_METADATA = r"^metadata\.[\s\S]{1,256}$"
+_DATE = {
+    "anyOf": [
+        {"type": "string", "format": "date-time"},
+        {"type": "string", "format": "date"},
+        {"type": "number", "minimum": FIRST_S, "maximum": LAST_S},
+    ]
+}
 _BOUNDS = ("gt", "gte", "lt", "lte")
 
 
@@ -45,11 +53,9 @@ def with_constraints(
             "limit": {"maximum": max_limit},
             "fusion": {"pattern": _FUSION},
             "weights": {"propertyNames": {"enum": names}},
-            "boosts": {"propertyNames": {"enum": list(get_args(BoostName))}},
+            "boosts": {"propertyNames": {"enum": list(get_args(BoostName))}, "properties": _boosts_without_age()},
         },
         "SearchResponse": {"mode": mode},
-        "Eq": {"field": _FIELD, "value": {"maxLength": MAX_VALUE_CHARS}},
-        "In": {"field": _FIELD, "values": {"maxItems": MAX_VALUES}},
         "Exists": {"field": _FIELD},
     }
     union = components["And"]["properties"]["filters"]["items"]
@@ -57,8 +63,14 @@ def with_constraints(
     for name, properties in constraints.items():
         for field, constraint in properties.items():
             _constrain(schemas[name]["properties"][field], constraint)
-    schemas["In"]["properties"]["values"]["items"]["maxLength"] = MAX_VALUE_CHARS
-    schemas["Range"] = {key: schemas["Range"][key] for key in ("title", "description")} | _range()
+    comparisons = {
+        "Eq": _compared("eq", "value", lambda value: value),
+        "In": _compared("in", "values", lambda value: {"type": "array", "items": value, "maxItems": MAX_VALUES}),
+        "Range": _range(),
+    }
+    for name, schema in comparisons.items():
+        schemas[name] = {key: schemas[name][key] for key in ("title", "description")} | schema
+    schemas["Document"]["properties"]["created_at"] = {"anyOf": [*_DATE["anyOf"], {"type": "null"}], "default": None}
     schemas["Filter"] = {"title": "Filter", "description": "A condition on the documents to return.", **union}
     return schemas
 
@@ -82,19 +94,48 @@ def _constrain(schema: dict[str, Any], constraint: Mapping[str, Any]) -> None:
     target.update(constraint)
 
 
+def _boosts_without_age() -> dict[str, Any]:
+    """The values of boosts that have no half-life."""
+    strength = {"type": "number", "minimum": 0, "maximum": 1}
+    properties = {"strength": strength, "half_life_days": {"type": "null"}}
+    value = {
+        "anyOf": [{"type": "boolean"}, {"type": "object", "properties": properties, "additionalProperties": False}]
+    }
+    return {name: value for name in get_args(BoostName) if name != "recency"}
+
+
+def _by_kind() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The fields of a filter, and the values that each can have."""
+    text, number = {"type": "string", "maxLength": MAX_VALUE_CHARS}, {"type": "number"}
+    others = ({"sensitivity"}, NUMBER_FIELDS, DATE_FIELDS)
+    texts = [field for field in FIELDS if not any(field in each for each in others)]
+    return [
+        ({"enum": texts}, text),
+        ({"enum": ["sensitivity"]}, {"enum": list(SENSITIVITIES)}),
+        ({"enum": list(NUMBER_FIELDS)}, number),
+        ({"enum": list(DATE_FIELDS)}, _DATE),
+        ({"type": "string", "pattern": _METADATA}, {"anyOf": [text, number, {"type": "boolean"}]}),
+    ]
+
+
+def _compared(op: str, value_name: str, of_value: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """An object that compares a field with values of its kind."""
+    return {"anyOf": [_object(op, field, {value_name: of_value(value)}) for field, value in _by_kind()]}
+
+
 def _range() -> dict[str, Any]:
-    """Bounds are numbers, and dates for the one field that has dates. At least one bound is required."""
+    """Bounds are numbers, and dates for the fields that have dates. At least one bound is required."""
 
     def over(field: Mapping[str, Any], bound: Mapping[str, Any]) -> dict[str, Any]:
-        properties = {"op": {"enum": ["range"]}, "field": field, **dict.fromkeys(_BOUNDS, bound)}
-        present = [{"required": [name], "properties": {name: {"type": ["number", "string"]}}} for name in _BOUNDS]
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": ["op", "field"],
-            "additionalProperties": False,
-            "anyOf": present,
-        }
+        bounds = {name: {"anyOf": [bound, {"type": "null"}]} for name in _BOUNDS}
+        present = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in _BOUNDS]
+        return {**_object("range", field, bounds), "required": ["op", "field"], "anyOf": present}
 
-    numbers, dates = over({"type": "string", **_FIELD}, _NUMBER), over({"enum": ["created_at"]}, _DATE)
-    return {"anyOf": [numbers, dates]}
+    numbers = [over(field, value) for field, value in _by_kind() if value == {"type": "number"}]
+    metadata = over({"type": "string", "pattern": _METADATA}, {"type": "number"})
+    return {"anyOf": [*numbers, metadata, over({"enum": list(DATE_FIELDS)}, _DATE)]}
+
+
+def _object(op: str, field: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    properties = {"op": {"enum": [op]}, "field": field, **others}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

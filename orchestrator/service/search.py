@@ -187,6 +187,8 @@ class SearchService:
         calibrations = self.calibrations(scope, self.settings.encoding.query_encoder)
         try:
             encoded = msgspec.msgpack.encode(request)  # the dictionaries of a request cannot be hashed
+        except OverflowError:  # a whole number of more than 64 bits
+            encoded = repr(request).encode("utf-8", "surrogatepass")
         except UnicodeEncodeError as error:
             raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
         key = (encoded, scope.tenant, scope.environment, principal.clearance, trust, today, calibrations)

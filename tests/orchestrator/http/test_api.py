@@ -63,6 +63,16 @@ async def test_a_bulk_request_stores_valid_lines_and_reports_invalid_ones(client
     assert (await search(client, query="pasta")).json()["hits"][0]["id"] == "pasta"
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64, -(2**70), 10**400])
+async def test_a_filter_may_have_a_whole_number_of_any_size(client: httpx.AsyncClient, number: int) -> None:
+    for condition in (
+        {"op": "eq", "field": "metadata.n", "value": number},
+        {"op": "range", "field": "importance", "lt": number},
+    ):
+        response = await client.post("/v1/search", json={"query": "x", "filter": condition, "timeout_ms": 20_000})
+        assert response.status_code == 200, response.text
+
+
 async def test_documents_are_deleted_by_a_filter_and_by_collection(client: httpx.AsyncClient) -> None:
     lines = [{"id": str(n), "text": "x", "collection": "notes", "created_at": f"2026-01-{n + 1:02}"} for n in range(5)]
     await client.post("/v1/documents", content="\n".join(map(json.dumps, lines)))

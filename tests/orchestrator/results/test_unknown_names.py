@@ -55,7 +55,10 @@ async def warnings(index: EmbeddedIndex, principal: Principal = PRINCIPAL, **fie
         ({"collections": ("filsm",)}, ("no document is in the collection 'filsm'; the nearest is 'films'",)),
         ({"collections": ("films", "nothing like it")}, ("no document is in the collection 'nothing like it'",)),
         ({"filter": Eq("metadata.author", "nobody")}, ()),
-        ({"filter": Eq("metadata.auhtor", "")}, ("no document has the metadata key 'auhtor'; the nearest is 'author'",)),
+        (
+            {"filter": Eq("metadata.auhtor", "")},
+            ("no document has the metadata key 'auhtor'; the nearest is 'author'",),
+        ),
         ({"filter": Not(Exists("metadata.zzz"))}, ("no document has the metadata key 'zzz'",)),
     ],
 )  # fmt: skip
