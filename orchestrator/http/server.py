@@ -22,6 +22,11 @@ class NotLoopback(ValueError):
     """The service has no keys, so it may only listen where no other machine can reach it."""
 
 
+_WORKER_TIMEOUT_S = 60
+"""Seconds after which a worker that does not answer its supervisor is killed. One that starts cannot answer before it
+has imported its packages, which takes long on a busy machine."""
+
+
 def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
     """Serve until the process is stopped.
 
@@ -46,6 +51,7 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
         "server_header": False,
         "proxy_headers": False,  # nothing depends on the address of the client
         "timeout_graceful_shutdown": settings.server.shutdown_grace_ms / 1_000,
+        "timeout_worker_healthcheck": _WORKER_TIMEOUT_S,
     }
     if workers == 1 or sys.platform == "win32":  # Windows cannot send connections to another process
         uvicorn.run(_APP, **options)

@@ -274,3 +274,13 @@ def test_sigterm_under_load_loses_no_request_and_readiness_fails_first(
     assert not [each for each in outcomes if each.startswith("lost")], outcomes
     assert set(outcomes) <= {"200", "refused", "not ready"}, outcomes
     assert outcomes["200"] > 50
+
+
+def test_workers_that_take_longer_to_start_than_a_running_one_may_be_silent_become_ready(
+    serve: Serve, env: dict[str, str], tmp_path: Path
+) -> None:
+    """As on a busy machine: each process that is started imports its packages for twelve seconds longer."""
+    slow = "import sys, time\nif '--multiprocessing-fork' in sys.argv: time.sleep(12)\n"
+    (tmp_path / "sitecustomize.py").write_text(slow)
+    with serve(env | {"PYTHONPATH": str(tmp_path)}, "--workers", "2") as (process, _):  # it is ready
+        assert process.poll() is None
