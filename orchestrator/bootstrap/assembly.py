@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 
 import anyio.to_thread
 from threadpoolctl import threadpool_limits
@@ -132,7 +133,13 @@ def _service(parts: _Parts, search: SearchService) -> Service:
     maintenance = _maintenance(parts)
     keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
     scope = Scope(settings.access.tenant, settings.access.environment)
-    upkeep = Upkeep(maintenance, data_dir, settings.writes.upkeep_interval_s, lambda: measure_in_process(settings))
+    upkeep = Upkeep(
+        maintenance,
+        data_dir,
+        settings.writes.upkeep_interval_s,
+        lambda: measure_in_process(settings),
+        documents=backends.embedded.documents if backends.embedded else lambda: inf,
+    )
     return Service(
         settings=settings,
         search=search,

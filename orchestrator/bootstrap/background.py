@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 _MEASURE_S, _PAUSE_S = 0.1, 3.9
 """Seconds that the measuring process alternately runs and is stopped: it uses a fortieth of the time of its cores."""
-_UPKEEP_CHECK_S = 10.0
+_UPKEEP_CHECK_S = 2.0
 """Maximum number of seconds between two checks whether upkeep is due."""
 
 BackgroundTask: TypeAlias = Callable[[], Coroutine[Any, Any, None]]

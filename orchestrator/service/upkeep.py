@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from math import inf
 from pathlib import Path
 from time import time
 
@@ -22,12 +23,17 @@ LOCK_FILE = "upkeep.lock"
 """Name of the lock in the data folder: one process at a time measures."""
 
 
+_MIN_INTERVAL_S, _DOCUMENTS_PER_S = 5.0, 50.0
+"""Minimum seconds between two measurements of few documents, and by how many documents these become a second more."""
+
+
 class Upkeep:
     """Starts the measurement when it is due.
 
     :param folder: the data folder.
     :param interval_s: minimum number of seconds between two measurements; 0 disables them.
     :param measure: runs the measurement in another process; returns the process's exit code.
+    :param documents: their number: few are measured soon after a write, because that takes a second or two.
     :param now: seconds since the epoch.
     """
 
@@ -38,6 +44,7 @@ class Upkeep:
         interval_s: float,
         measure: Callable[[], Awaitable[int]],
         now: Callable[[], float] = time,
+        documents: Callable[[], float] = lambda: inf,
     ) -> None:
         self.state = "idle" if interval_s else "off"
         self._maintenance = maintenance
@@ -45,6 +52,7 @@ class Upkeep:
         self._interval_s = interval_s
         self._measure = measure
         self._now = now
+        self._documents = documents
         self._tried_at = 0.0
 
     async def check(self) -> None:
@@ -72,4 +80,5 @@ class Upkeep:
         if not self._interval_s or not self._maintenance.outdated():
             return False
         last = max(self._maintenance.calibrations.measured_at(), self._tried_at)
-        return self._now() - last >= self._interval_s
+        interval_s = min(self._interval_s, max(_MIN_INTERVAL_S, self._documents() / _DOCUMENTS_PER_S))
+        return self._now() - last >= interval_s

@@ -165,7 +165,7 @@ class WriteSettings(SettingsGroup):
         ge=0,
         le=604_800,
         description="seconds between two measurements of documents that change (centralities, static encoder, trust, "
-        "confidence), by a process of the lowest priority; 0: only by `trivium tidy`",
+        "confidence), by a process of the lowest priority, less for few documents; 0: only by `trivium tidy`",
     )
     refresh_interval_ms: int = Field(
         100, ge=10, le=60_000, description="ms between two checks for the writes of other processes"

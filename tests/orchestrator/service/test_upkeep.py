@@ -148,3 +148,16 @@ async def test_readyz_shows_it_if_it_is_asked(chosen: Settings, interval_s: int,
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             assert (await client.get("/readyz?verbose")).json()["upkeep"] == state
             assert "upkeep" not in (await client.get("/readyz")).json()
+
+
+@pytest.mark.parametrize(("documents", "interval_s"), [(101, 5), (300, 6), (2_000, 40), (1_000_000, 100)])
+async def test_few_documents_are_measured_soon_after_a_write(tmp_path: Path, documents: int, interval_s: float) -> None:
+    now, measurement = Clock(1_000_000_000.0), Measurement(tmp_path, exit_code=3)
+    upkeep = Upkeep(maintenance_of(tmp_path), tmp_path, 100, measurement, now, documents=lambda: documents)
+    await upkeep.check()
+    now.now += interval_s - 0.1
+    await upkeep.check()
+    assert measurement.runs == 1
+    now.now += 0.1
+    await upkeep.check()
+    assert measurement.runs == 2
