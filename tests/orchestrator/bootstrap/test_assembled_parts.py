@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 def test_the_format_of_a_source_is_that_of_its_component_or_of_the_adapter_of_its_server() -> None:
     formats = {"vector": "v-1", "keyword": "k-2", "graph": "g-3"}
-    assert list(build_formats(Settings(), formats)) == ["v-1", "k-2", "g-3"]
+    assert list(build_formats(Settings(), formats)) == ["v-1", "g-3", "k-2"]
     settings = Settings.of(
         vector="qdrant+grpc://host:6334", graph="bolt+s://host:7687", keyword="opensearch+http://h:9200"
     )
@@ -180,4 +180,4 @@ def test_waiting_writes_are_applied_at_the_interval_of_the_settings(monkeypatch:
     maintenance, upkeep = SimpleNamespace(refresh="refresh", apply_unapplied="apply"), SimpleNamespace(check="check")
     settings = Settings.of(replication_retry_ms=60_000, upkeep_interval_s=5).writes
     background.background_tasks(settings, maintenance, upkeep, None, True, None)  # type: ignore[arg-type]
-    assert repeated == [("apply", 60.0, "applying waiting writes"), ("check", 5, "upkeep")]
+    assert repeated == [("apply", 60.0, "applying waiting writes"), ("check", 2.0, "upkeep")]
