@@ -137,7 +137,7 @@ def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedSources
 
 def build_formats(settings: Settings, embedded_formats: Mapping[str, str]) -> Iterator[str]:
     """The index format of each source."""
-    for name in (source.name for source in SOURCES):
+    for name in (VECTOR.name, KEYWORD.name, GRAPH.name):  # the order of the components of the embedded index
         url = settings.sources.urls[name]
         scheme = url.partition("://")[0].partition("+")[0]
         yield embedded_formats[name] if url == EMBEDDED else f"{scheme}-{_SERVER_FORMAT}"

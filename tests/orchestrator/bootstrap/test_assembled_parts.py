@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 def test_the_format_of_a_source_is_that_of_its_component_or_of_the_adapter_of_its_server() -> None:
     formats = {"vector": "v-1", "keyword": "k-2", "graph": "g-3"}
-    assert list(build_formats(Settings(), formats)) == ["v-1", "g-3", "k-2"]
+    assert list(build_formats(Settings(), formats)) == ["v-1", "k-2", "g-3"]
     settings = Settings.of(
         vector="qdrant+grpc://host:6334", graph="bolt+s://host:7687", keyword="opensearch+http://h:9200"
     )

@@ -165,7 +165,7 @@ async def test_with_one_source_on_a_server_the_build_names_it_and_the_rest_is_em
         assert engine._graph is engine.centralities is engine.link_strengths is None
         assert [source.name for source, _, _ in engine.retrievers()] == ["vector", "keyword"]
         assert service.search.build_id() == replication.build_id
-        assert re.search(r"\+bolt-\d+\+", replication.build_id)
+        assert re.search(r"\+bolt-\d+$", replication.build_id)
         assert engine.index.build_id in replication.build_id
         monkeypatch.setattr(replication, "has_unapplied", lambda: True)
         monkeypatch.setattr(replication, "is_current", lambda: False)
