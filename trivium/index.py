@@ -19,8 +19,9 @@ from orchestrator import SearchResponse, Service, open_service
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
 from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.search_input import search_request
+from orchestrator.schema.search_input import filter_of, search_request
 from orchestrator.service.document_reports import IndexReport
+from orchestrator.service.documents import MAX_LISTED
 from orchestrator.service.errors import Ambiguous, NotFound
 from orchestrator.settings import Settings
 from orchestrator.settings.loading import load
@@ -179,6 +180,38 @@ class Index:
         except Ambiguous as error:
             raise ValueError(str(error)) from error
         return bool(response.deleted)
+
+    def delete_many(self, *, filter: Any, dry_run: bool = False) -> int:
+        """Delete the documents that match a filter, and return their number.
+
+        :param filter: as in a search; ``{"op": "and"}`` matches all.
+        :param dry_run: return the number only.
+        :raises ValueError: if the filter is not allowed; the message lists what is.
+        """
+        documents, principal = self._service.documents, self._service.anonymous
+        try:
+            response = self._call(documents.delete_many, filter_of(filter), principal, dry_run)
+        except BadRequest as error:
+            raise ValueError(str(error)) from error
+        return response.matched if dry_run else response.deleted
+
+    def documents(self, *, filter: Any = None) -> Iterator[Document]:
+        """All documents that match a filter, in a fixed order, in bounded memory.
+
+        :param filter: as in a search; all documents by default.
+        :raises ValueError: if the filter is not allowed; the message lists what is.
+        """
+        condition = None if filter is None else filter_of(filter)
+        start: str | None = None
+        while True:
+            try:
+                page = self._call(self._service.documents.page, self._service.anonymous, condition, MAX_LISTED, start)
+            except BadRequest as error:
+                raise ValueError(str(error)) from error
+            yield from (record.document for record in page.records)
+            if page.next is None:
+                return
+            start = page.next
 
     def tidy(self) -> None:
         """Merge segments, and measure what ``confidence`` and the graph's weight need. Call it after many writes."""

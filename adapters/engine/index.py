@@ -8,7 +8,8 @@ crash the previous commit is complete.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -30,6 +31,7 @@ from adapters.engine.view import IndexView, by_segment
 from adapters.model.document import HIGHEST_CLEARANCE, Record, Scope, Sensitivity, hidden_keys
 from adapters.model.errors import Damaged, Unavailable, VersionMismatch
 from adapters.model.filter import Filter
+from adapters.ports.documents import DocumentPage
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.snapshot import Snapshot
@@ -122,7 +124,7 @@ class EmbeddedIndex:
             return True
 
     async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
-        """See :class:`adapters.ports.DocumentFetcher`. This and the next four methods read the newest commit."""
+        """See :class:`adapters.ports.DocumentFetcher`. This and the next five methods read the newest commit."""
         return await self._view.fetch(scope, documents)
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
@@ -132,6 +134,10 @@ class EmbeddedIndex:
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
         return await self._view.find(condition, limit)
+
+    async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        return await self._view.page(condition, limit, start)
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
         """See :class:`adapters.ports.DocumentFinder`."""
@@ -254,7 +260,8 @@ class EmbeddedIndex:
         later = zip(before.segments[unmerged:], by_segment(dead, before)[unmerged:], strict=True)
         merged = [(old, np.flatnonzero(~flags)) for old, flags in later]
         if added or any(len(rows) for _, rows in merged):
-            segment.write(self._folder / SEGMENTS / name, _rows(merged, added))
+            rows = chain.from_iterable(old.stored(rows) for old, rows in merged)
+            segment.write(self._folder / SEGMENTS / name, chain(rows, added))
             files.sync(self._folder / SEGMENTS)
             segments.append(Segment(self._folder / SEGMENTS / name))
         flags = np.zeros(sum(map(len, segments)), np.bool_)
@@ -309,12 +316,6 @@ class EmbeddedIndex:
             for component in self._components
         }
         return IndexView(manifest, combined, opened)
-
-
-def _rows(merged: Iterable[tuple[Segment, Iterable[int]]], added: Iterable[Stored]) -> Iterator[Stored]:
-    for old, rows in merged:
-        yield from old.stored(rows)
-    yield from added
 
 
 def pinned_view(index: EmbeddedIndex, query: SourceQuery) -> IndexView:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +65,12 @@ class SegmentSet:
         """See :class:`fusion.DocumentTable`."""
         if len(self.segments) == 1:
             return self.segments[0].ids(docs.tolist())
-        return [segment.id(row) for segment, row in map(self.locate, docs.tolist())]
+        return [self.id(position) for position in docs.tolist()]
+
+    def id(self, position: int) -> DocId:
+        """The id of the document at a position."""
+        segment, row = self.locate(position)
+        return segment.id(row)
 
     def fields(self, docs: Ints) -> RankFields | None:
         """See :class:`fusion.DocumentTable`."""
@@ -103,6 +109,13 @@ class SegmentSet:
         if self._first_docno is not None:
             return docnos - self._first_docno
         return self.docnos.searchsorted(docnos)
+
+    @cached_property
+    def by_id(self) -> npt.NDArray[np.int64]:
+        """The living positions in the order of their ids. Blocks: a million takes seconds."""
+        positions = np.flatnonzero(self.live)
+        ids = self.ids(positions)
+        return positions[sorted(range(len(ids)), key=ids.__getitem__)]
 
     def passing(self, condition: Filter) -> npt.NDArray[np.int64]:
         """The living positions that pass a filter in normal form, without caching it."""

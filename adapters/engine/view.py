@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from adapters.model.batching import batches
 from adapters.model.document import Record, Scope, Sensitivity
 from adapters.model.filter import Filter
 from adapters.model.filter_hash import filter_key
+from adapters.ports.documents import MAX_PAGE_BYTES, DocumentPage
 from adapters.ports.replica import VectorRecord
 from fusion.columns import Documents
 from fusion.rank_fields import DocId
@@ -81,6 +83,24 @@ class IndexView:
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
         return await _decoded(map(self.segments.locate, self.segments.passing(condition)[:limit].tolist()))
+
+    async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
+        """See :class:`adapters.ports.DocumentFinder`. The order is that of the ids."""
+        segments = self.segments
+        by_id = await anyio.to_thread.run_sync(lambda: segments.by_id)
+        passing = by_id[segments.mask(condition).flags[by_id]]
+        first = 0 if start is None else bisect_right(passing, start, key=segments.id)
+        rows: list[tuple[Segment, int]] = []
+        size_bytes = 0
+        for position in passing[first : first + limit].tolist():
+            segment, row = segments.locate(position)
+            size_bytes += segment.size_bytes(row)
+            if rows and size_bytes > MAX_PAGE_BYTES:
+                break
+            rows.append((segment, row))
+        is_last = first + len(rows) >= len(passing)
+        records = await _decoded(rows)
+        return DocumentPage(records, None if is_last else records[-1].doc_id)
 
     async def counts(self, field: str, condition: Filter) -> dict[str, int]:
         """See :class:`adapters.ports.DocumentFinder`. The values of all scopes are counted, once for each filter."""

@@ -6,8 +6,7 @@ here, by the embedded engine's parser (quotes, stop words, number of words). Ope
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -17,41 +16,21 @@ from opensearchpy import exceptions as driver
 
 from adapters.keyword import analysis
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
-from adapters.keyword.opensearch_client import translate
+from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
-from adapters.keyword.opensearch_replies import (
-    IDENTIFYING_FIELDS,
-    Bucket,
-    IdentifiedRecord,
-    R,
-    check_shards,
-    search_responses,
-)
+from adapters.keyword.opensearch_replies import check_shards, search_responses
 from adapters.model.batching import batches
-from adapters.model.document import Record, Scope, Sensitivity
-from adapters.model.errors import BadResponse, TimedOut, Unavailable, VersionConflict, VersionMismatch
-from adapters.model.filter import Filter
-from adapters.model.index_terms import filter_compiler
+from adapters.model.errors import TimedOut, VersionConflict, VersionMismatch
 from adapters.model.sources import KEYWORD
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
 from adapters.servers.batcher import Batcher
 from adapters.servers.fingerprints import build_name, fingerprint, shown_build
-from adapters.servers.server import (
-    UNDIVIDED,
-    Limits,
-    Partitioning,
-    server_ranking,
-    translated_errors,
-    unreadable,
-)
-from fusion.columns import Documents, Ranking
-from fusion.rank_fields import DocId
+from adapters.servers.server import UNDIVIDED, Limits, Partitioning, server_ranking, unreadable
+from fusion.columns import Ranking
 
 _BATCH_DOCUMENTS = 500
-_BATCH_FETCHED = 25
-"""Documents of one fetch: a response is decoded in one event loop iteration, and each may have a megabyte."""
 _SEARCH_PARAMETERS = {
     # BM25 from the statistics of all shards, so that their number changes no score. With one shard it costs nothing.
     "search_type": "dfs_query_then_fetch",
@@ -59,13 +38,10 @@ _SEARCH_PARAMETERS = {
     "filter_path": "responses.status,responses.error.type,responses.timed_out,responses._shards.failed,"
     "responses.hits.max_score,responses.hits.hits._score,responses.hits.hits.fields",
 }
-_MAX_COUNTED_VALUES = 10_000
-_MAX_HITS = 10_000
-"""Maximum number of hits of one search in OpenSearch's default settings."""
 _decode_candidates = msgspec.json.Decoder(list[Candidate]).decode
 
 
-class OpenSearchKeyword:
+class OpenSearchKeyword(OpenSearchDocuments):
     """The keyword source in the index that the alias ``name`` points to.
 
     It is a :class:`adapters.ports.ServerSource` and a :class:`adapters.ports.DocumentReader`.
@@ -83,11 +59,9 @@ class OpenSearchKeyword:
         limits: Limits,
         partitioning: Partitioning = UNDIVIDED,
     ) -> None:
-        self._client = client
+        super().__init__(client, name, limits)
         self.partitioning = partitioning
-        self._name = name
         self._index = build_name(name, build_id)
-        self._limits = limits
         self._searches: Batcher[tuple[Body, Body], Any] = Batcher("opensearch", self._search)
 
     async def search(self, query: SourceQuery) -> Ranking:
@@ -96,7 +70,7 @@ class OpenSearchKeyword:
         if not parsed.words and not parsed.phrases:
             return Ranking.empty(KEYWORD.name)
         body = {
-            "query": {"bool": {"must": _text_query(parsed), "filter": _compile(query.filter)}},
+            "query": {"bool": {"must": _text_query(parsed), "filter": compiled(query.filter)}},
             "size": query.depth,
             "_source": False,
             "stored_fields": "_none_",
@@ -127,79 +101,6 @@ class OpenSearchKeyword:
         async with self._reading():
             response = await self._client.msearch(index=self._name, body=lines, params=_SEARCH_PARAMETERS)
         return search_responses(response)
-
-    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
-        """See :class:`adapters.ports.DocumentFetcher`."""
-        records: dict[DocId, Record] = {}
-        for batch in batches(documents.ids, _BATCH_FETCHED):
-            records |= {each.doc_id: each for each in await self._stored(scope, batch, "record", Record)}
-        return records
-
-    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
-        """See :class:`adapters.ports.SensitivityReader`."""
-        found: dict[DocId, Sensitivity] = {}
-        for batch in batches(ids, _BATCH_DOCUMENTS):
-            stored = await self._stored(scope, batch, IDENTIFYING_FIELDS, IdentifiedRecord)
-            found |= {each.doc_id: each.document.sensitivity for each in stored}
-        return found
-
-    async def _stored(self, scope: Scope, ids: Sequence[DocId], fields: str, type_: type[R]) -> list[R]:
-        """The fields of the documents that exist."""
-        names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in ids]
-        async with self._writing():  # callers have time limits of their own
-            params = {"_source_includes": fields}
-            response = await self._client.mget(index=self._name, body={"ids": names}, params=params)
-        try:
-            docs = response["docs"]
-            if failed := sum("error" in each for each in docs):
-                # A shard is unavailable: if its documents counted as absent, any caller could replace them.
-                raise Unavailable(f"opensearch could not read {failed} documents")
-            if [each["_id"] for each in docs] != names or not all(isinstance(each["found"], bool) for each in docs):
-                raise BadResponse("opensearch's response to a fetch does not match the requested documents")
-            found = [each["_source"]["record"] for each in docs if each["found"]]
-            stored: list[R] = msgspec.convert(found, list[type_])  # type: ignore[valid-type]
-        except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
-            raise unreadable("opensearch's response to a fetch", error) from error
-        requested = {(scope.tenant, scope.environment, id_) for id_ in ids}
-        if not all((each.tenant, each.environment, each.doc_id) in requested for each in stored):
-            raise BadResponse("opensearch's response to a fetch has documents that were not requested")
-        return stored
-
-    async def find(self, condition: Filter, limit: int) -> list[Record]:
-        """See :class:`adapters.ports.DocumentFinder`."""
-        query = {"bool": {"filter": _compile(condition)}}
-        return await self._records(query, limit, self._reading())
-
-    async def sample(self, count: int) -> list[Record]:
-        """See :class:`adapters.ports.DocumentSampler`."""
-        random_score = {"random_score": {"seed": 0, "field": "_seq_no"}}
-        return await self._records({"function_score": random_score}, count, self._writing())
-
-    async def _records(self, query: Body, limit: int, time_limit: AbstractAsyncContextManager[None]) -> list[Record]:
-        body = {"query": query, "size": min(limit, _MAX_HITS), "_source": ["record"], "track_total_hits": False}
-        async with time_limit:
-            response = await self._client.search(index=self._name, body=body)
-        try:
-            check_shards(response)
-            return msgspec.convert([hit["_source"]["record"] for hit in response["hits"]["hits"]], list[Record])
-        except (KeyError, TypeError, msgspec.ValidationError) as error:
-            raise unreadable("opensearch's response to a search for documents", error) from error
-
-    async def counts(self, field: str, condition: Filter) -> dict[str, int]:
-        """See :class:`adapters.ports.DocumentFinder`. Only the field ``collection`` can be counted here."""
-        body = {
-            "query": {"bool": {"filter": _compile(condition)}},
-            "size": 0,
-            "aggs": {"values": {"terms": {"field": field, "size": _MAX_COUNTED_VALUES}}},
-        }
-        async with self._writing():  # callers have time limits of their own
-            response = await self._client.search(index=self._name, body=body)
-        try:
-            check_shards(response)
-            buckets = response["aggregations"]["values"]["buckets"]
-            return {bucket.key: bucket.doc_count for bucket in msgspec.convert(buckets, list[Bucket])}
-        except (KeyError, TypeError, msgspec.ValidationError) as error:
-            raise unreadable("opensearch's response to a count", error) from error
 
     async def check(self) -> bool:
         """See :class:`adapters.ports.IndexAdmin`."""
@@ -283,12 +184,6 @@ class OpenSearchKeyword:
         except driver.NotFoundError:
             return []
 
-    def _reading(self) -> AbstractAsyncContextManager[None]:
-        return translated_errors("opensearch", self._limits.read_timeout_s, translate)
-
-    def _writing(self) -> AbstractAsyncContextManager[None]:
-        return translated_errors("opensearch", self._limits.write_timeout_s, translate)
-
 
 def _text_query(parsed: analysis.ParsedQuery) -> Body:
     """A parsed query as a query of whole words; OpenSearch stems them as it stemmed the documents."""
@@ -302,22 +197,3 @@ def _text_query(parsed: analysis.ParsedQuery) -> Body:
 
 def _phrase(words: Sequence[str], weight: float = 1.0) -> Body:
     return {"match_phrase": {"passage": {"query": " ".join(words), "boost": weight}}}
-
-
-class _Clauses:
-    """Compiles filters to clauses over the field of filter terms."""
-
-    def any_term(self, terms: Sequence[str]) -> Body:
-        return {"terms": {"filter_terms": list(terms)}}
-
-    def all_of(self, queries: Sequence[Body]) -> Body:
-        return {"bool": {"filter": list(queries)}}
-
-    def any_of(self, queries: Sequence[Body]) -> Body:
-        return {"bool": {"should": list(queries), "minimum_should_match": 1}}
-
-    def negate(self, query: Body) -> Body:
-        return {"bool": {"must_not": [query]}}
-
-
-_compile = filter_compiler(_Clauses())

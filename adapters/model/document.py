@@ -22,6 +22,8 @@ SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "rest
 HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
 """The clearance of a caller that sees every document of its scope."""
 
+METADATA = "metadata."
+"""Before a key of the metadata, in the name of a field."""
 MAX_ID_BYTES = 512
 MAX_VALUE_CHARS = 8_192
 """Maximum length of a text in metadata, and of the URL. No other field that a filter tests has a longer one."""
@@ -147,7 +149,7 @@ def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple
     for name in document.metadata if keys is None else keys:
         values = values_of(document.metadata.get(name))
         if present := tuple(_comparable(each) for each in values if each is not None):
-            values_by_field[f"metadata.{name}"] = present
+            values_by_field[f"{METADATA}{name}"] = present
     return values_by_field
 
 

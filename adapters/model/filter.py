@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from adapters.model import numbers
-from adapters.model.document import SENSITIVITIES, Scalar, Scope, Sensitivity, is_visible, plain
+from adapters.model.document import METADATA, SENSITIVITIES, Scalar, Scope, Sensitivity, is_visible, plain
 
 Bound: TypeAlias = int | float | datetime
 """A bound of a range."""
@@ -174,7 +174,7 @@ def metadata_keys(condition: Filter) -> frozenset[str]:
         case Not(inner):
             return metadata_keys(inner)
         case Eq(field) | In(field) | Range(field) | Exists(field):
-            return frozenset([field.removeprefix("metadata.")] if field.startswith("metadata.") else [])
+            return frozenset([field.removeprefix(METADATA)] if field.startswith(METADATA) else [])
         case _:
             assert_never(condition)
 

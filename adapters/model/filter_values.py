@@ -7,14 +7,13 @@ from difflib import get_close_matches
 from typing import assert_never
 
 from adapters.model.dates import moment
-from adapters.model.document import SENSITIVITIES, Scalar
+from adapters.model.document import METADATA, SENSITIVITIES, Scalar
 from adapters.model.filter import And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
 
 NUMBER_FIELDS = ("chunk_index", "importance")
 DATE_FIELDS = ("created_at",)
 """Of the other fields, those of the metadata have values of any kind, and all others have texts."""
-_METADATA = "metadata."
 _LARGEST = int(sys.float_info.max)
 
 
@@ -46,9 +45,9 @@ def typed(condition: Filter) -> Filter:
 def _value(field: str, value: Scalar) -> Scalar:
     if field in DATE_FIELDS:
         return _seconds(field, value)
-    if field in NUMBER_FIELDS or (field.startswith(_METADATA) and kind(value) == "number"):
+    if field in NUMBER_FIELDS or (field.startswith(METADATA) and kind(value) == "number"):
         return _number(field, value)
-    if field.startswith(_METADATA):
+    if field.startswith(METADATA):
         return value.strip() if isinstance(value, str) else value
     if not isinstance(value, str):
         raise ValueError(f"filter: {value!r} for {field!r}, which has texts")  # noqa: TRY004
@@ -62,7 +61,7 @@ def _value(field: str, value: Scalar) -> Scalar:
 def _bound(field: str, bound: Bound) -> float:
     if field in DATE_FIELDS:
         return _seconds(field, bound)
-    if field not in NUMBER_FIELDS and not field.startswith(_METADATA):
+    if field not in NUMBER_FIELDS and not field.startswith(METADATA):
         raise ValueError(f"filter: a range of {field!r}, which has texts; a range is for numbers and dates")
     return _number(field, bound)
 

@@ -3,7 +3,7 @@
 Here: protocols and the values that pass through them. Not here: any implementation.
 """
 
-from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentReader, DocumentSampler
+from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentPage, DocumentReader, DocumentSampler
 from adapters.ports.encoders import DocumentEncoder, Matrix, QueryEncoder, Vector
 from adapters.ports.expander import Expander
 from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
@@ -21,6 +21,7 @@ __all__ = [
     "DocumentEncoder",
     "DocumentFetcher",
     "DocumentFinder",
+    "DocumentPage",
     "DocumentReader",
     "DocumentSampler",
     "DocumentWriter",

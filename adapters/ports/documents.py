@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.model.document import Record, Scope, Sensitivity
 from adapters.model.filter import Filter
 from fusion.columns import Documents
 from fusion.rank_fields import DocId
+
+MAX_PAGE_BYTES = 4_194_304
+"""A page ends early if its documents have more bytes than this; it has at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """Some documents of a list.
+
+    :param next: where the next page begins; ``None`` if there is none.
+    """
+
+    records: list[Record]
+    next: str | None
 
 
 class DocumentFetcher(Protocol):
@@ -32,6 +47,15 @@ class DocumentFinder(Protocol):
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """Returns at most ``limit`` documents that pass ``condition`` (in normal form), in any order."""
+        ...
+
+    async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
+        """The next documents that pass ``condition`` (in normal form), in a fixed order. A document that exists during
+        all of the pages is on one of them.
+
+        :param limit: maximum number of documents.
+        :param start: ``next`` of the page before; another text is a place between two documents, too.
+        """
         ...
 
     async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:

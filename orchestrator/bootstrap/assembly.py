@@ -34,6 +34,7 @@ from orchestrator.bootstrap.sources import (
     search_probes,
     source_calls,
 )
+from orchestrator.indexing.grouped_writes import GroupedWriter
 from orchestrator.indexing.invalidation import InvalidatingWriter
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.pipeline import IndexingPipeline
@@ -54,6 +55,7 @@ from orchestrator.schema.search import EncoderName
 from orchestrator.service.admission import Admission
 from orchestrator.service.documents import DocumentService
 from orchestrator.service.health import HealthService
+from orchestrator.service.line_writer import LineWriter
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
@@ -65,8 +67,8 @@ _MAX_COMPUTING, _MAX_NETWORK = 1, 64
 """Concurrent searches of a process that only computes, and of one that waits for servers."""
 _MAX_WAITING = 256
 """Searches, or reads, of all tenants that may wait for a slot."""
-_MAX_WRITES, _MAX_UPLOADS, _MAX_WAITING_WRITES = 8, 4, 64
-"""Writes at once, bodies of writes of one tenant in memory, and writes that may wait for a slot."""
+_MAX_WRITES, _MAX_DELETES, _MAX_UPLOADS, _MAX_WAITING_WRITES = 8, 64, 4, 64
+"""Writes at once, deletes by id at once, bodies of writes of one tenant in memory, and writes that may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +126,13 @@ async def open_service(
         calls, checks = source_calls(replicas.backends, settings, caches.memo, caches.data_versions)
         if prepare:
             await prepare_servers(replicas.backends.servers, checks, settings.storage.strict_index)
-        yield _service(parts, _search(parts, calls, checks, max_query_chars, stack))
+        maintenance = _maintenance(parts)
+        yield _service(parts, _search(parts, calls, checks, maintenance, max_query_chars, stack), maintenance)
 
 
-def _service(parts: _Parts, search: SearchService) -> Service:
+def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceService) -> Service:
     settings, replicas, counters = parts.settings, parts.replicas, parts.caches.counters
     backends, data_dir = replicas.backends, settings.storage.data_dir
-    maintenance = _maintenance(parts)
     keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
     scope = Scope(settings.access.tenant, settings.access.environment)
     upkeep = Upkeep(
@@ -183,6 +185,7 @@ def _search(
     parts: _Parts,
     calls: Mapping[str, SourceCall],
     checks: Mapping[str, BuildCheckedRetriever],
+    maintenance: MaintenanceService,
     max_query_chars: int,
     stack: AsyncExitStack,
 ) -> SearchService:
@@ -225,6 +228,7 @@ def _search(
         calibrations=parts.calibrations.calibrations,
         mismatches=mismatches,
         max_query_chars=max_query_chars,
+        shows=maintenance.shows,
         known_keys=parts.metadata_keys.keys,
     )
 
@@ -237,14 +241,15 @@ def _max_concurrent(settings: Settings, has_servers: bool) -> int:
 
 def _documents(parts: _Parts) -> DocumentService:
     replicas = parts.replicas
+    writer = GroupedWriter(InvalidatingWriter(replicas.writer, parts.caches.data_versions, replicas.has_unapplied))
+    pipeline = IndexingPipeline(parts.model, extractor(parts.settings.encoding.entity_extractor))
     return DocumentService(
         documents=replicas.reader,
-        writer=InvalidatingWriter(replicas.writer, parts.caches.data_versions, replicas.has_unapplied),
-        metadata_keys=parts.metadata_keys,
-        pipeline=IndexingPipeline(parts.model, extractor(parts.settings.encoding.entity_extractor)),
+        lines=LineWriter(writer, parts.metadata_keys, pipeline),
         reads=Admission(_MAX_NETWORK, _MAX_WAITING),
         uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),
         writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),
+        deletes=Admission(_MAX_DELETES, _MAX_WAITING),
         is_current=replicas.is_current,
         generation=replicas.generation,
         write_timeout_s=WRITE_TIMEOUT_S,

@@ -6,7 +6,16 @@ import os
 
 import typer
 
-from orchestrator.cli import demo, evaluate_command, index_command, keys, maintain, search_command, serve_command
+from orchestrator.cli import (
+    demo,
+    documents_command,
+    evaluate_command,
+    index_command,
+    keys,
+    maintain,
+    search_command,
+    serve_command,
+)
 
 main = typer.Typer(
     help="Search over vectors, a knowledge graph and keywords at once.",
@@ -26,6 +35,9 @@ main.command()(demo.demo)
 main.command()(serve_command.serve)
 main.command()(index_command.index)
 main.command()(search_command.search)
+main.command("list")(documents_command.list_documents)
+main.command()(documents_command.export)
+main.command()(documents_command.delete)
 main.command()(maintain.tidy)
 main.command()(maintain.doctor)
 main.command()(maintain.rebuild)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeGuard, get_args
+from typing import get_args
 
 from msgspec import Struct
 
@@ -113,15 +113,10 @@ def _neighbors(settings: Settings) -> Iterator[Settings]:
         if name == "centrality_weight" and "centrality" not in default_profile(settings).boosts:
             continue
         for value in values:
-            changed = {**settings.ranking.weights, **value} if _is_weight(value, name) else value
+            changed = {**settings.ranking.weights, **value} if name == "weights" and isinstance(value, dict) else value
             candidate = settings.changed(**{name: changed})
             if candidate != settings:
                 yield candidate
-
-
-def _is_weight(value: object, name: str) -> TypeGuard[dict[str, float]]:
-    """Whether a value is the weight of one source; those of the others stay."""
-    return isinstance(value, dict) and name == "weights"
 
 
 async def _values(service: Service, settings: Settings, dataset: Dataset, queries: Iterable[str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The application: Starlette with the route of searches, and FastAPI, mounted, for all others."""
+"""The application: Starlette with the route of searches, and FastAPI for all others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.first_search import warm_up
@@ -72,11 +72,12 @@ def create_app(settings: Settings | None = None) -> Starlette:
     fast = Route(SEARCH.path, raw_endpoint(SEARCH, search), methods=[SEARCH.method])
     others = _others()
     app = Starlette(
-        routes=[fast, Mount("", others)],
+        routes=[fast],
         middleware=[Middleware(RequestBoundary)],
-        exception_handlers={HTTPException: _no_route},  # a path with a line feed matches no pattern of Starlette
+        exception_handlers={HTTPException: _no_route},
         lifespan=lifespan,
     )
+    app.router.default = others  # not mounted: a mount matches no path with a line feed, which an id may have
     others.state = app.state
     app.router.redirect_slashes = False  # a redirect would use the Host header
     app.state.draining = False

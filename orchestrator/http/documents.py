@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
-from typing import Annotated
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+from urllib.parse import urlencode
 
 import anyio.to_thread
+import msgspec
 from fastapi import APIRouter, Depends
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 
-from adapters.model.filter import Eq
+from adapters.model.filter import And, Eq, Filter
 from orchestrator.http.endpoint import authorized
 from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import (
@@ -19,15 +24,25 @@ from orchestrator.http.routes import (
     DELETE_DOCUMENT,
     DELETE_DOCUMENTS,
     GET_DOCUMENT,
+    LIST_DOCUMENTS,
+    NDJSON,
     PUT_DOCUMENTS,
+    Operation,
 )
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.search_input import decode_delete_request
+from orchestrator.schema.decode import allowed_names
+from orchestrator.schema.documents import DocumentsResponse
+from orchestrator.schema.search_input import decode_delete_request, decode_filter
+from orchestrator.service.documents import MAX_LISTED
+
+T = TypeVar("T")
 
 _MAX_BODY_BYTES = 67_108_864
 _MAX_FILTER_BYTES = 1_048_576
 _MAX_LINES = 100_000
+_DEFAULT_LIMIT = 100
+_MAX_DIGITS = 9
 _SLICE_BYTES = 1_048_576
 """Lines are counted in slices of this size: counting 64 MiB at once holds the GIL for 30 ms."""
 
@@ -52,15 +67,38 @@ router = APIRouter()
 @router.post(PUT_DOCUMENTS.path)
 async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_DOCUMENTS))]) -> Response:
     """Index NDJSON."""
+    replaces_chunks = _choice(_parameters(context, PUT_DOCUMENTS), "replace", {"children": True}, default=False)
 
     async def read_lines() -> list[ParsedLine]:
         return await anyio.to_thread.run_sync(_parse, await context.body(_MAX_BODY_BYTES))
 
-    outcome = await context.service.documents.put(read_lines, context.principal)
+    outcome = await context.service.documents.put(read_lines, context.principal, replaces_chunks)
     context.log_fields.update(
         indexed=outcome.indexed, pending=outcome.pending, incomplete=outcome.incomplete, rejected=outcome.rejected
     )
     return json_response(outcome)
+
+
+@router.api_route(LIST_DOCUMENTS.path, methods=["GET", "HEAD"])
+async def list_documents(context: Annotated[HttpContext, Depends(authorized(LIST_DOCUMENTS))]) -> Response:
+    """Some documents, and where the next ones begin; one a line if the client accepts NDJSON."""
+    parameters = _parameters(context, LIST_DOCUMENTS)
+    text, collection, cursor = parameters.get("filter"), _collection(parameters), parameters.get("cursor")
+    conditions = [] if text is None else [decode_filter(text)]
+    conditions += [] if collection is None else [Eq("collection", collection)]
+    start = None if cursor is None else _start(cursor)
+    page = await context.service.documents.page(context.principal, And(tuple(conditions)), _limit(parameters), start)
+    next_cursor = None if page.next is None else urlsafe_b64encode(page.next.encode()).decode()
+    documents = tuple(record.document for record in page.records)
+    context.log_fields.update(documents=len(documents))
+    if NDJSON in context.request.headers.get("accept", ""):
+        response = Response(msgspec.json.Encoder().encode_lines(documents), media_type=NDJSON)
+    else:
+        response = json_response(DocumentsResponse(documents, next_cursor))
+    if next_cursor:
+        following = urlencode({**parameters, "cursor": next_cursor})
+        response.headers["Link"] = f'<{LIST_DOCUMENTS.path}?{following}>; rel="next"'
+    return response
 
 
 @router.api_route(COLLECTIONS.path, methods=["GET", "HEAD"])
@@ -72,17 +110,16 @@ async def collections(context: Annotated[HttpContext, Depends(authorized(COLLECT
 @router.api_route(GET_DOCUMENT.path.replace("{id}", "{id_:id}"), methods=["GET", "HEAD"])
 async def get_document(id_: str, context: Annotated[HttpContext, Depends(authorized(GET_DOCUMENT))]) -> Response:
     """One document."""
-    return json_response(await context.service.documents.get(id_, context.principal, _collection(context)))
+    collection = _collection(_parameters(context, GET_DOCUMENT))
+    return json_response(await context.service.documents.get(id_, context.principal, collection))
 
 
 @router.delete(DELETE_DOCUMENTS.path)
 async def delete_documents(context: Annotated[HttpContext, Depends(authorized(DELETE_DOCUMENTS))]) -> Response:
     """Delete the documents that match a filter."""
-    dry_run = _flag(context, "dry_run", default=False)
+    dry_run = _flag(_parameters(context, DELETE_DOCUMENTS), "dry_run", default=False)
     request = decode_delete_request(await context.body(_MAX_FILTER_BYTES))
-    outcome = await context.service.documents.delete_many(request.filter, context.principal, dry_run)
-    context.log_fields.update(matched=outcome.matched, deleted=outcome.deleted)
-    return json_response(outcome)
+    return await _delete_many(context, request.filter, dry_run)
 
 
 @router.delete(DELETE_COLLECTION.path.replace("{id}", "{name:id}"))
@@ -90,8 +127,12 @@ async def delete_collection(
     name: str, context: Annotated[HttpContext, Depends(authorized(DELETE_COLLECTION))]
 ) -> Response:
     """Delete a collection."""
-    dry_run = _flag(context, "dry_run", default=False)
-    outcome = await context.service.documents.delete_many(Eq("collection", name), context.principal, dry_run)
+    dry_run = _flag(_parameters(context, DELETE_COLLECTION), "dry_run", default=False)
+    return await _delete_many(context, Eq("collection", name), dry_run)
+
+
+async def _delete_many(context: HttpContext, condition: Filter, dry_run: bool) -> Response:
+    outcome = await context.service.documents.delete_many(condition, context.principal, dry_run)
     context.log_fields.update(matched=outcome.matched, deleted=outcome.deleted)
     return json_response(outcome)
 
@@ -99,40 +140,66 @@ async def delete_collection(
 @router.delete(DELETE_DOCUMENT.path.replace("{id}", "{id_:id}"))
 async def delete_document(id_: str, context: Annotated[HttpContext, Depends(authorized(DELETE_DOCUMENT))]) -> Response:
     """Delete one document and its chunks."""
-    collection, with_chunks = _collection(context, "children"), _flag(context, "children", "collection", default=True)
-    outcome = await context.service.documents.delete(id_, context.principal, collection, with_chunks)
+    parameters = _parameters(context, DELETE_DOCUMENT)
+    with_chunks = _flag(parameters, "children", default=True)
+    outcome = await context.service.documents.delete(id_, context.principal, _collection(parameters), with_chunks)
     return json_response(outcome)
 
 
-def _collection(context: HttpContext, *others: str) -> str | None:
-    """The parameter ``collection``.
+def _parameters(context: HttpContext, operation: Operation) -> dict[str, str]:
+    """The parameters of the query.
 
-    :param others: other parameters that there may be.
-    :raises BadRequest: if there is another parameter, or the collection is empty.
+    :raises BadRequest: if the operation has no parameter of a name, or there are two of it.
     """
-    _check_parameters(context, "collection", *others)
-    collection = context.request.query_params.get("collection")
+    given = context.request.query_params
+    names = [name for name, _ in given.multi_items()]
+    if unknown := sorted(set(names) - operation.parameters.keys()):
+        allowed = allowed_names(unknown[0], sorted(operation.parameters))
+        raise BadRequest(f"unknown parameter {unknown[0][:80]!r}, {allowed}")
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise BadRequest(f"parameter {repeated[0]!r} is given {names.count(repeated[0])} times, allowed is once")
+    return dict(given)
+
+
+def _collection(parameters: Mapping[str, str]) -> str | None:
+    collection = parameters.get("collection")
     if collection == "":
         raise BadRequest("collection: empty, allowed is the name of a collection")
     return collection
 
 
-def _flag(context: HttpContext, name: str, *others: str, default: bool) -> bool:
-    """A parameter that is ``true`` or ``false``.
+def _flag(parameters: Mapping[str, str], name: str, *, default: bool) -> bool:
+    return _choice(parameters, name, {"true": True, "false": False}, default=default)
 
-    :param others: other parameters that there may be.
-    :raises BadRequest: if there is another parameter, or it has another value.
+
+def _choice(parameters: Mapping[str, str], name: str, choices: Mapping[str, T], *, default: T) -> T:
+    """What a parameter chooses.
+
+    :raises BadRequest: if it has another value than the choices.
     """
-    _check_parameters(context, name, *others)
-    value = context.request.query_params.get(name, str(default).lower())
-    if value not in {"true", "false"}:
-        raise BadRequest(f"{name}: {value[:80]!r}, allowed are true, false")
-    return value == "true"
+    if (value := parameters.get(name)) is None:
+        return default
+    if value not in choices:
+        raise BadRequest(f"{name}: {value[:80]!r}, {allowed_names(value, list(choices))}")
+    return choices[value]
 
 
-def _check_parameters(context: HttpContext, *allowed: str) -> None:
-    if unknown := sorted(set(context.request.query_params) - set(allowed)):
-        raise BadRequest(f"unknown parameter {unknown[0][:80]!r}, allowed are {', '.join(sorted(allowed))}")
+def _limit(parameters: Mapping[str, str]) -> int:
+    value = parameters.get("limit", str(_DEFAULT_LIMIT))
+    if not (value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS):
+        raise BadRequest(f"limit: {value[:80]!r}, allowed are 1 to {MAX_LISTED}")
+    return int(value)
+
+
+def _start(cursor: str) -> str:
+    """Where a page begins.
+
+    :raises BadRequest: if it is no cursor.
+    """
+    try:
+        return urlsafe_b64decode(cursor.encode("ascii")).decode()
+    except ValueError:  # also the errors of binascii and of the codecs
+        raise BadRequest("cursor: not a cursor of this service, give the next_cursor of a response") from None
 
 
 def _parse(body: bytes) -> list[ParsedLine]:

@@ -47,7 +47,10 @@ def openapi_document(
 
 def _describe(operation: Operation, schema_by_type: dict[type, Any], has_keys: bool) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": schema_by_type[Problem]}}
-    success = {each: {"schema": schema_by_type[operation.response]} for each in operation.response_media_types}
+    success = {
+        each: {"schema": {"type": "string"} if each == NDJSON else schema_by_type[operation.response]}
+        for each in operation.response_media_types
+    }
     described: dict[str, Any] = {
         "operationId": f"{operation.method.lower()}{operation.path.title().translate(_NO_PUNCTUATION)}",
         "summary": operation.summary,

@@ -43,6 +43,23 @@ class Operation:
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
+_REPLACE = {
+    "replace": {
+        "enum": ["children"],
+        "description": "delete the chunks of these documents, and of their parents, that are not in the body, in one "
+        "write; then every line must be valid, and there are at most 4096 of 16 MiB",
+    }
+}
+_LIST: dict[str, dict[str, object]] = {
+    "collection": {"type": "string", "minLength": 1, "description": "only the documents of this collection"},
+    "filter": {
+        "type": "string",
+        "contentMediaType": JSON,
+        "description": "only the documents that pass this filter, which is JSON as in a search",
+    },
+    "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100},
+    "cursor": {"type": "string", "description": "next_cursor of the page before"},
+}
 _COLLECTION = {
     "collection": {
         "type": "string",
@@ -72,6 +89,16 @@ PUT_DOCUMENTS = Operation(
     NDJSON,
     problems=(*_KEY, *_BODY, *_BUSY),
     role="admin",
+    parameters=_REPLACE,
+)
+LIST_DOCUMENTS = Operation(
+    "GET",
+    "/v1/documents",
+    "Documents in a fixed order, as they were written; as NDJSON a response has one on each line.",
+    documents.DocumentsResponse,
+    problems=(*_KEY, 422, *_BUSY),
+    response_media_types=(JSON, NDJSON),
+    parameters=_LIST,
 )
 GET_DOCUMENT = Operation(
     "GET",
@@ -146,6 +173,7 @@ READINESS = Operation(
 OPERATIONS = (
     SEARCH,
     PUT_DOCUMENTS,
+    LIST_DOCUMENTS,
     GET_DOCUMENT,
     DELETE_DOCUMENT,
     DELETE_DOCUMENTS,

@@ -55,8 +55,8 @@ class MetadataKeys:
         return checked
 
     def keys(self, scope: Scope) -> frozenset[str]:
-        """The keys of a scope, as far as they were written by this process or into this folder; also of documents that
-        were deleted, or that a caller may not see. Blocks.
+        """The keys of all documents of a scope that this process, or another one with this folder, has ever written.
+        Blocks.
 
         :raises Damaged: if the checksum of the file does not match.
         :raises Unavailable: if it cannot be read.

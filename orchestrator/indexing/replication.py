@@ -75,6 +75,10 @@ class Replication:
         """Whether a replica may lack a write."""
         return not self._log.is_empty()
 
+    def has_applied(self, generation: int) -> bool:
+        """Whether every replica has applied a write. Reads files."""
+        return all(self._log.is_applied(name, generation) for name in self._replicas)
+
     def lag(self, replica: str) -> int:
         """Number of writes that a replica has not applied."""
         return len(self._log.unapplied(replica))

@@ -75,8 +75,6 @@ def make_plan(
     rerank = _rerank(settings) if is_reranked(request, settings) else None
     token = _page_token(request, rerank, ranking_hash, settings)
     encoder = token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder
-    # The same for every limit: the first hits do not depend on it.
-    depth = _depth(settings)
     return Plan(
         mode=request.mode,
         profile=request.profile or settings.requests.profile,
@@ -89,7 +87,7 @@ def make_plan(
             vector=vector,
             calls=calls,
             hops=settings.requests.hops if request.hops is None and not has_seeds else request.hops,
-            depth=token.depth if token else depth,
+            depth=token.depth if token else _depth(settings),
             weights=routing.weights,
             access=filters.access,
             filter=filters.filter,
@@ -171,7 +169,7 @@ def _page_token(
 
 
 def _depth(settings: Settings) -> int:
-    """Documents to request from each source, in each collection."""
+    """Documents to request from each source, in each collection: the same for every limit, which changes no hit."""
     return max(settings.sources.candidates, settings.requests.max_limit)
 
 

@@ -10,6 +10,7 @@ from typing import assert_never
 import anyio.to_thread
 
 from adapters import DocumentReader, Scope
+from adapters.model.document import METADATA
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, conjunction, kind, metadata_keys, normal
 from orchestrator.planning.plan import Plan
 
@@ -43,15 +44,15 @@ async def name_warnings(
 
     missing = set()
     for key in sorted(metadata_keys(plan.ranking.filter))[:_MAX_NAMES]:
-        if not await is_any(Exists(f"metadata.{key}")):
+        if not await is_any(Exists(f"{METADATA}{key}")):
             missing.add(key)
             known = await anyio.to_thread.run_sync(known_keys, plan.ranking.scope)
             near = get_close_matches(key, known, _NEAREST)
-            visible = [each for each in near if await is_any(Exists(f"metadata.{each}"))]
+            visible = [each for each in near if await is_any(Exists(f"{METADATA}{each}"))]
             warnings.append(f"no document has the metadata key {key[:_MAX_CHARS]!r}{_hint(visible[:1])}")
     if plan.page.explain:
         for field, of_kind in sorted(set(_metadata_kinds(plan.ranking.filter))):
-            if field.removeprefix("metadata.") not in missing and not await is_any(_having(field, of_kind)):
+            if field.removeprefix(METADATA) not in missing and not await is_any(_having(field, of_kind)):
                 warnings.append(f"no document has a {of_kind} in {field[:_MAX_CHARS]!r}")
     return tuple(warnings)
 
@@ -71,10 +72,10 @@ def _metadata_kinds(condition: Filter) -> Iterator[tuple[str, str]]:
         case Eq(field, value):
             yield from _metadata_kinds(In(field, (value,)))
         case In(field, values):
-            if field.startswith("metadata."):
+            if field.startswith(METADATA):
                 yield from ((field, kind(value)) for value in values)
         case Range(field):
-            if field.startswith("metadata."):
+            if field.startswith(METADATA):
                 yield field, "number"
         case Exists():
             return

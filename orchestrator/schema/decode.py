@@ -52,9 +52,9 @@ def describe_decode_error(
         text, at_key = message[: found.start()], bool(found[1])
         path = tuple(step[0] or step[1] for step in _STEP.findall(found[2]))
     if unknown := _UNKNOWN_FIELD.fullmatch(text):
-        advice = _allowed(unknown[1], _fields(kind, path, content))
+        advice = allowed_names(unknown[1], _fields(kind, path, content))
     elif refused := _NOT_ALLOWED.fullmatch(text):
-        advice = _allowed(refused[1], _values(kind, path, at_key))
+        advice = allowed_names(refused[1], _values(kind, path, at_key))
     elif text.startswith("Invalid RFC3339"):
         advice = f"write {dates.ALLOWED}"
     elif not at_key and not text.startswith("Object missing"):
@@ -64,7 +64,8 @@ def describe_decode_error(
     return ", ".join(filter(None, (_printable(message), advice)))
 
 
-def _allowed(name: str, names: Sequence[str]) -> str:
+def allowed_names(name: str, names: Sequence[str]) -> str:
+    """The names that are allowed, and the nearest to ``name``; empty if there are none."""
     if not names:
         return ""
     nearest = get_close_matches(name, names, 1) if len(name) <= _MAX_VALUE_CHARS else ()

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from adapters.model.document import Document
 from adapters.model.filter import Filter
 
 
@@ -30,6 +31,7 @@ class LineOutcome(Struct, frozen=True, omit_defaults=True):
 class BulkResponse(Struct, frozen=True, omit_defaults=True):
     """The response to ``POST /v1/documents``: valid lines are stored, invalid lines between them are reported.
 
+    :param deleted: chunks that were deleted, with `replace=children`.
     :param unlisted: rejected lines that ``lines`` does not list, because there are more than a thousand.
     """
 
@@ -39,6 +41,7 @@ class BulkResponse(Struct, frozen=True, omit_defaults=True):
     rejected: int
     generation: int
     lines: tuple[LineOutcome, ...]
+    deleted: int = 0
     unlisted: int = 0
 
 
@@ -46,7 +49,6 @@ class DeleteResponse(Struct, frozen=True, omit_defaults=True):
     """The response to ``DELETE /v1/documents/{id}``; ``missing`` as in :class:`LineOutcome`.
 
     :param chunks: number of chunks of the document that were deleted with it.
-
     :param deleted: ``None`` if the delete is durable, but it is not known whether there was a document that the
         principal may delete: the documents could not be read, or earlier writes were not applied to them yet.
     """
@@ -76,6 +78,16 @@ class DeleteManyResponse(Struct, frozen=True, omit_defaults=True):
     deleted: int
     generation: int
     missing: Mapping[str, str] = {}
+
+
+class DocumentsResponse(Struct, frozen=True, omit_defaults=True):
+    """The response to ``GET /v1/documents``.
+
+    :param next_cursor: of the next page; not there on the last one.
+    """
+
+    documents: tuple[Document, ...]
+    next_cursor: str | None = None
 
 
 class CollectionCount(Struct, frozen=True):

@@ -117,6 +117,13 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Meta(description="time limit of the whole request in ms; the settings have the default"),
     ] = None
     explain: bool = False
+    min_generation: Annotated[
+        Annotated[int, Meta(ge=0, le=2**63 - 1)] | None,
+        Meta(
+            description="generation of a write that the response must show: it is waited for during half of the time "
+            "limit; if it does not come, degraded says so"
+        ),
+    ] = None
     cache: Annotated[
         CacheMode,
         Meta(description="use a cached response; compute a new one and cache it; or compute one without caching"),

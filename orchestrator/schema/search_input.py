@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from adapters.model.dates import moment
+from adapters.model.filter import Filter
 from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
 from orchestrator.schema.documents import DeleteManyRequest
 from orchestrator.schema.search import SearchRequest
@@ -33,6 +34,24 @@ def decode_search_request(content: bytes) -> SearchRequest:
 def decode_delete_request(content: bytes) -> DeleteManyRequest:
     """The request of a body: as :func:`decode_search_request`."""
     return _decoded(content, _delete_decoder)
+
+
+def decode_filter(text: str) -> Filter:
+    """The filter of a text with JSON.
+
+    :raises InvalidInput: if it is not JSON, or not a filter.
+    """
+    if (condition := decoded(text.encode("utf-8", "surrogatepass"))) is msgspec.UNSET:
+        raise InvalidInput(f"filter: {text[:80]!r} is not JSON - at `$.filter`")
+    return filter_of(condition)
+
+
+def filter_of(condition: object) -> Filter:
+    """The filter of these fields.
+
+    :raises InvalidInput: if it is not a filter.
+    """
+    return _converted({"filter": condition}, DeleteManyRequest).filter
 
 
 def search_request(fields: object) -> SearchRequest:

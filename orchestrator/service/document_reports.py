@@ -24,6 +24,7 @@ MAX_LISTED_COLLECTIONS = 10_000
 class IndexReport:
     """The outcome of indexing so far.
 
+    :param deleted: documents that were deleted because the indexed ones replace them.
     :param generation: of the newest write; 0 if nothing was written.
     :param pending: by replica, why it does not have the newest write yet.
     :param rejected: by document and replica, why the replica refused the document.
@@ -32,18 +33,23 @@ class IndexReport:
     """
 
     indexed: int = 0
+    deleted: int = 0
     generation: int = 0
     pending: Mapping[str, str] = field(default_factory=dict)
     rejected: dict[Key, Mapping[str, str]] = field(default_factory=dict)
     undecided: set[Key] = field(default_factory=set)
 
-    def add(self, records: Sequence[VectorRecord], acknowledgement: Acknowledgement) -> None:
-        """Add one write. A replica that lacked an earlier one may have it now, so the newest report counts."""
+    def add(self, records: Sequence[VectorRecord], deleted: int, acknowledgement: Acknowledgement) -> None:
+        """Add one write.
+
+        A replica that lacked an earlier write may have it now, so the newest acknowledgement counts.
+        """
         keys = {each.record.key for each in records}
         if acknowledgement.hidden is None:
             self.undecided |= keys
         else:
             self.indexed += sum(each.record.key not in acknowledgement.hidden for each in records)
+        self.deleted += deleted
         self.generation = acknowledgement.generation
         self.pending = acknowledgement.pending
         self.rejected |= acknowledgement.rejected
@@ -73,6 +79,7 @@ def bulk_response(lines: Sequence[ParsedLine], report: IndexReport, scope: Scope
         pending=counts["pending"],
         incomplete=counts["incomplete"],
         rejected=counts["rejected"],
+        deleted=report.deleted,
         generation=report.generation or generation,
         lines=tuple(listed),
         unlisted=max(0, counts["rejected"] - MAX_LISTED_REJECTIONS),

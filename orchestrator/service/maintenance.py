@@ -53,6 +53,15 @@ class MaintenanceService:
         for refresh in self.followed:
             refresh()
 
+    def shows(self, generation: int) -> bool:
+        """Whether searches of this process show a write, after :meth:`refresh`. Blocks."""
+        if self.replication is None and self.generation() >= generation:
+            return True
+        self.refresh()
+        return self.generation() >= generation and (
+            self.replication is None or self.replication.has_applied(generation)
+        )
+
     async def apply_unapplied(self) -> None:
         """Apply waiting writes to replicas that were unavailable."""
         if self.replication is None:

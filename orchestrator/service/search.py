@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, time
 
+import anyio
+import anyio.to_thread
 import msgspec
-from cachetools import LRUCache
 from msgspec import UNSET, UnsetType
 
 from adapters import Scope, Snapshot
@@ -17,15 +18,14 @@ from adapters.ports.snapshot import Snapshots
 from cache import CacheMode
 from fusion import Calibrations, Candidates, Source
 from orchestrator.auth.principal import Principal
-from orchestrator.execution.budget import EXPLAIN, Clock, Deadline, sources_timeout_s
+from orchestrator.execution.budget import EXPLAIN, WRITES, Clock, Deadline, sources_timeout_s
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import AllSourcesFailed, Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.measurement.scope_sample import MIN_DOCUMENTS
 from orchestrator.planning.defaults import timeout_ms
-from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.plan import DAY_S, Plan, RankingPlan
-from orchestrator.planning.plan_key import cache_key, plan_hash
+from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
@@ -41,25 +41,15 @@ from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
+from orchestrator.service.plan_cache import PlanCache
 from orchestrator.service.response_cache import EncodedResponse, ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
 from orchestrator.telemetry.spans import StageTimings
 
-_MAX_PLAN_BYTES = 4_194_304
-"""Maximum size of the encoded requests whose plans are cached. A plan needs about ten times the memory of its
-request."""
 _MAX_SEARCHES = 4
 """Searches for one page, if the chunks of a few documents are all that was found."""
-_PLAN_OVERHEAD = 512
-"""Bytes that are added to the size of each request."""
-
-
-class _Planned(msgspec.Struct, frozen=True, gc=False):
-    """A cached plan with its hash, and its size as part of :data:`_MAX_PLAN_BYTES`."""
-
-    plan: Plan
-    hash: bytes
-    size: int
+_WRITE_CHECK_S = 0.01
+"""Seconds between two checks whether searches show a write."""
 
 
 @dataclass
@@ -72,6 +62,8 @@ class SearchService:
     :param content_ids: see :func:`orchestrator.planning.plan_key.cache_key`.
     :param build_id: identity of the encoder and analysers that built the index.
     :param embedding_model: the model that encodes the documents.
+    :param shows: whether searches show the write of a generation, after reading what other processes have written.
+        Blocks.
     :param known_keys: metadata keys of a scope, as far as they are known here. Blocks.
     :param now: seconds since the epoch.
     :param clock: of deadlines.
@@ -93,12 +85,11 @@ class SearchService:
     calibrations: Callable[[Scope, EncoderName], Calibrations] = lambda *_: ()
     mismatches: Callable[[], Mapping[str, str]] = dict
     max_query_chars: int = MAX_QUERY_CHARS
+    shows: Callable[[int], bool] = lambda _: True
     known_keys: Callable[[Scope], Collection[str]] = lambda _: ()
     now: Callable[[], float] = time
     clock: Clock = perf_counter
-    _plans: LRUCache[tuple[object, ...], _Planned] = field(
-        default_factory=lambda: LRUCache(_MAX_PLAN_BYTES, getsizeof=lambda planned: planned.size), init=False
-    )
+    _plans: PlanCache = field(default_factory=PlanCache, init=False)
 
     def with_settings(self, settings: Settings) -> SearchService:
         """The same sources with other settings of routing, fusion and boosts."""
@@ -115,6 +106,9 @@ class SearchService:
         plan, hash_of_plan = self.plan(request, principal)
         limit_ms = timeout_ms(request, self.settings)
         plan_ms = (self.clock() - start) * 1_000
+        missed = await self._wait_for_write(request, limit_ms)
+        # A response that says so is of this request only.
+        chosen_mode: CacheMode = "bypass" if missed else request.cache
         is_shared = await self.data_versions.ensure_loaded(principal.scope)
         # Pinned once, so that the cached response is of the data version that its key names.
         snapshot = self.snapshots.pin(principal.scope)
@@ -125,20 +119,20 @@ class SearchService:
         async def compute(recompute: bool) -> ResponseBody:
             nonlocal computed, timings
             # A background refresh has no waiting client and gets the full time limit; a request has used some of it.
-            is_refresh = recompute and request.cache == "use"
+            is_refresh = recompute and chosen_mode == "use"
             spent_s = 0 if is_refresh else self.clock() - start
             deadline = Deadline.after(limit_ms / 1_000 - spent_s, self.clock)
             async with self.admission.slot(principal.scope.tenant, deadline.remaining_s()):
                 timings = StageTimings()
                 timings.record("plan", plan_ms, start)
-                mode: CacheMode = "refresh" if is_refresh else request.cache
+                mode: CacheMode = "refresh" if is_refresh else chosen_mode
                 context = SearchContext(deadline, timings)
-                computed = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), mode, context)
+                computed = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), mode, context, missed)
             return computed
 
         body, level = await self.cache.get_or_compute(
             key,
-            request.cache,
+            chosen_mode,
             compute,
             is_shared=is_shared,
             execution=b"%d" % limit_ms,
@@ -166,8 +160,9 @@ class SearchService:
         context = SearchContext(Deadline.after(limit_ms / 1_000, self.clock), timings)
         with timings.stage("plan"):
             plan, _ = self.plan(request, principal)
+        missed = await self._wait_for_write(request, limit_ms)
         snapshot = self.snapshots.pin(principal.scope)
-        body = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), request.cache, context)
+        body = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), request.cache, context, missed)
         return SearchResponse(
             **msgspec.structs.asdict(body),
             cache="miss",
@@ -185,44 +180,52 @@ class SearchService:
         scope = principal.scope
         trust, today = self.trust(scope), int(self.now() // DAY_S)
         calibrations = self.calibrations(scope, self.settings.encoding.query_encoder)
-        try:
-            encoded = msgspec.msgpack.encode(request)  # the dictionaries of a request cannot be hashed
-        except OverflowError:  # a whole number of more than 64 bits
-            encoded = repr(request).encode("utf-8", "surrogatepass")
-        except UnicodeEncodeError as error:
-            raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
-        key = (encoded, scope.tenant, scope.environment, principal.clearance, trust, today, calibrations)
-        planned = self._plans.get(key)
-        if planned is None:
-            dimension = self.retrieval.preparation.encoders.dimension
-            plan = make_plan(
+
+        def make() -> Plan:
+            return make_plan(
                 request,
                 principal,
                 self.settings,
                 self.sources,
                 trust,
                 today,
-                dimension=dimension,
+                dimension=self.retrieval.preparation.encoders.dimension,
                 max_query_chars=self.max_query_chars,
                 calibrations=lambda encoder: self.calibrations(scope, encoder),
             )
-            planned = _Planned(plan, plan_hash(plan), _PLAN_OVERHEAD + len(encoded))
-            self._plans[key] = planned
-        return planned.plan, planned.hash
+
+        others = (scope.tenant, scope.environment, principal.clearance, trust, today, calibrations)
+        return self._plans.get(request, others, make)
 
     def _sources_timeout_s(self, request_timeout_ms: int) -> float:
         """The time limit of the sources. It is not in the plan, because it changes no complete response."""
         return sources_timeout_s(request_timeout_ms, self.settings.sources.timeout_ms)
 
+    async def _wait_for_write(self, request: SearchRequest, limit_ms: int) -> str:
+        """Wait until searches show the write that a request names. Returns why they do not; empty if they do."""
+        if request.min_generation is None:
+            return ""
+        deadline = Deadline.after(limit_ms / 1_000 * WRITES, self.clock)
+        while not await anyio.to_thread.run_sync(self.shows, request.min_generation):
+            if self.clock() >= deadline.expires_at:
+                return f"generation {request.min_generation} is not in every source after {limit_ms * WRITES:g} ms"
+            await anyio.sleep(_WRITE_CHECK_S)  # nothing reports the writes of other processes
+        return ""
+
     async def _compute(
-        self, plan: Plan, snapshot: Snapshot, timeout_s: float, mode: CacheMode, context: SearchContext
+        self, plan: Plan, snapshot: Snapshot, timeout_s: float, mode: CacheMode, context: SearchContext, missed: str
     ) -> ResponseBody:
-        """Run all stages on one state of the index."""
+        """Run all stages on one state of the index.
+
+        :param missed: see :meth:`_wait_for_write`.
+        """
         if self.snapshots.changed(snapshot):
             # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
             snapshot = self.snapshots.pin(plan.ranking.scope)
         timings, ranking = context.timings, plan.ranking
         degraded = [context.degraded(name, reason) for name, reason in self.mismatches().items()]
+        if missed:
+            degraded.append(context.degraded("snapshot", missed))
         with timings.stage("gather"):
             retrieved = await self.retrieval.retrieve(ranking, mode, snapshot, context, timeout_s)
         ranked, failures = await self._ranked(ranking, retrieved, snapshot, context)

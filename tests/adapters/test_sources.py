@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 from adapters import Document, Link, Record, Retriever, Scope, SourceQuery, VectorRecord
+from adapters.engine import view
+from adapters.keyword import opensearch_documents
 from adapters.model.document import fields
 from adapters.model.filter import Eq, Filter, Not, access, matches, normal
 from adapters.model.sources import KEYWORD
@@ -165,6 +167,46 @@ async def test_a_reader_finds_documents_by_a_filter(subject: SourceUnderTest) ->
     assert {record.document.id for record in await subject.reader.find(of_p, 10)} == {"a", "b"}
     assert len(await subject.reader.find(of_p, 1)) == 1
     assert await subject.reader.find(source_query(condition=Eq("parent_id", "none")).filter, 10) == []
+
+
+@pytest.mark.parametrize("subject", READERS, indirect=True)
+async def test_the_pages_of_a_reader_have_each_document_once_whatever_is_written_meanwhile(
+    subject: SourceUnderTest,
+) -> None:
+    reader = subject.reader
+    assert reader is not None
+    kept = [star(f'{n} é"\\', collection="ab"[n % 2], parent_id="p") for n in range(60)]
+    await subject.write([*kept, star("x"), star("s", parent_id="p", sensitivity="restricted")])
+    condition = source_query(condition=Eq("parent_id", "p")).filter
+    for limit in (1, 7, 30, 60, 100):
+        listed: list[str] = []
+        start: str | None = None
+        while True:
+            page = await reader.page(condition, limit, start)
+            assert len(page.records) <= limit
+            listed += [record.doc_id for record in page.records]
+            if page.next is None:
+                break
+            start = page.next
+            if limit == 7:  # what was listed is deleted, and the list goes on after it
+                await subject.write([], [page.records[0].key, page.records[-1].key])
+        assert sorted(listed) == sorted(each.record.doc_id for each in kept)
+        await subject.write(kept)
+    assert (await reader.page(condition, 100, "\uffff")).records == []
+
+
+@pytest.mark.parametrize("subject", READERS, indirect=True)
+async def test_a_page_of_large_documents_ends_early(subject: SourceUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert subject.reader is not None
+    for module in (view, opensearch_documents):
+        monkeypatch.setattr(module, "MAX_PAGE_BYTES", 40_000)
+    await subject.write([vector_record(str(n), 1_000 * "long text ") for n in range(7)])
+    condition = source_query().filter
+    first = await subject.reader.page(condition, 10)
+    second = await subject.reader.page(condition, 10, first.next)
+    third = await subject.reader.page(condition, 10, second.next)
+    assert [len(each.records) for each in (first, second, third)] == [3, 3, 1]
+    assert third.next is None
 
 
 @pytest.mark.parametrize("subject", READERS, indirect=True)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from adapters import Record, RerankResult, Scope, Snapshot, SourceQuery
 from adapters.engine import EmbeddedIndex
 from adapters.model.filter import Filter
+from adapters.ports.documents import DocumentPage
 from fusion import Documents, Ranking
 from orchestrator.schema.search import SearchResponse
 from tests import virtual_clock
@@ -97,6 +98,9 @@ class TimedStages:
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         await self._call("neighbors")
         return await self._index.find(condition, limit)
+
+    async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
+        return await self._index.page(condition, limit, start)
 
     async def counts(self, field: str, condition: Filter) -> Mapping[str, int]:
         first, self._has_counted = not self._has_counted, True

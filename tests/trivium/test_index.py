@@ -46,6 +46,18 @@ def test_documents_are_read_replaced_counted_and_deleted(index: Index) -> None:
     assert (index.get("1"), len(index)) == (None, 1)
 
 
+def test_documents_are_listed_and_deleted_by_a_filter(index: Index) -> None:
+    index.add([PRESTIGE, OTTER])
+    otter = {"op": "eq", "field": "id", "value": "2"}
+    assert [document.id for document in index.documents()] == ["1", "2"]
+    assert [document.id for document in index.documents(filter=otter)] == ["2"]
+    assert (index.delete_many(filter=otter, dry_run=True), index.delete_many(filter=otter), len(index)) == (1, 1, 1)
+    for call in (index.documents, index.delete_many):
+        for wrong in ({"op": "eq", "field": "idd", "value": "2"}, {"op": "is"}, 5):
+            with pytest.raises(ValueError, match=r"allowed|Expected"):
+                list(call(filter=wrong))  # type: ignore[call-overload]
+
+
 def test_what_was_written_is_there_when_the_folder_is_opened_again(tmp_path: Path, model_dir: Path) -> None:
     for expected in (0, 1):
         with trivium.open(str(tmp_path), model_dir=model_dir) as index:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from adapters import Scope
-from adapters.keyword.opensearch import _compile
+from adapters.keyword.opensearch_documents import compiled
 from adapters.model.document import MAX_VALUE_CHARS
 from adapters.model.filter import And, Eq, Filter, In, Or, Range, normal
 from adapters.model.filter_limits import MAX_NODES, MAX_VALUES, check
@@ -53,7 +53,7 @@ def test_the_largest_filter_is_sent_in_a_few_megabytes_and_hashed_in_one(kind: s
                 filters = request_filters(msgspec.structs.replace(request, collections=names), principal(), ())
             except BadRequest:
                 continue
-            assert sum(len(msgspec.json.encode(_compile(each))) for each in filters.by_collection) < 5_000_000
+            assert sum(len(msgspec.json.encode(compiled(each))) for each in filters.by_collection) < 5_000_000
             assert len(_encode(filters.by_collection)) < 5_000_000
         count //= 2
 

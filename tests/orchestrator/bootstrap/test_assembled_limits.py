@@ -149,7 +149,7 @@ async def test_the_numbers_of_concurrent_and_waiting_reads_are_limited(
 async def test_documents_are_not_read_from_a_replica_that_lacks_a_write(opened: OpenService, chosen: Settings) -> None:
     async with opened() as service:
         await index(service, [ALPHA])
-        (record,) = await service.documents.pipeline.prepare([BETA], SCOPE)
+        (record,) = await service.documents.lines.pipeline.prepare([BETA], SCOPE)
         WriteLog(chosen.storage.data_dir / "write-log", 2**30).append(Write.of([record], []), ["embedded"])
         with pytest.raises(Unavailable, match="does not have all writes yet"):
             await service.documents.get("a", service.anonymous)

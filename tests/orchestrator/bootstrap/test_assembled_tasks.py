@@ -72,7 +72,7 @@ async def test_documents_are_measured_again_after_writes(chosen: Settings, monke
 async def test_writes_that_wait_in_the_log_are_applied(opened: OpenService, chosen: Settings) -> None:
     """The process that appended one was killed before it applied it."""
     async with opened(replication_retry_ms=100) as service:
-        (record,) = await service.documents.pipeline.prepare([ALPHA], SCOPE)
+        (record,) = await service.documents.lines.pipeline.prepare([ALPHA], SCOPE)
         log = WriteLog(chosen.storage.data_dir / "write-log", 2**30)
         sequence = log.append(Write.of([record], []), ["embedded"])
         async with background(service):

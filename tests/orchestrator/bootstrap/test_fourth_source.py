@@ -187,8 +187,8 @@ async def test_its_rankings_are_memoized(service: Service, titles: TitleSource) 
 async def test_a_document_that_it_returns_against_the_filter_is_withheld(service: Service, titles: TitleSource) -> None:
     titles.ids = ("otter", "elsewhere")
     secret = Document(id="elsewhere", text="A secret", sensitivity="restricted")
-    records = await service.documents.pipeline.prepare([secret], service.anonymous.scope)
-    await service.documents.writer.write(records, ())
+    records = await service.documents.lines.pipeline.prepare([secret], service.anonymous.scope)
+    await service.documents.lines.writer.write(records, ())
     response = await search(service, "elsewhere otter", mode=NAME, explain=True)
     assert [hit.id for hit in response.hits] == ["otter"]
     assert response.explain

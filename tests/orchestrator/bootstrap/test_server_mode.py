@@ -181,7 +181,7 @@ def test_refused_documents_are_listed_and_written_again_by_command(
             for document in reversed(DOCUMENTS[:2]):
                 await index(service, [document])
             changed = msgspec.structs.replace(DOCUMENTS[1], text="Zanzibar")
-            (prepared,) = await service.documents.pipeline.prepare([changed], service.anonymous.scope)
+            (prepared,) = await service.documents.lines.pipeline.prepare([changed], service.anonymous.scope)
             assert service.maintenance.replication
             (replica,) = (name for name in service.maintenance.replication.replicas if name.startswith("keyword "))
             write = Write.of([prepared], [])

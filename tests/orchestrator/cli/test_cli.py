@@ -54,6 +54,38 @@ def test_index_then_search(indexed: dict[str, str]) -> None:
     assert "(rank 1, score" in out
 
 
+def test_documents_are_listed_exported_and_deleted(indexed: dict[str, str]) -> None:
+    code, out, _ = run("list", "--limit", "1")
+    assert code == 0
+    assert "nolan" in out
+    assert "the first 1; `trivium export` prints all" in out
+    code, exported, err = run("export", "--collection", "documents")
+    assert (code, err) == (0, "2 documents\n")
+    assert [json.loads(line)["id"] for line in exported.splitlines()] == ["nolan", "prestige"]
+    assert run("index", "-", stdin=exported)[1] == "2 indexed, 0 rejected; the index has 2 documents\n"
+    by_id = '{"op": "eq", "field": "id", "value": "nolan"}'
+    assert run("delete", "--filter", by_id, "--dry-run")[:2] == (0, "1 documents match, 0 deleted\n")
+    assert run("delete", "--filter", by_id)[:2] == (0, "1 documents match, 1 deleted\n")
+    assert run("delete", "nolan", "prestige")[:2] == (0, "1 deleted, with 0 chunks; 1 not found\n")
+    assert run("export")[:2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing to delete: give ids, --filter or --collection"),
+        (["a", "--dry-run"], "--filter and --dry-run are for deleting without ids"),
+        (["--collection", "a", "--keep-chunks"], "--keep-chunks is for deleting by id"),
+        (["--filter", "{"], "filter: '{' is not JSON"),
+        (["--filter", '{"op": "eq", "field": "x", "value": 1}'], "unknown field 'x'"),
+    ],
+)
+def test_a_delete_that_is_not_allowed_says_what_is(env: dict[str, str], arguments: list[str], message: str) -> None:
+    code, _, err = run("delete", *arguments)
+    assert code == 2
+    assert message in err
+
+
 def test_search_as_json_has_the_fields_of_the_api(indexed: dict[str, str]) -> None:
     code, out, _ = run("search", "Christopher Nolan", "--json", "--limit", "1", "--mode", "hybrid")
     response = json.loads(out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -20,12 +21,12 @@ from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
 from tests import virtual_clock
 from tests.conftest import vector_record
-from tests.orchestrator.services import empty_index
+from tests.orchestrator.services import empty_index, search, search_service
 from tests.orchestrator.timed_request import TimedRequest
 
 TESTED = {
     "ALL_SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN",
-    "NEIGHBORS", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
+    "NEIGHBORS", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
 }  # fmt: skip
 """Every fraction has a test below."""
 
@@ -57,6 +58,16 @@ def test_the_sources_get_four_fifths_of_the_request(index: EmbeddedIndex) -> Non
     with pytest.raises(AllSourcesFailed):
         request.run(mode="hybrid", fusion="rrf(k=60)")
     assert request.ended_at_s == exactly(0.8)
+
+
+def test_a_write_is_waited_for_during_half_of_the_request(index: EmbeddedIndex) -> None:
+    """Not on a virtual clock: files are read in a thread meanwhile."""
+    service = search_service(index, clock=perf_counter)
+    service.clock = perf_counter
+    service.shows = lambda _: False
+    response = asyncio.run(search(service, "alpha", min_generation=7, timeout_ms=400))
+    assert response.took_ms >= 200
+    assert ("snapshot", "generation 7 is not in every source after 200 ms") in failures(response)
 
 
 def test_the_setting_of_the_sources_is_a_limit_too(index: EmbeddedIndex) -> None:

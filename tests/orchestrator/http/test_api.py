@@ -86,6 +86,73 @@ async def test_documents_are_deleted_by_a_filter_and_by_collection(client: httpx
     assert (await client.get("/v1/documents/0", params={"collection": "notes"})).status_code == 404
 
 
+async def test_documents_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
+    await index_documents(client)
+    listed: list[str] = []
+    path = "/v1/documents?limit=2"
+    while path:
+        response = await client.get(path)
+        listed += [document["id"] for document in response.json()["documents"]]
+        assert ("next" in response.links) == ("next_cursor" in response.json())
+        path = response.links.get("next", {}).get("url", "")
+    assert sorted(listed) == ["nolan", "note", "pasta", "prestige"]
+    assert (await client.head("/v1/documents")).status_code == 200
+
+
+async def test_a_list_of_documents_can_be_indexed_again(client: httpx.AsyncClient) -> None:
+    await index_documents(client)
+    condition = json.dumps({"op": "eq", "field": "tags", "value": "person"})
+    listed = await client.get("/v1/documents", params={"filter": condition}, headers={"accept": "application/x-ndjson"})
+    assert listed.headers["content-type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in listed.content.splitlines()] == DOCUMENTS[:1]
+    assert (await client.post("/v1/documents", content=listed.content)).json()["indexed"] == 1
+    of_memory = await client.get("/v1/documents", params={"collection": "memory"})
+    assert of_memory.json() == {"documents": [DOCUMENTS[3]]}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "detail"),
+    [
+        ("limit=0", "limit: 0, allowed are 1 to 1000"),
+        ("limit=1001", "limit: 1001, allowed are 1 to 1000"),
+        ("limit=ten", "limit: 'ten', allowed are 1 to 1000"),
+        ("limit=-1", "limit: '-1', allowed are 1 to 1000"),
+        ("limit=1&limit=2", "parameter 'limit' is given 2 times, allowed is once"),
+        ("limt=1", "unknown parameter 'limt', allowed are collection, cursor, filter, limit; the nearest is limit"),
+        ("collection=", "collection: empty"),
+        ("cursor=%C3%A9", "cursor: not a cursor of this service"),
+        ("cursor=_w==", "cursor: not a cursor of this service"),
+        ("filter=person", "filter: 'person' is not JSON"),
+        ("filter={}", "missing required field `op`"),
+        ('filter={"op":"eq","field":"tenant","value":"x"}', "unknown field 'tenant'"),
+    ],
+)
+async def test_a_list_that_is_not_allowed_says_what_is(client: httpx.AsyncClient, parameters: str, detail: str) -> None:
+    response = await client.get(f"/v1/documents?{parameters}")
+    assert detail in problem(response, 422)["detail"]
+
+
+async def test_the_chunks_of_a_document_are_replaced(client: httpx.AsyncClient) -> None:
+    chunks = [{"id": f"p-{n}", "text": "x", "parent_id": "p", "chunk_index": n} for n in range(4)]
+    await client.post("/v1/documents", content=ndjson(*chunks))
+    outcome = await client.post("/v1/documents?replace=children", content=ndjson(*chunks[:2]))
+    assert (outcome.json()["indexed"], outcome.json()["deleted"]) == (2, 2)
+    assert len((await client.get("/v1/documents")).json()["documents"]) == 2
+    refused = await client.post("/v1/documents?replace=childs", content=ndjson(*chunks))
+    assert "replace: 'childs', allowed are children; the nearest is children" in problem(refused, 422)["detail"]
+
+
+async def test_a_search_shows_the_write_that_it_names_or_says_that_it_does_not(client: httpx.AsyncClient) -> None:
+    generation = (await client.post("/v1/documents", content=ndjson(*DOCUMENTS))).json()["generation"]
+    shown = (await search(client, query="pasta", min_generation=generation)).json()
+    assert (shown["generation"], shown["degraded"], shown["cache"]) == (generation, [], "miss")
+    missed = (await search(client, query="pasta", min_generation=generation + 1, timeout_ms=200)).json()
+    assert [each["source"] for each in missed["degraded"]] == ["snapshot"]
+    assert "generation 2 is not in every source after 100 ms" in missed["degraded"][0]["reason"]
+    again = (await search(client, query="pasta", min_generation=generation)).json()
+    assert (again["cache"], again["degraded"]) == ("l1", [])
+
+
 @pytest.mark.parametrize(
     ("path", "body", "detail"),
     [

@@ -255,7 +255,7 @@ CHANGED: dict[str, tuple[object, ...]] = {
         {},
     ),
 }
-WITHOUT_EFFECT = {"timeout_ms", "cache"}
+WITHOUT_EFFECT = {"timeout_ms", "cache", "min_generation"}
 
 
 @pytest.mark.parametrize("name", CHANGED)

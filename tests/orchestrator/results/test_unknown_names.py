@@ -54,7 +54,7 @@ async def warnings(index: EmbeddedIndex, principal: Principal = PRINCIPAL, **fie
         ({"collections": ("films",)}, ()),
         ({"collections": ("filsm",)}, ("no document is in the collection 'filsm'; the nearest is 'films'",)),
         ({"collections": ("films", "nothing like it")}, ("no document is in the collection 'nothing like it'",)),
-        ({"filter": Eq("metadata.author", "nobody")}, ()),
+        ({"filter": Eq("metadata.author", "Grace")}, ()),
         (
             {"filter": Eq("metadata.auhtor", "")},
             ("no document has the metadata key 'auhtor'; the nearest is 'author'",),

@@ -14,6 +14,7 @@ from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.service.admission import Admission
 from orchestrator.service.documents import DocumentService
+from orchestrator.service.line_writer import LineWriter
 from tests.orchestrator.service.document_helpers import Encoder
 
 
@@ -26,12 +27,11 @@ def index(open_index: Callable[[], EmbeddedIndex]) -> EmbeddedIndex:
 def service(index: EmbeddedIndex, tmp_path: Path) -> DocumentService:
     return DocumentService(
         documents=index,
-        writer=index,
-        metadata_keys=MetadataKeys(tmp_path / "metadata-keys"),
-        pipeline=IndexingPipeline(Encoder(), mentioned),
+        lines=LineWriter(index, MetadataKeys(tmp_path / "metadata-keys"), IndexingPipeline(Encoder(), mentioned)),
         reads=Admission(10, 10),
         uploads=defaultdict(lambda: Admission(10, 10)),
         writes=Admission(10, 10),
+        deletes=Admission(10, 10),
         is_current=lambda: True,
         generation=index.generation,
         write_timeout_s=30.0,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters import Document, Scope, Sensitivity, VectorRecord
+from adapters import Document, DocumentWriter, Scope, Sensitivity, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from fusion import Documents
@@ -42,6 +43,10 @@ class FixedWriter:
         return self._acknowledgements.pop(0)
 
 
+def with_writer(service: DocumentService, writer: DocumentWriter) -> DocumentService:
+    return replace(service, lines=replace(service.lines, writer=writer))
+
+
 def admin(clearance: Sensitivity, scope: Scope = SCOPE) -> Principal:
     return Principal("writer", scope, clearance, "admin")
 
@@ -51,7 +56,7 @@ def lines(*documents: Document) -> list[ParsedLine]:
 
 
 async def put(service: DocumentService, *documents: Document, by: Principal = WRITER) -> BulkResponse:
-    async def read() -> Iterable[ParsedLine]:
+    async def read() -> list[ParsedLine]:
         return lines(*documents)
 
     return await service.put(read, by)

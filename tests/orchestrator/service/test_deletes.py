@@ -1,17 +1,23 @@
-"""Deleting: a document with its chunks, the documents that match a filter, and a collection."""
+"""Listing, replacing the chunks of a document, and deleting: a document, what matches a filter, a collection."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from adapters import SENSITIVITIES, Document
+from adapters import SENSITIVITIES, Document, Scope, Unavailable
 from adapters.model.filter import And, Eq, Filter, In, Not
 from orchestrator.auth.principal import Forbidden, Principal
+from orchestrator.indexing import metadata_keys
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
 from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.documents import BulkResponse
+from orchestrator.service import document_lookup as lookup_module
 from orchestrator.service import documents as documents_module
 from orchestrator.service.documents import DocumentService
 from tests.conftest import SCOPE
-from tests.orchestrator.service.document_helpers import WRITER, admin, put
+from tests.orchestrator.service.document_helpers import WRITER, admin, lines, put
 
 pytestmark = pytest.mark.anyio
 
@@ -83,6 +89,78 @@ async def test_the_documents_that_match_a_filter_are_deleted(
     assert await ids(service) == left
 
 
+async def listed(service: DocumentService, principal: Principal, condition: Filter | None = None) -> list[str]:
+    return [document.id async for document in service.all(principal, condition)]
+
+
+async def test_documents_are_listed_as_far_as_the_principal_may_see_them(service: DocumentService) -> None:
+    await put(service, *(Document(id=str(n), text="x", tags=("old",) if n % 2 else ()) for n in range(9)))
+    await put(service, Document(id="secret", text="x", sensitivity="restricted"))
+    assert await listed(service, WRITER) == [*"012345678", "secret"]
+    assert await listed(service, admin("normal"), Eq("tags", " old ")) == [*"1357"]
+    assert await listed(service, admin("restricted", Scope("another", "default"))) == []
+    page = await service.page(WRITER, limit=4, start="2")
+    assert ([record.document.id for record in page.records], page.next) == ([*"3456"], "6")
+
+
+@pytest.mark.parametrize("limit", [0, 1_001])
+async def test_a_page_has_one_to_a_thousand_documents(service: DocumentService, limit: int) -> None:
+    with pytest.raises(BadRequest, match=f"limit: {limit}, allowed are 1 to 1000"):
+        await service.page(WRITER, limit=limit)
+
+
+async def replace_chunks(service: DocumentService, *documents: Document, by: Principal = WRITER) -> BulkResponse:
+    async def read() -> list[ParsedLine]:
+        return lines(*documents)
+
+    return await service.put(read, by, replace_chunks=True)
+
+
+async def test_the_chunks_of_a_document_are_replaced_in_one_write(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"), *(chunk("a", n) for n in range(5)), chunk("b", 0))
+    await put(service, chunk("a", 9, collection="notes"), chunk("a", 8, sensitivity="restricted"))
+    before = service.generation()
+    outcome = await replace_chunks(service, chunk("a", 1), chunk("a", 7), by=admin("normal"))
+    assert (outcome.indexed, outcome.deleted, outcome.generation) == (2, 4, before + 1)
+    assert await ids(service) == {"a", "a-1", "a-7", "a-8", "a-9", "b-0"}
+
+
+async def test_a_document_without_chunks_in_the_request_loses_them(service: DocumentService) -> None:
+    await put(service, Document(id="a", text="x"), chunk("a", 0), chunk("b", 0))
+    outcome = await replace_chunks(service, Document(id="a", text="y"))
+    assert (outcome.indexed, outcome.deleted) == (1, 1)
+    assert await ids(service) == {"a", "b-0"}
+
+
+async def test_chunks_are_not_replaced_by_half(service: DocumentService, monkeypatch: pytest.MonkeyPatch) -> None:
+    await put(service, chunk("a", 0), chunk("a", 1), chunk("a", 2))
+
+    async def read() -> list[ParsedLine]:
+        return [*lines(chunk("a", 1)), InvalidLine(2, "oops")]
+
+    with pytest.raises(BadRequest, match="line 2 is invalid, so nothing is written: oops"):
+        await service.put(read, WRITER, replace_chunks=True)
+    monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 1)
+    with pytest.raises(BadRequest, match="2 lines, allowed are 1: send several requests"):
+        await replace_chunks(service, chunk("a", 1), chunk("a", 5))
+    with pytest.raises(Unavailable):
+        await replace_chunks(replace(service, is_current=lambda: False), Document(id="a", text="x"))
+    monkeypatch.setattr(documents_module, "MAX_BATCH_BYTES", 1)
+    with pytest.raises(BadRequest, match="1 bytes, allowed are fewer than 1: send several requests"):
+        await replace_chunks(service, chunk("a", 1))
+    assert await ids(service) == {"a-0", "a-1", "a-2"}
+
+
+async def test_a_line_that_may_not_be_written_keeps_its_old_version(
+    service: DocumentService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(service, chunk("a", 0, metadata={"k": 1}), chunk("a", 1))
+    monkeypatch.setattr(metadata_keys, "MAX_METADATA_KEYS", 1)
+    outcome = await replace_chunks(service, chunk("a", 0, metadata={"new": 1}), chunk("a", 2))
+    assert (outcome.indexed, outcome.rejected, outcome.deleted) == (1, 1, 1)
+    assert await ids(service) == {"a-0", "a-2"}
+
+
 async def test_deleting_needs_the_role_and_an_allowed_filter(service: DocumentService) -> None:
     reader = Principal("reader", SCOPE, SENSITIVITIES[-1], "reader")
     with pytest.raises(Forbidden):
@@ -94,7 +172,7 @@ async def test_deleting_needs_the_role_and_an_allowed_filter(service: DocumentSe
 async def test_a_document_with_very_many_chunks_is_deleted_by_a_filter(
     service: DocumentService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents_module, "_MAX_CHUNKS", 2)
+    monkeypatch.setattr(lookup_module, "_MAX_CHUNKS", 2)
     await put(service, Document(id="a", text="x"), chunk("a", 0), chunk("a", 1))
     with pytest.raises(BadRequest, match="'a' has 2 chunks or more: delete them by a filter"):
         await service.delete("a", WRITER)

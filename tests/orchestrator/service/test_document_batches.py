@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -14,7 +13,7 @@ from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing import pipeline as pipeline_module
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 from orchestrator.schema.documents import LineOutcome
-from orchestrator.service import documents as documents_module
+from orchestrator.service import line_writer
 from orchestrator.service.documents import DocumentService
 from tests.orchestrator.service.document_helpers import (
     WRITER,
@@ -24,6 +23,7 @@ from tests.orchestrator.service.document_helpers import (
     lines,
     put,
     stored,
+    with_writer,
 )
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ async def test_memory_does_not_grow_with_the_input(
     service: DocumentService, index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline_module, "MAX_BATCH_DOCUMENTS", 4)
-    monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 8)
+    monkeypatch.setattr(line_writer, "MAX_WRITE_DOCUMENTS", 8)
     read = 0
     encoded: list[int] = []
 
@@ -52,7 +52,7 @@ async def test_memory_does_not_grow_with_the_input(
 async def test_large_documents_are_written_in_smaller_batches(
     service: DocumentService, index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (documents_module, pipeline_module):
+    for module in (line_writer, pipeline_module):
         monkeypatch.setattr(module, "MAX_BATCH_BYTES", 1_000)
     given = (ValidLine(n, Document(id=str(n), text="x" * 600)) for n in range(9))
     report = await service.index(given, WRITER, ignore)
@@ -64,7 +64,7 @@ async def test_a_failed_batch_leaves_the_ones_before_it(
     service: DocumentService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline_module, "MAX_BATCH_DOCUMENTS", 2)
-    monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 2)
+    monkeypatch.setattr(line_writer, "MAX_WRITE_DOCUMENTS", 2)
     writes = 0
 
     class Failing:
@@ -75,9 +75,9 @@ async def test_a_failed_batch_leaves_the_ones_before_it(
             writes += 1
             if writes == 2:
                 raise Unavailable("the disk is full")
-            return await service.writer.write(upserts, deletes, clearance)
+            return await service.lines.writer.write(upserts, deletes, clearance)
 
-    failing = replace(service, writer=Failing())
+    failing = with_writer(service, Failing())
     with pytest.raises(Unavailable, match="the disk is full"):
         await failing.index(lines(*(Document(id=str(n), text="x") for n in range(6))), WRITER, ignore)
     assert set(await stored(service, *"012345")) == {"0", "1"}
@@ -87,9 +87,9 @@ async def test_the_newest_acknowledgement_says_what_is_pending_and_every_one_wha
     service: DocumentService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline_module, "MAX_BATCH_DOCUMENTS", 1)
-    monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 1)
+    monkeypatch.setattr(line_writer, "MAX_WRITE_DOCUMENTS", 1)
     writer = FixedWriter(Acknowledgement(7, {"keyword": "away"}, {key("a"): {"graph": "no"}}), Acknowledgement(8))
-    outcome = await put(replace(service, writer=writer), Document(id="a", text="x"), Document(id="b", text="x"))
+    outcome = await put(with_writer(service, writer), Document(id="a", text="x"), Document(id="b", text="x"))
     assert outcome.lines == (
         LineOutcome(1, "incomplete", id="a", missing={"graph": "no"}),
         LineOutcome(2, "indexed", id="b"),

@@ -34,6 +34,7 @@ from tests.orchestrator.service.document_helpers import (
     lines,
     put,
     stored,
+    with_writer,
 )
 
 pytestmark = pytest.mark.anyio
@@ -163,7 +164,7 @@ async def test_a_replica_that_lacks_a_write_or_refuses_a_document_makes_the_line
 ) -> None:
     refused = Acknowledgement(7, {}, {key("b"): {"graph": "no"}, ("other", "default", "a"): {"graph": "no"}})
     outcome = await put(
-        replace(service, writer=FixedWriter(refused)), Document(id="a", text="x"), Document(id="b", text="x")
+        with_writer(service, FixedWriter(refused)), Document(id="a", text="x"), Document(id="b", text="x")
     )
     assert outcome.lines == (
         LineOutcome(1, "indexed", id="a"),
@@ -172,7 +173,7 @@ async def test_a_replica_that_lacks_a_write_or_refuses_a_document_makes_the_line
     assert (outcome.indexed, outcome.incomplete, outcome.rejected, outcome.generation) == (1, 1, 0, 7)
     pending = Acknowledgement(8, {"keyword": "away"}, {key("b"): {"graph": "no"}})
     outcome = await put(
-        replace(service, writer=FixedWriter(pending)), Document(id="a", text="x"), Document(id="b", text="x")
+        with_writer(service, FixedWriter(pending)), Document(id="a", text="x"), Document(id="b", text="x")
     )
     assert [dict(line.missing) for line in outcome.lines] == [{"keyword": "away"}, {"keyword": "away", "graph": "no"}]
 
@@ -180,7 +181,7 @@ async def test_a_replica_that_lacks_a_write_or_refuses_a_document_makes_the_line
 async def test_a_delete_reports_the_replicas_that_lack_it(service: DocumentService) -> None:
     await put(service, Document(id="a", text="x"))
     writer = FixedWriter(Acknowledgement(7, {"keyword": "away"}))
-    deleted = await replace(service, writer=writer).delete("a", WRITER)
+    deleted = await with_writer(service, writer).delete("a", WRITER)
     assert deleted == DeleteResponse("a", True, 7, {"keyword": "away"})
 
 
@@ -196,12 +197,12 @@ async def test_nothing_is_decided_by_documents_that_may_be_outdated(service: Doc
 async def test_writes_go_on_while_the_documents_cannot_be_read(service: DocumentService) -> None:
     away = {"documents": "away"}
     undecided = [Acknowledgement(generation, away, hidden=None) for generation in (7, 8)]
-    outdated = replace(service, is_current=lambda: False, writer=FixedWriter(*undecided))
+    outdated = with_writer(replace(service, is_current=lambda: False), FixedWriter(*undecided))
     outcome = await put(outdated, Document(id="a", text="y"), by=admin("public"))
     assert outcome.lines == (LineOutcome(1, "pending", id="a", missing=away),)
     assert (outcome.indexed, outcome.pending, outcome.incomplete, outcome.generation) == (0, 1, 0, 7)
     assert await outdated.delete("a", admin("public")) == DeleteResponse("a", None, 8, away)
-    outdated = replace(service, writer=FixedWriter(Acknowledgement(9, hidden=None)))
+    outdated = with_writer(service, FixedWriter(Acknowledgement(9, hidden=None)))
     report = await outdated.index(lines(Document(id="a", text="y")), admin("public"), ignore)
     assert (report.indexed, report.undecided) == (0, {key("a")})
 
@@ -258,7 +259,7 @@ async def test_slow_uploads_delay_no_other_tenant_and_are_few_at_once(service: D
 async def test_a_thousand_rejected_lines_are_listed_and_the_others_counted(service: DocumentService) -> None:
     rejected: list[ParsedLine] = [InvalidLine(number, "no") for number in range(1, 3_001)]
 
-    async def read() -> Iterable[ParsedLine]:
+    async def read() -> list[ParsedLine]:
         return [*rejected, ValidLine(3_001, Document(id="a", text="x"))]
 
     outcome = await service.put(read, WRITER)
@@ -267,8 +268,8 @@ async def test_a_thousand_rejected_lines_are_listed_and_the_others_counted(servi
 
 
 async def test_too_many_waiting_writes_are_refused(service: DocumentService) -> None:
-    limited = replace(service, writes=Admission(1, 0))
-    async with limited.writes.slot("another", 1.0):
+    limited = replace(service, writes=Admission(1, 0), deletes=Admission(1, 0))
+    async with limited.writes.slot("another", 1.0), limited.deletes.slot("another", 1.0):
         with pytest.raises(Overloaded):
             await put(limited, Document(id="a", text="x"))
         with pytest.raises(Overloaded):

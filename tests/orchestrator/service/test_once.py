@@ -17,6 +17,7 @@ from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.measurement.graph_trust import GraphTrust
 from orchestrator.planning import filters, planner
 from orchestrator.schema.search import SearchRequest
+from orchestrator.service import plan_cache
 from orchestrator.service import search as search_module
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
@@ -52,7 +53,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(owner, name, counted)
 
     count(search_module, "make_plan")
-    count(search_module, "plan_hash")
+    count(plan_cache, "plan_hash")
     count(search_module, "cache_key")
     count(planner, "request_filters")
     count(filters, "check")

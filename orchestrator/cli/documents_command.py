@@ -1,0 +1,111 @@
+"""``trivium list``, ``trivium export`` and ``trivium delete``: the same rules as ``/v1/documents``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, TypeAlias
+
+import msgspec
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from adapters import Document
+from adapters.model.filter import And, Eq, Filter
+from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.documents import DeleteManyResponse, DeleteResponse
+from orchestrator.schema.search_input import decode_filter
+from orchestrator.service.service import Service
+from orchestrator.settings.loading import load
+
+_Collection: TypeAlias = Annotated[str | None, typer.Option(help="only documents of this collection")]
+_Filter: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--filter", help='a filter as in a search, in JSON: {"op": "eq", "field": "tags", "value": "old"}'),
+]
+_Json: TypeAlias = Annotated[bool, typer.Option("--json", help="print the outcome as JSON")]
+
+
+def list_documents(
+    collection: _Collection = None,
+    filter_json: _Filter = None,
+    limit: Annotated[int, typer.Option(help="maximum number of documents, 1 to 1000")] = 20,
+) -> None:
+    """Show documents: collection, id and title."""
+    with reported_errors():
+        condition = _condition(collection, filter_json)
+
+        async def run(service: Service) -> tuple[list[Document], bool]:
+            page = await service.documents.page(service.anonymous, condition, limit)
+            return [record.document for record in page.records], page.next is not None
+
+        documents, has_more = with_service(with_cli_timeout(load()), run)
+    table = Table("collection", "id", "title", expand=True)
+    for document in documents:
+        table.add_row(*(escape(text) for text in (document.collection, document.id, document.title)))
+    out.print(table)
+    if has_more:
+        out.print(f"the first {len(documents)}; `trivium export` prints all")
+
+
+def export(
+    collection: _Collection = None,
+    filter_json: _Filter = None,
+) -> None:
+    """Print documents as `trivium index` reads them, one JSON object on each line."""
+    with reported_errors():
+        condition = _condition(collection, filter_json)
+
+        async def run(service: Service) -> int:
+            count = 0
+            async for document in service.documents.all(service.anonymous, condition):
+                sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+                count += 1
+            sys.stdout.buffer.flush()
+            return count
+
+        count = with_service(with_cli_timeout(load()), run)
+    err.print(f"{count} documents")
+
+
+def delete(
+    ids: Annotated[list[str] | None, typer.Argument(help="ids of documents", show_default=False)] = None,
+    *,
+    collection: Annotated[str | None, typer.Option(help="the collection of the documents")] = None,
+    filter_json: _Filter = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="count the documents, delete none")] = False,
+    keep_chunks: Annotated[
+        bool, typer.Option("--keep-chunks", help="do not delete the chunks of the documents")
+    ] = False,
+    as_json: _Json = False,
+) -> None:
+    """Delete documents by id, with their chunks; or all that match a filter, or are in a collection."""
+    with reported_errors():
+        if not ids and filter_json is None and collection is None:
+            raise BadRequest("nothing to delete: give ids, --filter or --collection")
+        if ids and (filter_json is not None or dry_run):
+            raise BadRequest("--filter and --dry-run are for deleting without ids")
+        if keep_chunks and not ids:
+            raise BadRequest("--keep-chunks is for deleting by id; a filter deletes only what matches it")
+        condition = _condition(collection, filter_json)
+
+        async def run(service: Service) -> DeleteManyResponse | list[DeleteResponse]:
+            if not ids:
+                return await service.documents.delete_many(condition, service.anonymous, dry_run)
+            return [await service.documents.delete(id_, service.anonymous, collection, not keep_chunks) for id_ in ids]
+
+        outcome = with_service(with_cli_timeout(load()), run)
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
+    elif isinstance(outcome, DeleteManyResponse):
+        out.print(f"{outcome.matched} documents match, {outcome.deleted} deleted")
+    else:
+        deleted, chunks = sum(bool(each.deleted) for each in outcome), sum(each.chunks for each in outcome)
+        out.print(f"{deleted} deleted, with {chunks} chunks; {len(outcome) - deleted} not found")
+
+
+def _condition(collection: str | None, filter_json: str | None) -> Filter:
+    """Both conditions."""
+    conditions: list[Filter] = [] if filter_json is None else [decode_filter(filter_json)]
+    return And((*conditions, *([] if collection is None else [Eq("collection", collection)])))
