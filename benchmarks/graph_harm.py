@@ -117,7 +117,7 @@ def _shuffled(records: Records, chance: random.Random) -> Records:
 def _with_edges(stored: VectorRecord, links: tuple[Link, ...], entities: tuple[str, ...]) -> VectorRecord:
     """The same document with other edges."""
     document = replace(stored.record.document, links=links, entities=entities)
-    return VectorRecord(replace(stored.record, document=document, entities=entities), stored.vector)
+    return VectorRecord(replace(stored.record, document=document, entities=entities), stored.vectors)
 
 
 async def _measure(workspace: Workspace, records: Records) -> tuple[Difference, float, str]:

@@ -125,7 +125,7 @@ def _build(folder: Path, size: int) -> float:
             words, names = texts.words(_TEXT_WORDS), texts.names()
             text = f"{texts.text(words)} {' '.join(names)}"
             document = Document(id=f"document-{number}", title=texts.text(words[:4]), text=text, entities=names)
-            records.append(VectorRecord(Record("default", "default", document, names), texts.vector(words)))
+            records.append(VectorRecord(Record("default", "default", document, names), texts.vector(words)[np.newaxis]))
         seconds = anyio.run(_write, folder, records)
         rate_file.write_text(str(size / seconds))
     return float(rate_file.read_text())

@@ -207,4 +207,4 @@ def unit(seed: int, dimension: int = DIMENSION) -> np.ndarray:
 def vector_record(id_: str, text: str = "", *, seed: int = 0, scope: Scope = SCOPE, **fields: object) -> VectorRecord:
     document = Document(id=id_, text=text or f"text of {id_}", **fields)  # type: ignore[arg-type]
     entities = document.entities if document.entities is not None else mentioned(document.text)
-    return VectorRecord(Record(scope.tenant, scope.environment, document, entities), unit(seed))
+    return VectorRecord(Record(scope.tenant, scope.environment, document, entities), unit(seed)[np.newaxis])

@@ -18,7 +18,7 @@ import numpy as np
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder import StaticQueryEncoder
 from adapters.model.document import passage
-from adapters.ports.encoders import Matrix
+from adapters.ports.encoders import Matrix, Vector
 from adapters.ports.replica import VectorRecord
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def fit(
     """
     titles = [each.record.document.title for each in sample]
     texts = [each.record.document.text for each in sample]
-    vectors = np.stack([each.vector for each in sample])
+    vectors = np.stack([_mean(each.vectors) for each in sample])
     progress("static encoder: single tokens")
     prior = _token_vectors(model, cache)
     progress("static encoder: generated queries")
@@ -71,6 +71,12 @@ def fit(
     fitted = StaticQueryEncoder.quantised(identity, _ridge(rows, targets, start), len(texts), agreement=0.0)
     fitted.agreement = _agreement(fitted, query_ids[:test_count], query_vectors[:test_count], vectors)
     return fitted
+
+
+def _mean(vectors: Matrix) -> Vector:
+    """The direction of the mean of the windows of a document: its tokens are one bag."""
+    mean: Vector = vectors.mean(axis=0)
+    return mean / np.linalg.norm(mean)
 
 
 def pseudo_queries(titles: Sequence[str], texts: Sequence[str], limit: int = MAX_QUERIES) -> list[str]:

@@ -184,7 +184,7 @@ class EmbeddedIndex:
             if not newest and not removed:
                 return Acknowledgement(self._view.manifest.generation, hidden=hidden)
             first = self._view.manifest.next_docno
-            added = [Stored(first + n, each.record, each.vector) for n, each in enumerate(newest.values())]
+            added = [Stored(first + n, each.record, each.vectors) for n, each in enumerate(newest.values())]
             dead = ~segments.live
             dead[removed] = True
             unmerged = count_unmerged(by_segment(dead, segments), len(added))

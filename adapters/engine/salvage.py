@@ -20,7 +20,7 @@ from adapters.engine.index import EmbeddedIndex
 from adapters.engine.manifest import Manifest
 from adapters.model.document import Record, passage
 from adapters.model.errors import Damaged, Unavailable, VersionMismatch
-from adapters.ports.encoders import DocumentEncoder, Vector
+from adapters.ports.encoders import DocumentEncoder, Matrix
 from adapters.ports.replica import VectorRecord
 from adapters.storage import files
 
@@ -34,7 +34,7 @@ class Rebuilt:
 
     :param documents: in the new index.
     :param lost: documents of the damaged index that cannot be read; negative if deleted ones were restored.
-    :param encoded: documents whose vector was damaged and computed again.
+    :param encoded: documents whose vectors were damaged and computed again.
     :param old: the folder of the damaged index.
     """
 
@@ -74,14 +74,16 @@ def rebuild(
         encoded = 0
         records = _whole_records(folder, manifest, with_deleted)
         while batch := list(islice(records, _BATCH_DOCUMENTS)):
-            missing = [n for n, (_, vector) in enumerate(batch) if vector is None]
-            vectors = encoder.encode_documents([passage(batch[n][0].document) for n in missing]) if missing else ()
-            computed = dict(zip(missing, vectors, strict=True))
+            missing = [n for n, (_, vectors) in enumerate(batch) if vectors is None]
+            encoded_again = (
+                encoder.encode_documents([passage(batch[n][0].document) for n in missing]) if missing else ()
+            )
+            computed = dict(zip(missing, encoded_again, strict=True))
             encoded += len(missing)
             index.write_blocking(
                 [
-                    VectorRecord(record, computed[n] if vector is None else vector)
-                    for n, (record, vector) in enumerate(batch)
+                    VectorRecord(record, computed[n] if vectors is None else vectors)
+                    for n, (record, vectors) in enumerate(batch)
                 ]
             )
             progress(len(batch))
@@ -107,8 +109,8 @@ def _manifest(folder: Path, build_id: str) -> Manifest:
     return manifest
 
 
-def _whole_records(folder: Path, manifest: Manifest, with_deleted: bool) -> Iterator[tuple[Record, Vector | None]]:
-    """The living documents whose records are undamaged, in order, each with its vector if that is undamaged."""
+def _whole_records(folder: Path, manifest: Manifest, with_deleted: bool) -> Iterator[tuple[Record, Matrix | None]]:
+    """The living documents whose records are undamaged, in order, each with its vectors if these are undamaged."""
     if not manifest.files:
         return
     damaged = set(damaged_files(folder, manifest.files))
@@ -116,12 +118,12 @@ def _whole_records(folder: Path, manifest: Manifest, with_deleted: bool) -> Iter
     first = 0
     for name, rows in zip(manifest.segments, manifest.rows, strict=True):
         segment_folder = folder / SEGMENTS / name
-        vectors = None
-        if segment_folder / segment.VECTORS not in damaged:
-            vectors = segment.read_vectors(segment_folder, rows)
+        stored = None
+        if damaged.isdisjoint({segment_folder / segment.VECTORS, segment_folder / segment.OWNERS}):
+            stored = segment.read_vectors(segment_folder, rows)
         for row, record in segment.whole_records(segment_folder, segment_folder / segment.ENDS not in damaged):
             if not dead[first + row]:
-                yield record, None if vectors is None else vectors[row]
+                yield record, None if stored is None else segment.vectors_of(row, *stored)
         first += rows
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from adapters.engine.columns import Columns, ColumnsBuilder
-from adapters.engine.text_table import TextColumns, TextTable
+from adapters.engine.text_table import Group, TextColumns, TextTable
 from adapters.model.document import Record, fields
 from adapters.model.errors import Damaged
-from adapters.ports.encoders import Matrix, Vector
+from adapters.ports.encoders import Matrix
 from adapters.storage import files
 from fusion.doc_ids import doc_id
 from fusion.rank_fields import RankFields
@@ -26,7 +26,7 @@ from fusion.rank_fields import RankFields
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
 
-RECORDS, ENDS, VECTORS = "records.bin", "ends.npy", "vectors.f32"
+RECORDS, ENDS, VECTORS, OWNERS = "records.bin", "ends.npy", "vectors.f32", "owners.npy"
 """Files of a segment that :mod:`adapters.engine.salvage` reads."""
 _IDS = "ids"
 """Folder of a table of the ids: the number of an id is its row."""
@@ -40,20 +40,23 @@ class Stored:
 
     docno: int
     record: Record
-    vector: Vector
+    vectors: Matrix
 
 
 class Segment:
     """Rows 0 to ``len`` of one folder: records, keys, document numbers, vectors, filterable columns.
 
     Within a segment, and from one to the next, document numbers grow.
+
+    :ivar vectors: of the windows of all documents, in the order of the rows.
+    :ivar owners: for each vector the row of its document; ``None`` if each document has one vector.
     """
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
         self._ids = TextTable(TextColumns.read(folder / _IDS))
         self.docnos: npt.NDArray[np.int64] = np.load(folder / "docnos.npy")
-        self.vectors = read_vectors(folder, len(self))
+        self.vectors, self.owners = read_vectors(folder, len(self))
         self.columns = Columns.decode(memoryview(_mapped(folder / "columns.msgpack")))
         self.rank_fields = _rank_fields(self.columns, len(self))
         self._ends: array[int] = array("q", np.load(folder / ENDS).tobytes())  # single reads, which are slow in numpy
@@ -87,6 +90,10 @@ class Segment:
             )
         return record
 
+    def vectors_of(self, row: int) -> Matrix:
+        """The vectors of a row's document; shape (windows, dimension)."""
+        return vectors_of(row, self.vectors, self.owners)
+
     def size_bytes(self, row: int) -> int:
         """The size of one row's record on disk."""
         return self._ends[row] - self._start(row)
@@ -97,7 +104,7 @@ class Segment:
     def stored(self, rows: Iterable[int]) -> Iterator[Stored]:
         """The rows in the form that :func:`write` takes."""
         for row in rows:
-            yield Stored(int(self.docnos[row]), self.record(row), self.vectors[row])
+            yield Stored(int(self.docnos[row]), self.record(row), self.vectors_of(row))
 
 
 def _mapped(path: Path) -> mmap.mmap:
@@ -141,10 +148,19 @@ def _framed_ends(stored: bytes) -> Iterator[int]:
         start = end
 
 
-def read_vectors(folder: Path, rows: int) -> Matrix:
-    """Map the vectors of a segment; shape (rows, dimension)."""
+def read_vectors(folder: Path, rows: int) -> tuple[Matrix, npt.NDArray[np.int32] | None]:
+    """Map the vectors of a segment, with the row of the document of each; ``None`` if each document has one."""
+    owners = np.load(folder / OWNERS) if (folder / OWNERS).exists() else None
     # As a plain array: indexing a numpy.memmap costs 20 µs more, for the same memory.
-    return np.asarray(np.memmap(folder / VECTORS, np.float32, mode="r")).reshape(rows, -1)
+    vectors = np.asarray(np.memmap(folder / VECTORS, np.float32, mode="r"))
+    return vectors.reshape(rows if owners is None else len(owners), -1), owners
+
+
+def vectors_of(row: int, vectors: Matrix, owners: npt.NDArray[np.int32] | None) -> Matrix:
+    """The vectors of a row's document; shape (windows, dimension)."""
+    if owners is None:
+        return vectors[row : row + 1]
+    return vectors[owners.searchsorted(row) : owners.searchsorted(row, "right")]
 
 
 def no_fields(count: int) -> RankFields:
@@ -183,18 +199,22 @@ def write(folder: Path, rows: Iterable[Stored]) -> None:
     :param rows: with growing document numbers.
     """
     folder.mkdir(parents=True)
-    ends, docnos, ids = array("q"), array("q"), []
+    ends, docnos, owners = array("q"), array("q"), array("i")
+    ids: list[tuple[Group, str]] = []
     columns = ColumnsBuilder()
     with (folder / RECORDS).open("wb") as records, (folder / VECTORS).open("wb") as vectors:
         for row in rows:
             body = _encode(row.record)
             records.write(_FRAME.pack(len(body), crc32(body)) + body)
-            vectors.write(np.ascontiguousarray(row.vector, np.float32).data)
+            vectors.write(np.ascontiguousarray(row.vectors, np.float32).data)
+            owners.extend([len(ids)] * len(row.vectors))
             ends.append(records.tell())
             docnos.append(row.docno)
             ids.append(((row.record.tenant, row.record.environment), row.record.doc_id))
             columns.add(fields(row.record))
     np.save(folder / ENDS, np.frombuffer(ends, np.int64))
+    if len(owners) > len(ids):
+        np.save(folder / OWNERS, np.frombuffer(owners, np.int32))
     np.save(folder / "docnos.npy", np.frombuffer(docnos, np.int64))
     TextColumns.of(ids).write(folder / _IDS)
     (folder / "columns.msgpack").write_bytes(columns.encode())

@@ -133,7 +133,7 @@ class IndexView:
             return []
         chosen = living[np.linspace(0, len(living) - 1, min(count, len(living))).astype(int)]
         rows = (self.segments.locate(int(position)) for position in chosen)
-        return [VectorRecord(segment.record(row), segment.vectors[row]) for segment, row in rows]
+        return [VectorRecord(segment.record(row), segment.vectors_of(row)) for segment, row in rows]
 
 
 async def _decoded(rows: Iterable[tuple[Segment, int]]) -> list[Record]:

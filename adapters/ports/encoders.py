@@ -48,6 +48,6 @@ class DocumentEncoder(Protocol):
         """Length of a vector."""
         ...
 
-    def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """One unit row per text, in order. Texts longer than the model's window are pooled, never rejected."""
+    def encode_documents(self, texts: Sequence[str]) -> list[Matrix]:
+        """For each text, in order, one unit row for each of its windows, one at least."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from adapters.model.document import Record
-from adapters.ports.encoders import Vector
+from adapters.ports.encoders import Matrix
 
 Key: TypeAlias = tuple[str, str, str]
 """(tenant, environment, id) of a document."""
@@ -15,10 +15,14 @@ Key: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class VectorRecord:
-    """A record to store, with its vector."""
+    """A record to store, with its vectors.
+
+    :param vectors: of the windows of its text, one at least; shape (windows, dimension). A search compares a query with
+        the nearest of them.
+    """
 
     record: Record
-    vector: Vector
+    vectors: Matrix
 
 
 class Replica(Protocol):

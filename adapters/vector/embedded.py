@@ -1,8 +1,9 @@
 """Vectors in this process: HNSW over every large segment, exact search over small and filtered ones.
 
 Malkov, Yashunin: "Efficient and robust approximate nearest neighbor search using Hierarchical Navigable Small
-World graphs", 2018. The graph contains 8-bit vectors; the documents that it finds are scored again with the full
-vectors, so a score is the exact cosine. docs/decisions/0002-embedded-engines.md has the measurements.
+World graphs", 2018. A long document has a vector for each of its windows, of which the nearest counts. The graph has
+8-bit vectors; those that it finds are scored again with the full vectors, so a score is the exact cosine.
+docs/decisions/0002-embedded-engines.md has the measurements.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from adapters.engine.columns import Flags
 from adapters.engine.component import Delta
 from adapters.engine.index import EmbeddedIndex, pinned_view
 from adapters.engine.segment import Segment
@@ -28,7 +30,7 @@ from fusion.columns import Ranking
 from fusion.largest import top
 
 _EXACT_ROWS = 4_096
-"""Maximum rows of a segment without a graph: an exact search of them costs no more, and misses nothing."""
+"""Maximum vectors of a segment without a graph: an exact search of them costs no more, and misses nothing."""
 _EXACT_RATIO = 2
 """All vectors that a filter leaves are compared if their number squared is at most this, times the rows of the segment,
 times the width of the search: then a graph search, which passes many rows that are filtered out, takes longer."""
@@ -53,7 +55,7 @@ class VectorComponent:
             file = f"{segment.name}.faiss"
             if previous and (previous / file).exists():
                 files.link_or_copy(previous / file, target / file)
-            elif len(segment) > _EXACT_ROWS:
+            elif len(segment.vectors) > _EXACT_ROWS:
                 hnsw.build(segment.vectors, target / file, replaced)
 
     def open(self, folder: Path, segments: SegmentSet) -> _Graphs:
@@ -64,10 +66,9 @@ class VectorComponent:
         return {path.stem: hnsw.HnswGraph(path) for path in folder.glob("*.faiss")}
 
     def count(self, index: _Graphs, segments: SegmentSet) -> int:
-        """Number of vectors of living documents: those in a graph by the graph's count, the others by their rows."""
-        vectors = sum(map(len, index.values()))
-        vectors += sum(len(segment.vectors) for segment in segments.segments if segment.name not in index)
-        return int(vectors - (len(segments) - segments.count))
+        """Number of living documents, less the vectors that their graphs lack."""
+        missing = sum(len(each.vectors) - len(index[each.name]) for each in segments.segments if each.name in index)
+        return segments.count - missing
 
     def fragment_count(self, index: _Graphs) -> int:  # noqa: ARG002
         """Returns 1: a segment has one graph, and segments are counted elsewhere."""
@@ -114,14 +115,46 @@ class EmbeddedVector:
 def _search(
     segment: Segment, graph: hnsw.HnswGraph | None, base: int, vector: Vector, depth: int, mask: Mask
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Positions of a segment with their cosines, the best ``depth`` among them, in no order."""
+    """Positions of a segment with the cosines of their nearest windows, the best ``depth`` among them, in no order."""
+    owners = segment.owners
     flags = None if mask.everything else mask.flags[base : base + len(segment)]
-    allowed = len(segment) if flags is None else int(flags.sum())
-    rows: npt.NDArray[np.int64] | None = None
-    width = search_width(depth, is_filtered=flags is not None)
-    if graph is not None and allowed > depth and allowed**2 > _EXACT_RATIO * len(segment) * width:
-        rows = graph.nearest(vector, depth + _SCORED_AGAIN, width, flags)
-    if flags is not None and (rows is None or len(rows) < depth):  # a part of the graph may not be connected
-        rows = np.flatnonzero(flags)
+    if flags is not None and owners is not None:
+        flags = flags.take(owners)
+    rows = _candidates(segment, graph, vector, depth, flags)
     scores = (segment.vectors if rows is None else segment.vectors.take(rows, axis=0)) @ vector
+    if owners is not None:
+        rows, scores = _best_windows(owners if rows is None else owners.take(rows), scores)
     return base + (np.arange(len(scores)) if rows is None else rows), scores
+
+
+def _candidates(
+    segment: Segment, graph: hnsw.HnswGraph | None, vector: Vector, depth: int, flags: Flags | None
+) -> npt.NDArray[np.int64] | None:
+    """The vectors among which are those of the ``depth`` nearest documents; ``None``: all.
+
+    :param flags: by vector, whether a filter passes its document; all by default.
+    """
+    count = len(segment.vectors)
+    allowed = count if flags is None else int(flags.sum())
+    wanted = depth  # vectors: more than documents if the nearest windows are of few documents
+    while graph is not None and allowed > wanted:
+        width = search_width(wanted, is_filtered=flags is not None)
+        if allowed**2 <= _EXACT_RATIO * count * width:
+            break
+        rows = graph.nearest(vector, wanted + _SCORED_AGAIN, width, flags)
+        if len(rows) < wanted:  # a part of the graph may not be connected
+            return rows if flags is None else np.flatnonzero(flags)
+        if segment.owners is None or len(np.unique(segment.owners.take(rows))) >= depth:
+            return rows
+        wanted *= 2
+    return None if flags is None else np.flatnonzero(flags)
+
+
+def _best_windows(
+    owners: npt.NDArray[np.int32], scores: npt.NDArray[np.float32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Each document of some vectors once, with the best of its scores."""
+    order = owners.argsort(kind="stable")
+    sorted_owners = owners.take(order)
+    first = np.flatnonzero(np.diff(sorted_owners, prepend=-1))
+    return sorted_owners.take(first).astype(np.int64), np.maximum.reduceat(scores.take(order), first)

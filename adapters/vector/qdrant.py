@@ -126,7 +126,7 @@ class QdrantVector:
             raise Rejected(f"the query's vector has {len(query.vector)} numbers, the index has {self._dimension}")
         response = await self._searches.send(
             qdrant.QueryRequest(
-                query=query.vector.tolist(),
+                query=[query.vector.tolist()],
                 filter=_tenant_filter(query),
                 params=qdrant.SearchParams(hnsw_ef=search_width(query.depth), quantization=SEARCH_QUANTIZATION),
                 limit=query.depth,
@@ -254,7 +254,7 @@ def _points(batch: Sequence[VectorRecord]) -> list[qdrant.PointStruct]:
     return [
         qdrant.PointStruct(
             id=fingerprint(*each.record.key),
-            vector=each.vector.tolist(),
+            vector=each.vectors.tolist(),
             payload={
                 "id": each.record.doc_id,
                 "scope": fingerprint(each.record.tenant, each.record.environment),

@@ -43,7 +43,11 @@ def creation(dimension: int, layout: CollectionLayout) -> dict[str, Any]:
     """The arguments of ``create_collection`` besides the name."""
     return {
         "vectors_config": qdrant.VectorParams(
-            size=dimension, distance=qdrant.Distance.COSINE, on_disk=layout.on_disk or None
+            size=dimension,
+            distance=qdrant.Distance.COSINE,
+            on_disk=layout.on_disk or None,
+            # A point has the vectors of the windows of its document, of which the nearest counts.
+            multivector_config=qdrant.MultiVectorConfig(comparator=qdrant.MultiVectorComparator.MAX_SIM),
         ),
         "shard_number": layout.shards,
         "replication_factor": layout.copies,

@@ -35,7 +35,10 @@ def prepare(beir: Path, folder: Path) -> None:
         if not isinstance(line, InvalidLine)
     ]
     model = MiniLM()
-    vectors = model.encode_documents([passage(Document(**each)) for each in documents])
+    # The other products have one vector for each document: the mean of its windows.
+    windows = model.encode_documents([passage(Document(**each)) for each in documents])
+    means = np.stack([each.mean(axis=0) for each in windows])
+    vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
     queries = read_dataset(beir).queries
     query_vectors = np.stack([model.encode(text) for text in queries.values()])
     _write(folder, documents, vectors, queries, query_vectors)

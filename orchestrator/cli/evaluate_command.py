@@ -21,6 +21,7 @@ from orchestrator.bootstrap import open_service
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.terminal import err, out, reported_errors
 from orchestrator.evaluation.dataset import BadDataset, Dataset, read_dataset
+from orchestrator.indexing.corpus import count_lines
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load, read_settings_file
@@ -34,7 +35,13 @@ if TYPE_CHECKING:
 _MAX_QUERY_CHARS = 1_000_000
 """Queries of data sets may be longer than the API allows."""
 
-Folder = Annotated[Path, typer.Argument(help="a BEIR folder with judged queries, and its graph files if it has any")]
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        help="a folder with judged queries as BEIR has them, and a BEIR corpus with its graph files, if it has any, or "
+        "documents.ndjson"
+    ),
+]
 
 
 class NotAShard(ValueError):
@@ -187,9 +194,7 @@ def _prepare(settings: Settings, dataset: Dataset) -> tuple[Workspace, int, Resu
     from orchestrator.evaluation.workspace import Workspace  # noqa: PLC0415  # see evaluate
 
     workspace = Workspace.of(settings, dataset)
-    with (dataset.folder / "corpus.jsonl").open("rb") as corpus:
-        total = sum(1 for _ in corpus)
-    with progress_bar(err, "encoding", "documents", total) as advance:
+    with progress_bar(err, "encoding", "documents", count_lines(dataset.corpus)) as advance:
         indexed = anyio.run(workspace.index, _open_service, advance)
     if indexed.rejected:
         err.print(f"[yellow]{indexed.rejected} invalid lines of the corpus were skipped[/yellow]")

@@ -16,7 +16,7 @@ from adapters import AdapterError
 from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
-from orchestrator.indexing.beir import is_beir_folder, parse_beir
+from orchestrator.indexing.corpus import CORPUS_FILES, corpus_file, count_lines, parse_corpus
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, parse_ndjson
 from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.service import Service
@@ -26,7 +26,10 @@ _MAX_SHOWN_ERRORS = 20
 
 
 def index(
-    path: Annotated[str, typer.Argument(help="an NDJSON file, - for standard input, or a BEIR folder")],
+    path: Annotated[
+        str,
+        typer.Argument(help="an NDJSON file, - for standard input, or a folder with documents.ndjson or a BEIR corpus"),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
     """Add documents, replacing those with the same id. Invalid lines are reported, the others are indexed."""
@@ -95,14 +98,12 @@ def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None) -
 
 @contextmanager
 def _lines(path: str) -> Iterator[tuple[Iterable[ParsedLine], int | None]]:
-    """The parsed lines of a file, standard input or BEIR folder, and their number if it is known."""
+    """The parsed lines of a file, standard input or folder, and their number if it is known."""
     folder = Path(path)
-    if path != "-" and is_beir_folder(folder):
-        with (folder / "corpus.jsonl").open("rb") as corpus:
-            total = sum(1 for _ in corpus)
-        yield parse_beir(folder), total
-        return
     if path != "-" and folder.is_dir():
-        raise IsADirectoryError(f"{path} is a folder without corpus.jsonl, so it is not a BEIR data set")
+        if (corpus := corpus_file(folder)) is None:
+            raise IsADirectoryError(f"{path} is a folder without {' or '.join(CORPUS_FILES)}")
+        yield parse_corpus(corpus), count_lines(corpus)
+        return
     with nullcontext(sys.stdin.buffer) if path == "-" else folder.open("rb") as file:
         yield parse_ndjson(file), None

@@ -1,4 +1,6 @@
-"""Judged queries: ``queries.jsonl`` beside ``qrels/test.tsv`` or ``qrels.tsv``, as BEIR has them, or ``qrels.trec``."""
+"""Judged queries beside a corpus: ``queries.jsonl``, with ``qrels/test.tsv`` or ``qrels.tsv``, as BEIR has them, or
+``qrels.trec``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.indexing.beir import is_beir_folder
+from orchestrator.indexing.corpus import CORPUS_FILES, corpus_file
 from orchestrator.schema.decode import describe_decode_error
 
 _QREL_FILES = ("qrels/test.tsv", "qrels.tsv", "qrels.trec")
@@ -28,9 +30,13 @@ class _QueryLine(msgspec.Struct, rename={"id": "_id"}):
 
 @dataclass(frozen=True)
 class Dataset:
-    """The judged queries, by id in the order of the file, and the judgments."""
+    """The judged queries, by id in the order of the file, and the judgments.
+
+    :param corpus: the file with the documents.
+    """
 
     folder: Path
+    corpus: Path
     queries: Mapping[str, str]
     judgments: Judgments
 
@@ -41,12 +47,16 @@ class Dataset:
 
 
 def read_dataset(folder: Path) -> Dataset:
-    """Read the queries and judgments of a BEIR folder.
+    """Read the queries and judgments of a folder with documents.
 
     :raises BadDataset: if a file is missing, a line cannot be read, or a judged query has no text.
     """
-    if not is_beir_folder(folder):
-        raise BadDataset(f"{folder} is not a BEIR data set: it has no corpus.jsonl")
+    try:
+        corpus = corpus_file(folder)
+    except FileExistsError as error:
+        raise BadDataset(str(error)) from error
+    if corpus is None:
+        raise BadDataset(f"{folder} is not a data set: it has neither {' nor '.join(CORPUS_FILES)}")
     judgments = _read_judgments(folder)
     if not judgments:
         raise BadDataset(f"{folder} has no judgments: there is nothing to measure")
@@ -58,7 +68,7 @@ def read_dataset(folder: Path) -> Dataset:
         texts[query.id] = query.text
     if without := [id_ for id_ in judgments if id_ not in texts]:
         raise BadDataset(f"{folder / 'queries.jsonl'} has no query {without[0]!r}, which is judged")
-    return Dataset(folder, {id_: text for id_, text in texts.items() if id_ in judgments}, judgments)
+    return Dataset(folder, corpus, {id_: text for id_, text in texts.items() if id_ in judgments}, judgments)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
+import anyio.to_thread
 import msgspec
 
 from adapters import Scope
@@ -18,7 +20,7 @@ from adapters.servers.fingerprints import fingerprint
 from adapters.storage import files
 from orchestrator.evaluation.dataset import BadDataset, Dataset
 from orchestrator.evaluation.runs import DEPTH
-from orchestrator.indexing.beir import parse_beir
+from orchestrator.indexing.corpus import parse_corpus
 from orchestrator.indexing.ndjson import InvalidLine
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.service.service import Service
@@ -27,7 +29,7 @@ from orchestrator.settings.groups import Settings, setting_fields
 OpenService: TypeAlias = Callable[[Settings], AbstractAsyncContextManager[Service]]
 """Opens a service that accepts queries of any length. A function of a module, so that other processes can import it."""
 
-_CORPUS_FILES = ("corpus.jsonl", "edges.jsonl", "mentions.jsonl", "entities.jsonl")
+_GRAPH_FILES = ("edges.jsonl", "mentions.jsonl", "entities.jsonl")
 _WITHOUT_EFFECT = {"data_dir", "model_dir", "log_level"}
 """Settings that change no response."""
 _ACCESS = {
@@ -78,7 +80,8 @@ class Workspace:
     @classmethod
     def of(cls, settings: Settings, dataset: Dataset) -> Workspace:
         """The workspace of a data set. Each corpus, extractor and server has its own folder."""
-        parts = [_file_hash(dataset.folder / name) for name in _CORPUS_FILES if (dataset.folder / name).is_file()]
+        graph = [dataset.folder / name for name in _GRAPH_FILES]
+        parts = [_file_hash(path) for path in (dataset.corpus, *graph) if path.is_file()]
         parts += [settings.encoding.entity_extractor, *(_address(settings, source.name) for source in SOURCES)]
         name = settings.storage.index_name
         key = fingerprint(name, *parts).replace("-", "")[:_SHORT]
@@ -97,6 +100,10 @@ class Workspace:
         marker = self.folder / "indexed.json"
         fits_static_encoder = self.settings.changed(query_encoder="static")  # a run compares it with the model
         async with open_service(fits_static_encoder) as service:
+            is_outdated = bool(service.search.mismatches())
+        if is_outdated:  # another release, or other settings, built it
+            await anyio.to_thread.run_sync(shutil.rmtree, self.folder)
+        async with open_service(fits_static_encoder) as service:
             build_id = service.search.build_id()
             if marker.is_file():
                 present = msgspec.json.decode(marker.read_bytes(), type=IndexedCorpus)
@@ -106,7 +113,7 @@ class Workspace:
                     return present
             rejected: list[InvalidLine] = []
             report = await service.documents.index(
-                parse_beir(self.dataset.folder), service.anonymous, rejected.append, advance
+                parse_corpus(self.dataset.corpus), service.anonymous, rejected.append, advance
             )
             for replica, reason in report.pending.items():
                 raise OSError(f"cannot evaluate, because {replica} does not have the whole corpus: {reason}")
@@ -114,7 +121,7 @@ class Workspace:
             indexed = IndexedCorpus(await service.count(), len(rejected), build_id)
         if not indexed.documents:
             why = rejected[0].error if rejected else "it is empty"
-            raise BadDataset(f"{self.dataset.folder / 'corpus.jsonl'} has no document that can be indexed: {why}")
+            raise BadDataset(f"{self.dataset.corpus} has no document that can be indexed: {why}")
         files.replace(marker, msgspec.json.encode(indexed))
         return indexed
 

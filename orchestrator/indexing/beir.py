@@ -46,11 +46,6 @@ class _Entity(msgspec.Struct, rename={"id": "_id"}):
     name: str
 
 
-def is_beir_folder(path: Path) -> bool:
-    """Whether a path is a BEIR data set."""
-    return (path / "corpus.jsonl").is_file()
-
-
 def parse_beir(folder: Path) -> Iterator[ParsedLine]:
     """The corpus, each passage with its links and mentions. The graph files are read into memory.
 

@@ -37,7 +37,7 @@ class IndexingPipeline:
 
     def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
         texts = [passage(document) for document in documents]
-        vectors = self._encoder.encode_documents(texts)
+        encoded = self._encoder.encode_documents(texts)
         return [
             VectorRecord(
                 Record(
@@ -46,9 +46,9 @@ class IndexingPipeline:
                     document,
                     document.entities if document.entities is not None else self._extract(text),
                 ),
-                vector,
+                vectors,
             )
-            for document, text, vector in zip(documents, texts, vectors, strict=True)
+            for document, text, vectors in zip(documents, texts, encoded, strict=True)
         ]
 
 

@@ -305,7 +305,7 @@ class ReplicaApplier:
         record = Record(_NO_TENANT, _NO_TENANT, Document(id=str(time_ns()), text="probe"), entities=())
         try:
             # An older version, because a replica ignores a deletion that is not newer than the document.
-            await self._apply_once(sequence - 1, [VectorRecord(record, each.vector) for each in refused], ())
+            await self._apply_once(sequence - 1, [VectorRecord(record, each.vectors) for each in refused], ())
             await self._apply_once(sequence, (), [record.key])
         except (Rejected, ExecutionFailed, TimedOut):
             return False

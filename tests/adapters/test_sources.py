@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -38,6 +39,7 @@ QDRANT_LOCAL = pytest.param(
 OPENSEARCH = pytest.param("opensearch", marks=pytest.mark.server)
 ALL_SOURCES = [*EMBEDDED, QDRANT_LOCAL, *(pytest.param(name, marks=pytest.mark.server) for name in SERVERS)]
 READERS = [*EMBEDDED, OPENSEARCH]
+VECTOR_SOURCES = ["embedded vector", QDRANT_LOCAL, pytest.param("qdrant", marks=pytest.mark.server)]
 
 
 @pytest.fixture(params=ALL_SOURCES)
@@ -156,6 +158,27 @@ async def test_only_the_keyword_source_uses_expansions(subject: SourceUnderTest)
     assert (await subject.source.search(quoted)).ids == (
         await subject.source.search(source_query('"Alpha Centauri"'))
     ).ids
+
+
+@pytest.mark.parametrize("subject", VECTOR_SOURCES, indirect=True)
+async def test_of_a_document_with_several_vectors_the_nearest_counts(subject: SourceUnderTest) -> None:
+    def document(id_: str, *seeds: int) -> VectorRecord:
+        return VectorRecord(vector_record(id_).record, np.stack([unit(seed) for seed in seeds]))
+
+    for _ in range(2):  # the second time, each replaces itself
+        await subject.write([document("a", 1), document("b", 2, 3, 4, 5), document("c", 6, 7), document("d", 4, 8)])
+    for source in (subject.source, await subject.reopen()):
+        for seed, first in ((1, {"a"}), (3, {"b"}), (5, {"b"}), (7, {"c"}), (4, {"b", "d"})):
+            ranking = await source.search(msgspec.structs.replace(source_query(), vector=unit(seed)))
+            assert sorted(ranking.ids) == ["a", "b", "c", "d"]
+            assert set(ranking.ids[: len(first)]) == first
+            assert next(iter(ranking)).score == pytest.approx(1.0, abs=1e-5)
+            assert (
+                len((await source.search(msgspec.structs.replace(source_query(depth=2), vector=unit(seed)))).ids) == 2
+            )
+    await subject.write([document("b", 9)], [("default", "default", "d")])
+    (best, *_) = (await subject.source.search(msgspec.structs.replace(source_query(), vector=unit(4)))).ids
+    assert best != "b"
 
 
 @pytest.mark.parametrize("subject", READERS, indirect=True)
@@ -333,7 +356,7 @@ async def test_every_source_agrees_with_the_definition_of_a_filter(
     """Each example in a scope of its own."""
     scope = Scope(uuid.uuid4().hex)
     records = [Record(scope.tenant, scope.environment, each, ("Alpha Centauri",)) for each in corpus]
-    await subject.write([VectorRecord(record, unit(1)) for record in records])
+    await subject.write([VectorRecord(record, unit(1)[np.newaxis]) for record in records])
     expected = sorted(record.doc_id for record in records if matches(condition, fields(record)))
     query = source_query("alpha centauri", condition=condition, scope=scope)
     assert await sorted_ids(subject.source, query) == expected

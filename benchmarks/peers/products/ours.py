@@ -28,13 +28,13 @@ class Product(Base):
         return load(data_dir=self.folder, source_timeout_ms=_TIMEOUT_MS)
 
     def index(self, documents: list[Doc], vectors: np.ndarray) -> None:
-        known = {passage(Document(**each)): vector for each, vector in zip(documents, vectors, strict=True)}
+        known = {passage(Document(**each)): vector[np.newaxis] for each, vector in zip(documents, vectors, strict=True)}
         encode = MiniLM.encode_documents
 
-        def given(model: MiniLM, texts: Sequence[str]) -> np.ndarray:
+        def given(model: MiniLM, texts: Sequence[str]) -> list[np.ndarray]:
             missing = [text for text in dict.fromkeys(texts) if text not in known]
             known.update(zip(missing, encode(model, missing), strict=True) if missing else ())
-            return np.stack([known[text] for text in texts])
+            return [known[text] for text in texts]
 
         MiniLM.encode_documents = given  # type: ignore[method-assign]
 

@@ -15,11 +15,13 @@ from adapters.ports.replica import Key, VectorRecord
 class Write(msgspec.Struct, frozen=True):
     """One write as it is stored: records, their vectors one after the other, and the keys of deleted documents.
 
+    :param windows: number of the vectors of each record.
     :param clearance: of the writer. Documents above it are neither replaced nor deleted.
     """
 
     records: list[Record]
     vectors: bytes
+    windows: list[int]
     deletes: list[Key]
     clearance: Sensitivity = HIGHEST_CLEARANCE
 
@@ -29,8 +31,9 @@ class Write(msgspec.Struct, frozen=True):
     ) -> Write:
         """Create a write. It has the last of several records with one key, and no delete of a key with a record."""
         newest = {each.record.key: each for each in upserts}
-        vectors = b"".join(np.ascontiguousarray(each.vector, np.float32).tobytes() for each in newest.values())
-        return cls([each.record for each in newest.values()], vectors, sorted(set(deletes) - set(newest)), clearance)
+        vectors = b"".join(np.ascontiguousarray(each.vectors, np.float32).tobytes() for each in newest.values())
+        records, windows = [each.record for each in newest.values()], [len(each.vectors) for each in newest.values()]
+        return cls(records, vectors, windows, sorted(set(deletes) - set(newest)), clearance)
 
     @property
     def is_conditional(self) -> bool:
@@ -44,10 +47,13 @@ class Write(msgspec.Struct, frozen=True):
 
     def upserts(self, hidden: Collection[Key] = ()) -> list[VectorRecord]:
         """The records with their vectors, without those that would replace a hidden document."""
-        matrix = np.frombuffer(self.vectors, np.float32).reshape(len(self.records), -1) if self.records else ()
+        if not self.records:
+            return []
+        ends = np.cumsum(self.windows)
+        matrix = np.frombuffer(self.vectors, np.float32).reshape(ends[-1], -1)
         return [
-            VectorRecord(record, vector)
-            for record, vector in zip(self.records, matrix, strict=True)
+            VectorRecord(record, vectors)
+            for record, vectors in zip(self.records, np.split(matrix, ends[:-1]), strict=True)
             if record.key not in hidden
         ]
 

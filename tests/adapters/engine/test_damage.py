@@ -35,11 +35,11 @@ class Encoder:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
         self.texts += texts
-        vectors = np.zeros((len(texts), len(vector_record("x").vector)), np.float32)
+        vectors = np.zeros_like(vector_record("x").vectors)
         vectors[:, 0] = 1.0
-        return vectors
+        return [vectors] * len(texts)
 
 
 @pytest.fixture
@@ -172,9 +172,9 @@ def test_every_document_is_kept_if_its_record_is_whole(
     assert texts(index) == EXPECTED
     assert index.generation() > 2
     assert rebuilt.old.name == "index.damaged-0"
-    vectors = {each.record.document.id: each.vector for each in index.current().sample_with_vectors(100)}
+    vectors = {each.record.document.id: each.vectors for each in index.current().sample_with_vectors(100)}
     for n in (0, 5, 19):
-        np.testing.assert_array_equal(vectors[str(n)], vector_record(str(n), seed=n).vector)
+        np.testing.assert_array_equal(vectors[str(n)], vector_record(str(n), seed=n).vectors)
 
 
 def test_damaged_records_are_lost_and_the_others_kept(written: Path) -> None:
@@ -211,9 +211,9 @@ def test_damaged_vectors_are_computed_again(written: Path) -> None:
     assert (rebuilt.documents, rebuilt.lost, rebuilt.encoded) == (19, 0, 16)
     assert len(encoder.texts) == 16
     assert texts(index) == EXPECTED
-    vectors = {each.record.document.id: each.vector for each in index.current().sample_with_vectors(100)}
-    np.testing.assert_array_equal(vectors["2"], vector_record("2", seed=2).vector)
-    assert vectors["5"][0] == 1.0
+    vectors = {each.record.document.id: each.vectors for each in index.current().sample_with_vectors(100)}
+    np.testing.assert_array_equal(vectors["2"], vector_record("2", seed=2).vectors)
+    assert vectors["5"][0, 0] == 1.0
 
 
 def test_deleted_documents_come_back_only_by_request(written: Path) -> None:
@@ -254,5 +254,5 @@ def test_an_empty_index_is_rebuilt_to_an_empty_one(open_index: Open, tmp_path: P
     open_index()
     rebuilt, index, _ = run_rebuild(tmp_path / "index")
     assert (rebuilt.documents, rebuilt.lost, texts(index)) == (0, 0, {})
-    index.write_blocking([VectorRecord(vector_record("a").record, vector_record("a").vector)])
+    index.write_blocking([VectorRecord(vector_record("a").record, vector_record("a").vectors)])
     assert set(texts(index)) == {"a"}

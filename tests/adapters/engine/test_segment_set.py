@@ -42,7 +42,7 @@ def segment_set(folder: Path, batches: list[list[VectorRecord]]) -> SegmentSet:
     segments, keys = [], []
     for batch in batches:
         path = folder / f"{next(_folders)}"
-        write(path, [Stored(next(numbers), each.record, each.vector) for each in batch])
+        write(path, [Stored(next(numbers), each.record, each.vectors) for each in batch])
         segments.append(Segment(path))
         keys += [each.record.key for each in batch]
     last = {key: position for position, key in enumerate(keys)}

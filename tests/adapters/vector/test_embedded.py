@@ -26,7 +26,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[EmbeddedIndex, np.n
     index = EmbeddedIndex(tmp_path_factory.mktemp("vectors"), (VectorComponent(),), "t")
     vectors = np.stack([unit(seed) for seed in range(COUNT)])
     tags = [("tenth",) * (n % 10 == 0) + ("hundredth",) * (n % 100 == 0) for n in range(COUNT)]
-    index.write_blocking([VectorRecord(vector_record(str(n), tags=tags[n]).record, vectors[n]) for n in range(COUNT)])
+    index.write_blocking(
+        [VectorRecord(vector_record(str(n), tags=tags[n]).record, vectors[n : n + 1]) for n in range(COUNT)]
+    )
     return index, vectors
 
 
@@ -52,6 +54,42 @@ async def test_scores_are_the_exact_cosines_although_the_graph_is_8_bit(large) -
     vector = unit(COUNT)
     ranking = await EmbeddedVector(index, VectorComponent()).search(query(vector, 20))
     assert ranking.scores == pytest.approx([float(vectors[int(id_)] @ vector) for id_ in ranking.ids], abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def of_windows(tmp_path_factory: pytest.TempPathFactory) -> tuple[EmbeddedIndex, list[np.ndarray]]:
+    """Documents of 1 to 32 windows, those of a document near each other; every third is tagged ``third``."""
+    index = EmbeddedIndex(tmp_path_factory.mktemp("windows"), (VectorComponent(),), "t")
+    rng = np.random.default_rng(5)
+    vectors = []
+    for n in range(1_200):
+        windows = unit(n) + 0.05 * rng.normal(size=(rng.integers(1, 33), DIMENSION)).astype(np.float32)
+        vectors.append(windows / np.linalg.norm(windows, axis=1, keepdims=True))
+    tags = [("third",) * (n % 3 == 0) for n in range(len(vectors))]
+    records = [VectorRecord(vector_record(str(n), tags=tags[n]).record, each) for n, each in enumerate(vectors)]
+    index.write_blocking(records[:1_000])
+    index.write_blocking(records[1_000:])
+    return index, vectors
+
+
+@pytest.mark.parametrize("tag", [None, "third"])
+@pytest.mark.parametrize("depth", [10, 300, 2_000])
+async def test_documents_of_several_windows_are_found_by_the_nearest(of_windows, tag, depth) -> None:
+    index, vectors = of_windows
+    retriever = EmbeddedVector(index, VectorComponent())
+    assert index.current().component(VectorComponent()), "too few vectors for a graph: this test would not test it"
+    assert index.documents_by_component() == {"vector": len(vectors)}
+    allowed = range(0, len(vectors), 3 if tag else 1)
+    recalls = []
+    for seed in range(20):
+        vector = unit(10_000 + seed)
+        cosines = {str(n): float((vectors[n] @ vector).max()) for n in allowed}
+        exact = sorted(cosines, key=cosines.__getitem__, reverse=True)[:depth]
+        ranking = await retriever.search(query(vector, depth, Eq("tags", tag) if tag else None))
+        assert len(set(ranking.ids)) == len(ranking.ids) == len(exact)
+        assert ranking.scores == pytest.approx([cosines[id_] for id_ in ranking.ids], abs=1e-6)
+        recalls.append(len(set(exact) & set(ranking.ids)) / len(exact))
+    assert np.mean(recalls) >= 0.97
 
 
 async def test_deleted_documents_are_not_found_through_the_graph(tmp_path) -> None:

@@ -56,7 +56,7 @@ def existing(layout: CollectionLayout) -> models.CollectionConfig:
 
 
 def test_a_collection_is_created_as_the_settings_say() -> None:
-    vectors = {"size": 384, "distance": "Cosine"}
+    vectors = {"size": 384, "distance": "Cosine", "multivector_config": {"comparator": "max_sim"}}
     assert "replication_factor" not in request(IN_MEMORY)
     undivided = {"shard_number": 1, "write_consistency_factor": 1}
     assert request(IN_MEMORY) == {"vectors": vectors, **undivided}

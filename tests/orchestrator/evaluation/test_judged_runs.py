@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def test_without_json_the_figures_are_a_table(folder: Path) -> None:
     ("change", "message"),
     [
         ({"qrels.tsv": None}, "has no judgments: none of qrels/test.tsv, qrels.tsv, qrels.trec"),
-        ({"corpus.jsonl": None}, "is not a BEIR data set: it has no corpus.jsonl"),
+        ({"corpus.jsonl": None}, "is not a data set: it has neither documents.ndjson nor corpus.jsonl"),
         ({"queries.jsonl": None}, "queries.jsonl cannot be read"),
         ({"queries.jsonl": "{}"}, "queries.jsonl, line 1: "),
         ({"qrels.tsv": "a b c"}, "qrels.tsv, line 1: 'a b c' is not 3 columns with tabs"),
@@ -157,17 +158,37 @@ def test_without_json_the_figures_are_a_table(folder: Path) -> None:
             "line 3: the query 'q' occurs twice",
         ),
         ({"corpus.jsonl": "?"}, "has no document that can be indexed"),
+        ({"documents.ndjson": "{}"}, "has documents.ndjson and corpus.jsonl: keep one of them"),
     ],
 )
 def test_a_data_set_that_cannot_be_read_is_reported(
     folder: Path, tmp_path: Path, change: dict[str, str | None], message: str
 ) -> None:
-    for file in folder.iterdir():
-        if change.get(file.name, "") is not None:
-            (tmp_path / file.name).write_text(change.get(file.name) or file.read_text())
+    contents = {file.name: file.read_text() for file in folder.iterdir()} | change
+    for name, content in contents.items():
+        if content is not None:
+            (tmp_path / name).write_text(content)
     code, _, err = run("evaluate", tmp_path)
     assert code == 2
     assert message in err
+
+
+def test_the_corpus_may_be_ndjson_with_every_field_of_a_document(tmp_path: Path) -> None:
+    """The second of two equal texts is newer: the run with dates prefers it."""
+    now = int(time.time())
+    documents = [
+        {"id": f"{kind}-{days}", "text": f"The {kind} harbour.", "created_at": now - 86_400 * days, "collection": kind}
+        for kind in ("old", "deep", "wide")
+        for days in (90, 0)
+    ]
+    (tmp_path / "documents.ndjson").write_text("".join(json.dumps(each) + "\n" for each in documents))
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "the deep harbour"}\n')
+    (tmp_path / "qrels.tsv").write_text("q\tdeep-0\t1\n")
+    code, out, _ = run("evaluate", tmp_path, "--json")
+    report = json.loads(out)
+    assert (code, report["documents"]) == (0, 6)
+    assert report["runs"]["hybrid/dates"]["MRR@10"] == 1.0
+    assert report["runs"]["hybrid"]["MRR@10"] == 0.5
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0"])

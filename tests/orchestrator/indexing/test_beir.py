@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters import Document, Link
-from orchestrator.indexing.beir import is_beir_folder, parse_beir
+from orchestrator.indexing.beir import parse_beir
 from orchestrator.indexing.ndjson import MAX_DOCUMENT_BYTES, InvalidLine, ValidLine
 
 
@@ -59,11 +59,6 @@ def test_an_invalid_line_of_a_graph_file_is_reported_and_the_others_are_read(
     assert message in invalid.error
     assert isinstance(one, ValidLine)
     assert one.document.links == (Link("3", "link"),)
-
-
-def test_a_beir_folder_has_a_corpus(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert is_beir_folder(folder)
-    assert not is_beir_folder(tmp_path_factory.mktemp("empty"))
 
 
 def test_a_byte_order_mark_is_removed_from_every_file(tmp_path: Path) -> None:

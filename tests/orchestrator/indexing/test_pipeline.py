@@ -21,8 +21,8 @@ class LengthEncoder:
 
     identity, dimension = "test", 1
 
-    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([[len(text)] for text in texts], np.float32)
+    def encode_documents(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        return [np.array([[len(text)]], np.float32) for text in texts]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def test_each_record_has_the_vector_of_its_own_document_and_the_scope(pipe
         ("acme", "live", "1"),
         ("acme", "live", "2"),
     ]
-    assert [each.vector.tolist() for each in records] == [[3.0], [1.0], [2.0]]
+    assert [each.vectors.tolist() for each in records] == [[[3.0]], [[1.0]], [[2.0]]]
     assert [each.record.document for each in records] == documents
 
 

@@ -38,14 +38,14 @@ def test_a_write_is_the_same_after_the_disk(log: WriteLog) -> None:
     written = Write.of([vector_record("a", "text", seed=1), vector_record("b", seed=2)], [key("c")])
     read = log.read(log.append(written, REPLICAS))
     assert [each.record for each in read.upserts()] == written.records
-    assert read.upserts()[1].vector.tolist() == vector_record("b", seed=2).vector.tolist()
+    assert read.upserts()[1].vectors.tolist() == vector_record("b", seed=2).vectors.tolist()
     assert read.deletes == [key("c")]
 
 
 def test_of_several_records_with_one_key_the_last_one_counts_and_more_than_a_delete() -> None:
     write = Write.of([vector_record("a", "1", seed=1), vector_record("a", "2", seed=2)], [key("a"), key("b"), key("b")])
     (only,) = write.upserts()
-    assert (only.record.document.text, only.vector.tolist()) == ("2", vector_record("a", seed=2).vector.tolist())
+    assert (only.record.document.text, only.vectors.tolist()) == ("2", vector_record("a", seed=2).vectors.tolist())
     assert write.deletes == [key("b")]
 
 

@@ -45,7 +45,7 @@ def _corpus(partner: dict[int, int], scope: Scope = SCOPE) -> list[VectorRecord]
     return [
         VectorRecord(
             vector_record(str(n), f"group {n % GROUPS}", scope=scope, links=(Link(str(partner[n]), "cites"),)).record,
-            _vector(n % GROUPS, n),
+            _vector(n % GROUPS, n)[np.newaxis],
         )
         for n in range(GROUPS * MEMBERS)
     ]
