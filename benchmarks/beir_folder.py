@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from benchmarks.two_collections import in_two_collections
 from orchestrator.indexing.beir import parse_beir
-from orchestrator.indexing.ndjson import InvalidLine
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.service.service import Service
 
 
@@ -15,14 +16,20 @@ def read_queries(folder: Path) -> list[str]:
     return [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()]
 
 
-async def index_folder(service: Service, folder: Path) -> None:
+async def index_folder(service: Service, folder: Path, is_divided: bool = True) -> None:
     """Index the corpus with its graph files.
 
+    :param is_divided: whether the documents are in two collections, or all in the default one.
     :raises SystemExit: if a line is invalid, or a replica does not have all documents.
     """
-    report = await service.documents.index(parse_beir(folder), service.anonymous, _refuse)
+    lines = map(_divided, parse_beir(folder)) if is_divided else parse_beir(folder)
+    report = await service.documents.index(lines, service.anonymous, _refuse)
     if report.pending or report.rejected:
         raise SystemExit(f"not all documents were indexed: {report.pending} {report.rejected}")
+
+
+def _divided(line: ParsedLine) -> ParsedLine:
+    return ValidLine(line.line, in_two_collections(line.document)) if isinstance(line, ValidLine) else line
 
 
 def _refuse(line: InvalidLine) -> None:

@@ -17,6 +17,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 from rich.console import Console
@@ -31,13 +32,14 @@ from tests.servers.start import Java
 
 _console = Console()
 _DOCUMENTS = 400
-_BATCH = 60
+_BATCH, _DELETES = 60, 3
+"""Documents of a write, and deletes of one document each after it."""
 _INDEX_NAME = "crash"
 _LIMITS = Limits(read_timeout_s=30, write_timeout_s=60)
 _LANGUAGE_TERM = "language\0t"
 
-State = dict[str, str]
-"""The number of the batch that wrote each document last."""
+State = dict[str, str | None]
+"""The number of the batch that wrote each document last; ``None`` if it was deleted after that."""
 
 
 class KilledService:
@@ -62,9 +64,9 @@ class KilledService:
 
 
 class Writer(threading.Thread):
-    """Posts batches until the connection fails.
+    """Posts batches, and deletes single documents in between, until the connection fails.
 
-    ``acknowledged``: all acknowledged writes; ``unacknowledged``: the batch that was sent last, if its response has not
+    ``acknowledged``: all acknowledged writes; ``unacknowledged``: the write that was sent last, if its response has not
     been received.
     """
 
@@ -81,22 +83,34 @@ class Writer(threading.Thread):
         """Post until ``stopping`` is set or a request fails."""
         while not self.stopping.is_set():
             self.batch_number += 1
-            batch = {str(number): str(self.batch_number) for number in self._rng.sample(range(_DOCUMENTS), _BATCH)}
+            batch: State = {
+                str(number): str(self.batch_number) for number in self._rng.sample(range(_DOCUMENTS), _BATCH)
+            }
             lines = [
                 json.dumps({"id": id_, "text": f"Document {id_} Name{id_}", "language": value})
                 for id_, value in batch.items()
             ]
-            self.unacknowledged = batch
-            request = urllib.request.Request(self._url, "\n".join(lines).encode())  # noqa: S310  # the service under test
-            try:
-                with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
-                    report = json.load(response)
-            except (OSError, ValueError):
-                self.outcomes["no response"] += 1
+            if (report := self._send(batch, self._url, "POST", "\n".join(lines).encode())) is None:
                 return
             self.outcomes.update(line["status"] for line in report["lines"])
-            self.acknowledged |= {line["id"]: batch[line["id"]] for line in report["lines"]}
-            self.unacknowledged = {}
+            for id_ in self._rng.sample(range(_DOCUMENTS), _DELETES):
+                if (report := self._send({str(id_): None}, f"{self._url}/{id_}", "DELETE")) is None:
+                    return
+                self.outcomes["deleted" if report["deleted"] else "not there"] += 1
+
+    def _send(self, write: State, url: str, method: str, body: bytes | None = None) -> dict[str, Any] | None:
+        """The response to a write; ``None`` if there is none."""
+        self.unacknowledged = write
+        request = urllib.request.Request(url, body, method=method)  # noqa: S310  # the service under test
+        try:
+            with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
+                report: dict[str, Any] = json.load(response)
+        except (OSError, ValueError):
+            self.outcomes["no response"] += 1
+            return None
+        self.acknowledged |= write
+        self.unacknowledged = {}
+        return report
 
 
 def main() -> None:
@@ -156,7 +170,7 @@ def _run(
         differences = {replica: _differences(expected, state) for replica, state in states.items()}
         wrong += sum(differences.values())
         _console.print(
-            f"{number:3} killed {name:10} {len(expected)} documents, wrong by replica: {differences}",
+            f"{number:3} killed {name:10} {sum(each is not None for each in expected.values())} documents, wrong by replica: {differences}",
             soft_wrap=True,
             highlight=False,
         )

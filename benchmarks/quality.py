@@ -17,12 +17,16 @@ from statistics import mean, median
 from time import process_time
 
 import anyio
+import msgspec
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from adapters import VectorRecord
 from adapters.model.sources import SOURCES
 from benchmarks.confidence import MIN_CONFIDENCE, measure_confidence
+from benchmarks.corpus import indexed_records
+from benchmarks.two_collections import in_two_collections
 from orchestrator.bootstrap import open_service
 from orchestrator.evaluation import judged_runs as figures
 from orchestrator.evaluation import measures, runner
@@ -73,6 +77,7 @@ def main() -> None:
     confidence = Table(title=f"with min_confidence {MIN_CONFIDENCE:g}", title_justify="left")
     datasets = {folder.name: read_dataset(folder) for folder in arguments.folders}
     harm = Table(title=f"{REFERENCE_RUN}: what the graph adds to {_TEXT}", title_justify="left")
+    divided = Table(title=f"{REFERENCE_RUN}, the same documents in two collections", title_justify="left")
     recalls = Table(title="recall minus that of the best single source", title_justify="left")
     for table, columns in (
         (reference, ("set", *_MEASURES, "best single", "gain", "p", "best text", "gain", "p", "graph trust")),
@@ -80,6 +85,7 @@ def main() -> None:
         (latency, ("set", *(f"{profile}, ms" for profile in _PROFILES), *(f"{each}, CPU ms" for each in _ENCODERS))),
         (confidence, ("set", "unanswerable queries without hits", f"loss of {MAIN_MEASURE}")),
         (harm, ("set", _TEXT, "gain", "p", "only the graph knows, first three", "relevant")),
+        (divided, ("set", f"{MAIN_MEASURE} in one", "gain", "p")),
         (recalls, ("set", *(f"{profile} {measure}" for profile in _PROFILES for measure in _RECALLS))),
     ):
         for column in columns:
@@ -91,6 +97,7 @@ def main() -> None:
                 by_run, trust, (graph_only, right) = _evaluate(path, arguments.work)
                 workspace = Workspace.of(load(data_dir=arguments.work), read_dataset(path))
                 latency.add_row(name, *(f"{ms:.1f}" for ms in anyio.run(_latencies, workspace)))
+                in_two = anyio.run(_in_two_collections, workspace, by_run)
                 if len(datasets) > 1:
                     others_only = {other: each for other, each in datasets.items() if other != folder.name}
                     sure = anyio.run(measure_confidence, workspace, others_only)
@@ -107,6 +114,7 @@ def main() -> None:
             )
             runs = (*_SINGLE, *_OTHERS)
             others.add_row(name, *(f"{measures.mean(by_run[run][MAIN_MEASURE]):.4f}" for run in runs))
+            divided.add_row(name, *_cells(in_two))
             recalls.add_row(name, *_recall_differences(by_run))
             over_both = _compare(by_run, _TEXT)
             harm.add_row(name, *_cells(over_both), f"{graph_only}", f"{right}")
@@ -117,6 +125,7 @@ def main() -> None:
     _console.print(reference)
     _console.print(others)
     _console.print(harm)
+    _console.print(divided)
     _console.print(recalls)
     _console.print(confidence)
     _console.print(latency)
@@ -150,6 +159,28 @@ def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float, tuple[int,
     results = runner.collect(workspace, store)
     by_run = figures.measure_runs(figures.as_runs(results, dataset), dataset)
     return by_run, workspace.graph_trust(), _graph_only(results[REFERENCE_RUN], dataset)
+
+
+async def _in_two_collections(workspace: Workspace, by_run: ByRun) -> Difference:
+    """The reference run over the same documents in two collections, compared with that over one."""
+    records = [
+        VectorRecord(
+            msgspec.structs.replace(each.record, document=in_two_collections(each.record.document)), each.vectors
+        )
+        for each in await indexed_records(workspace)
+    ]
+    dataset = workspace.dataset
+    run = {}
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_service(workspace.settings.changed(data_dir=Path(folder))) as service:
+            await service.documents.lines.writer.write(records, ())
+            await service.maintenance.optimize(lambda _: None)
+            for query, text in dataset.queries.items():
+                request = make_request(text, RUNS[REFERENCE_RUN])
+                response = await service.search.search(request, service.anonymous, "two-collections")
+                run[query] = figures.descending_scores([hit.id for hit in response.hits])
+    values = measures.measure_run(dataset.judgments, run)
+    return compare("in two", "in one", values[MAIN_MEASURE], by_run[REFERENCE_RUN][MAIN_MEASURE])
 
 
 async def _latencies(workspace: Workspace) -> list[float]:

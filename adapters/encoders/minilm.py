@@ -24,6 +24,8 @@ _WINDOW = 256
 """Maximum number of tokens of a text in the model's training, [CLS] and [SEP] included."""
 _OVERLAP = 64
 """Tokens that a window has in common with the next one, so that a sentence is in one of them as a whole."""
+_MAX_TITLE = 64
+"""Tokens of a title that each window of a long text begins with."""
 _MAX_WINDOWS = 32
 """Later windows of a long text, from some 4,500 words on, are not encoded; keyword search still finds them."""
 _WINDOWS = "w"
@@ -76,9 +78,9 @@ class MiniLM:
         vector: Vector = self._run(_inputs([ids]))[0]
         return vector
 
-    def encode_documents(self, texts: Sequence[str]) -> list[Matrix]:
+    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
         """See :class:`adapters.ports.DocumentEncoder`."""
-        windows = [self._windows(text) for text in texts]
+        windows = [self._windows(text, title) for text, title in zip(texts, titles or [""] * len(texts), strict=True)]
         vectors = self.encode_tokens([window for each in windows for window in each])
         ends = np.cumsum([len(each) for each in windows])
         return np.split(vectors, ends[:-1])
@@ -96,14 +98,16 @@ class MiniLM:
                 vectors[batch] = result
         return vectors
 
-    def _windows(self, text: str) -> list[list[int]]:
+    def _windows(self, text: str, title: str = "") -> list[list[int]]:
         # 16 characters for each token: enough text to fill every window.
         # Not ``encode``, which does not release the GIL: a long text would block the event loop for 9 ms.
-        (encoding,) = self.tokenizer.encode_batch_fast([text[: _WINDOW * _MAX_WINDOWS * 16]], add_special_tokens=False)
-        ids = encoding.ids
-        size = _WINDOW - 2
-        starts = range(0, max(len(ids) - _OVERLAP, 1), size - _OVERLAP)  # what is left after the last is in it, too
-        return [ids[start : start + size] for start in starts][:_MAX_WINDOWS]
+        characters = [title[: _WINDOW * 16], text[: _WINDOW * _MAX_WINDOWS * 16]]
+        heading, body = (each.ids for each in self.tokenizer.encode_batch_fast(characters, add_special_tokens=False))
+        if len(heading) + len(body) > _WINDOW - 2:
+            heading = heading[:_MAX_TITLE]
+        size = _WINDOW - 2 - len(heading)
+        starts = range(0, max(len(body) - _OVERLAP, 1), size - _OVERLAP)  # what is left after the last is in it, too
+        return [heading + body[start : start + size] for start in starts][:_MAX_WINDOWS]
 
     def _run(self, inputs: Mapping[str, npt.NDArray[np.int32]]) -> Matrix:
         vectors: npt.NDArray[np.float32] = self._session.run(["vectors"], inputs)[0]

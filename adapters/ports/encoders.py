@@ -48,6 +48,9 @@ class DocumentEncoder(Protocol):
         """Length of a vector."""
         ...
 
-    def encode_documents(self, texts: Sequence[str]) -> list[Matrix]:
-        """For each text, in order, one unit row for each of its windows, one at least."""
+    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
+        """For each text, in order, one unit row for each of its windows, one at least.
+
+        :param titles: of the texts, with which each of their windows begins; no titles by default.
+        """
         ...

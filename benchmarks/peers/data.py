@@ -10,7 +10,6 @@ import numpy as np
 
 from adapters import Document
 from adapters.encoders.minilm import MiniLM
-from adapters.model.document import passage
 from benchmarks.corpus import distinct_queries
 from benchmarks.peers.products.product import Doc
 from orchestrator.evaluation.dataset import read_dataset
@@ -36,7 +35,7 @@ def prepare(beir: Path, folder: Path) -> None:
     ]
     model = MiniLM()
     # The other products have one vector for each document: the mean of its windows.
-    windows = model.encode_documents([passage(Document(**each)) for each in documents])
+    windows = model.encode_documents([each["text"] for each in documents], [each["title"] for each in documents])
     means = np.stack([each.mean(axis=0) for each in windows])
     vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
     queries = read_dataset(beir).queries

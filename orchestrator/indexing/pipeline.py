@@ -36,19 +36,19 @@ class IndexingPipeline:
         return await anyio.to_thread.run_sync(self._prepare, documents, scope)
 
     def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
-        texts = [passage(document) for document in documents]
-        encoded = self._encoder.encode_documents(texts)
+        texts, titles = [document.text for document in documents], [document.title for document in documents]
+        encoded = self._encoder.encode_documents(texts, titles)
         return [
             VectorRecord(
                 Record(
                     scope.tenant,
                     scope.environment,
                     document,
-                    document.entities if document.entities is not None else self._extract(text),
+                    document.entities if document.entities is not None else self._extract(passage(document)),
                 ),
                 vectors,
             )
-            for document, text, vectors in zip(documents, texts, encoded, strict=True)
+            for document, vectors in zip(documents, encoded, strict=True)
         ]
 
 

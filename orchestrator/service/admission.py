@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from math import inf
 from time import perf_counter
 
 from orchestrator.execution.budget import EXPECTED_WAIT, MAX_WAIT
@@ -24,6 +25,11 @@ delayed does not predict the next ones."""
 _REMAINING = 0.5
 """Fraction of the service time that a running request still needs on average when another one arrives (PASTA: Wolff,
 "Poisson Arrivals See Time Averages", 1982). Service times are nearly equal."""
+
+
+_BURST_S = 0.2
+"""Seconds after a slot was free during which requests count as a burst: it ends by itself, so they may wait as long as
+their time limits allow. Nichols, Jacobson: "Controlling Queue Delay", 2012, treat a queue that was empty lately so."""
 
 
 class Admission:
@@ -42,6 +48,8 @@ class Admission:
         self._queue = FairQueue()
         self._service_time_s = 0.0
         """Moving average."""
+        self._free_at = -inf
+        """When a slot was last taken without waiting."""
 
     @property
     def waiting(self) -> int:
@@ -70,7 +78,8 @@ class Admission:
         if self.running < self._max_concurrent:
             return None
         expected_s = (self._queue.ahead(tenant) + _REMAINING) * self._service_time_s / self._max_concurrent
-        limit_s = timeout_s * EXPECTED_WAIT
+        is_burst = self._clock() - self._free_at < _BURST_S
+        limit_s = timeout_s * (MAX_WAIT if is_burst else EXPECTED_WAIT)
         if self._queue.of(tenant) < self._fair_share(tenant):
             # Less a service time, by which the wait may differ from the expected one.
             limit_s = max(limit_s, timeout_s * MAX_WAIT - self._service_time_s)
@@ -85,7 +94,8 @@ class Admission:
         """
         if self.running < self._max_concurrent:
             self.running += 1
-            return self._clock()
+            self._free_at = self._clock()
+            return self._free_at
         if rejection := self.would_reject(tenant, timeout_s):
             raise rejection
         if self.waiting >= self._max_waiting:

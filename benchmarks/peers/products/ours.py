@@ -10,9 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adapters import Document
 from adapters.encoders.minilm import MiniLM
-from adapters.model.document import passage
 from benchmarks.beir_folder import index_folder
 from benchmarks.peers.products.product import LIMIT, Doc
 from benchmarks.peers.products.product import Product as Base
@@ -28,19 +26,23 @@ class Product(Base):
         return load(data_dir=self.folder, source_timeout_ms=_TIMEOUT_MS)
 
     def index(self, documents: list[Doc], vectors: np.ndarray) -> None:
-        known = {passage(Document(**each)): vector[np.newaxis] for each, vector in zip(documents, vectors, strict=True)}
+        known = {
+            (each["text"], each["title"]): vector[np.newaxis] for each, vector in zip(documents, vectors, strict=True)
+        }
         encode = MiniLM.encode_documents
 
-        def given(model: MiniLM, texts: Sequence[str]) -> list[np.ndarray]:
-            missing = [text for text in dict.fromkeys(texts) if text not in known]
-            known.update(zip(missing, encode(model, missing), strict=True) if missing else ())
-            return [known[text] for text in texts]
+        def given(model: MiniLM, texts: Sequence[str], titles: Sequence[str] = ()) -> list[np.ndarray]:
+            pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
+            missing = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+            if missing:
+                known.update(zip(missing, encode(model, *map(list, zip(*missing, strict=True))), strict=True))
+            return [known[pair] for pair in pairs]
 
         MiniLM.encode_documents = given  # type: ignore[method-assign]
 
         async def run() -> None:
             async with open_service(self._settings()) as service:
-                await index_folder(service, self.source)
+                await index_folder(service, self.source, is_divided=False)  # the others have one
                 await service.maintenance.optimize(lambda _: None)
 
         asyncio.run(run())

@@ -35,7 +35,7 @@ class Encoder:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
+    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[np.ndarray]:
         self.texts += texts
         vectors = np.zeros_like(vector_record("x").vectors)
         vectors[:, 0] = 1.0

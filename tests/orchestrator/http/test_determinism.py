@@ -26,10 +26,13 @@ _LOCATIONS = ("Norway", "Lisbon", "the old mill", "Mount Ararat", "Kyoto", "the 
 
 @pytest.fixture
 def env(python: str, tmp_path: Path, model_dir: Path) -> dict[str, str]:
-    """The settings of an index with enough documents for the static encoder."""
+    """The settings of an index of two collections with enough documents for the static encoder."""
     env = environment(data_dir=tmp_path / "data", model_dir=model_dir, query_encoder="static")
     rng = random.Random(0)
-    lines = [json.dumps({"id": f"d{number}", "text": sentences(rng, 3)}) for number in range(_DOCUMENTS)]
+    lines = [
+        json.dumps({"id": f"d{number}", "text": sentences(rng, 3), "collection": ("documents", "notes")[number % 2]})
+        for number in range(_DOCUMENTS)
+    ]
     command = [python, "-m", "orchestrator", "index", "-"]
     subprocess.run(command, env=env, input="\n".join(lines).encode(), check=True, capture_output=True)
     return env

@@ -21,7 +21,7 @@ class LengthEncoder:
 
     identity, dimension = "test", 1
 
-    def encode_documents(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[NDArray[np.float32]]:
         return [np.array([[len(text)]], np.float32) for text in texts]
 
 

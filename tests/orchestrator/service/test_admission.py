@@ -143,6 +143,23 @@ async def test_what_the_process_does_before_the_next_request_runs_counts_for_tho
         await scenario.end(scenario.started[-1])
 
 
+async def test_a_burst_may_wait_as_long_as_its_time_limit_allows() -> None:
+    scenario = Scenario(max_waiting=100)
+    for number in range(41):  # each takes 5 ms, which the admission learns
+        scenario.request(f"a{number}")
+        await settle()
+        scenario.now += 0.005
+        await scenario.end(f"a{number}")
+    scenario.now += 1.0
+    for number in range(20):
+        assert scenario.admission.would_reject("a", 0.15) is None
+        scenario.request(f"a{100 + number}")
+        await settle()
+    assert scenario.admission.waiting == 19
+    scenario.now += 0.3  # a slot was not free for so long: this is load, not a burst
+    assert isinstance(scenario.admission.would_reject("a", 0.15), Overloaded)
+
+
 async def test_a_tenant_with_its_share_of_the_queue_is_rejected_before_one_that_has_less() -> None:
     scenario = Scenario()
     for number in range(41):  # each takes a second, which the admission learns
@@ -153,6 +170,7 @@ async def test_a_tenant_with_its_share_of_the_queue_is_rejected_before_one_that_
     for name in ("a41", "a42", "a43", "a44", "a45", "b0", "b1", "b2"):
         scenario.request(name)
     await settle()
+    scenario.now += 1.0  # no burst any more
     # Each would wait for half of a request and for seven more, which is between the two limits.
     timeout_s = 14.0
     assert timeout_s * EXPECTED_WAIT < 7.3 < timeout_s * MAX_WAIT - 1.0
