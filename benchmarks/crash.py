@@ -169,8 +169,9 @@ def _run(
             expected |= writer.unacknowledged  # it was in the write log, so it has to be in every replica
         differences = {replica: _differences(expected, state) for replica, state in states.items()}
         wrong += sum(differences.values())
+        documents = sum(each is not None for each in expected.values())
         _console.print(
-            f"{number:3} killed {name:10} {sum(each is not None for each in expected.values())} documents, wrong by replica: {differences}",
+            f"{number:3} killed {name:10} {documents} documents, wrong by replica: {differences}",
             soft_wrap=True,
             highlight=False,
         )

@@ -28,7 +28,7 @@ _MAX_TITLE = 64
 """Tokens of a title that each window of a long text begins with."""
 _MAX_WINDOWS = 32
 """Later windows of a long text, from some 4,500 words on, are not encoded; keyword search still finds them."""
-_WINDOWS = "w"
+_WINDOWS = "h"
 """Part of the identity; it changes whenever texts are cut into other windows."""
 _BATCH_TOKENS = 512
 """Maximum tokens of documents in one run. Larger runs are slower, and the process does not free their memory."""

@@ -117,7 +117,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_installed_files_are_those_that_were_built(installed: Path) -> None:
-    assert MiniLM().identity == "minilm-l6-int8-r2w-53aa5117"
+    assert MiniLM().identity == "minilm-l6-int8-r2h-53aa5117"
     assert sorted(path.name for path in installed.iterdir()) == ["manifest.json", "model.onnx", "tokenizer.json"]
 
 
