@@ -15,6 +15,7 @@ from adapters.model.errors import (
     Unavailable,
     VersionConflict,
     VersionMismatch,
+    Warming,
 )
 from adapters.ports.documents import DocumentFetcher, DocumentReader
 from adapters.ports.encoders import DocumentEncoder, QueryEncoder
@@ -53,4 +54,5 @@ __all__ = [
     "VectorRecord",
     "VersionConflict",
     "VersionMismatch",
+    "Warming",
 ]

@@ -72,12 +72,20 @@ class Bolt:
         )
         self._dialect: Dialect | None = None
 
-    async def read(self, statement: str, parameters: Row, maintenance: bool = False) -> list[Row]:
+    @property
+    def read_timeout_s(self) -> float:
+        """Time limit of a read that a search waits for."""
+        return self._limits.read_timeout_s
+
+    async def read(
+        self, statement: str, parameters: Row, maintenance: bool = False, planning: bool = False
+    ) -> list[Row]:
         """Run one statement that reads.
 
-        :param maintenance: whether no search waits for it; then it has the time limit of a write.
+        :param maintenance: whether no search waits for it; then it has the time limit of a write, and may be larger.
+        :param planning: whether it is read for its plan; then it has the time limit of a write, too.
         """
-        timeout_s = self._limits.write_timeout_s if maintenance else self._limits.read_timeout_s
+        timeout_s = self._limits.write_timeout_s if maintenance or planning else self._limits.read_timeout_s
         query = neo4j.Query(statement, metadata=trace_headers() or None, timeout=timeout_s)
         async with _translated(timeout_s):
             session = self._driver.session(default_access_mode=_READ)

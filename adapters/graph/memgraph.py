@@ -15,7 +15,6 @@ from math import sqrt
 import anyio.to_thread
 import msgspec
 
-from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality_measures import compute_from_edges
 from adapters.graph.cypher import clauses, schema, statement, walk_statement
@@ -40,9 +39,11 @@ from adapters.graph.memgraph_rows import (
 )
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
+from adapters.graph.planned_reads import PlannedReads
 from adapters.model.batching import batches
-from adapters.model.document import Scope
+from adapters.model.document import HIGHEST_CLEARANCE, Scope
 from adapters.model.errors import VersionConflict, VersionMismatch
+from adapters.model.filter import access, normal
 from adapters.model.sources import GRAPH
 from adapters.ports.graph import Centrality, LinkStrength
 from adapters.ports.replica import Key, VectorRecord
@@ -60,6 +61,8 @@ _BATCH_UPDATES = 5_000
 _MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
 """After each step a walk continues from the documents, or names, with the most mass: as many as it has seeds, within
 these bounds. If a filter excludes some of these, the same number that pass it is collected, too."""
+_HOPS = (None, 2)
+"""The ``hops`` of walks that are planned before the first search: with seeds, and by default without."""
 _MIN_RINGS = 3
 """Minimum number of steps of a walk on the server."""
 _SCORE_DIGITS = 9
@@ -96,7 +99,7 @@ class MemgraphGraph:
         self._keys = NodeKeys(name)
         self._writes = GraphWrites(name)
         self._walk = Walk()
-        self._name_reads, self._walk_reads = BatchedReads(bolt), BatchedReads(bolt)
+        self._name_reads, self._walk_reads = PlannedReads(bolt), PlannedReads(bolt)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id.
@@ -108,18 +111,8 @@ class MemgraphGraph:
         seeds = len(request["documents"])
         if not request["spans"] and not seeds:
             return Ranking.empty(GRAPH.name)
-        walk = Walk.of_hops(query.hops)
-        rings = max(_MIN_RINGS, walk.hops)
-        common = self._linking(query) | {
-            "weights": ring_weights(walk, rings),
-            "cap": min(max(seeds, _MIN_RING_SIZE), _MAX_RING_SIZE),
-            "fanout": self._walk.fanout,
-            "depth": query.depth,
-            "chosen": self._chosen,
-            "known": KNOWN_STRENGTHS,
-            "filter": clauses(query.filter),
-        }
-        row = await self._walk_reads.read(walk_statement(rings), request, common)
+        walk, parameters = self._walk_statement(query, seeds)
+        row = await self._walk_reads.read(walk, request, parameters)
         found = converted(row, FoundDocuments, "a search")
         try:
             scores = [float(f"{score:.{_SCORE_DIGITS}g}") for score in found.scores]
@@ -138,6 +131,20 @@ class MemgraphGraph:
             return False
         row = await self._name_reads.read(statement("mentions_entity"), request, self._linking(query))
         return converted(row, MentionsEntity, "a search for names").mentions
+
+    def _walk_statement(self, query: SourceQuery, seeds: int) -> tuple[str, Row]:
+        """The statement of a walk, and its parameters besides those of :meth:`_request`."""
+        walk = Walk.of_hops(query.hops)
+        rings = max(_MIN_RINGS, walk.hops)
+        return walk_statement(rings), self._linking(query) | {
+            "weights": ring_weights(walk, rings),
+            "cap": min(max(seeds, _MIN_RING_SIZE), _MAX_RING_SIZE),
+            "fanout": self._walk.fanout,
+            "depth": query.depth,
+            "chosen": self._chosen,
+            "known": KNOWN_STRENGTHS,
+            "filter": clauses(query.filter),
+        }
 
     def _request(self, query: SourceQuery) -> Row:
         """The words of a query, the possible names in it, and the documents to start from."""
@@ -210,6 +217,7 @@ class MemgraphGraph:
         rows = await self._bolt.write(statement("create_index"), parameters)
         for row in converted(rows, list[Build], "the creation of the index"):
             self._check_build(row.build_id)
+        self._start_planning()
 
     def _check_build(self, build_id: str) -> None:
         if build_id != self._build_id:
@@ -240,6 +248,15 @@ class MemgraphGraph:
         """See :class:`adapters.ports.ServerProbe`."""
         return await self._bolt.release()
 
+    def _start_planning(self) -> None:
+        """Have the server plan the statements of searches, those that it has not planned yet."""
+        for hops in _HOPS:
+            query = _any_query(hops)
+            walk, parameters = self._walk_statement(query, 0)
+            self._walk_reads.start_planning(walk, self._request(query), parameters)
+        query = _any_query(None)
+        self._name_reads.start_planning(statement("mentions_entity"), self._request(query), self._linking(query))
+
     async def clock(self) -> float | None:
         """See :class:`adapters.ports.ServerProbe`. Memgraph counts microseconds, Neo4j milliseconds."""
         rows = await self._bolt.read(statement("server_time"), {})
@@ -252,7 +269,16 @@ class MemgraphGraph:
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""
+        await self._walk_reads.close()
+        await self._name_reads.close()
         await self._bolt.close()
+
+
+def _any_query(hops: int | None) -> SourceQuery:
+    """A query whose parameters have the types of those of every other: Neo4j has a plan for each combination of types,
+    down to those of the values of a list."""
+    visible = normal(access(Scope(), HIGHEST_CLEARANCE))
+    return SourceQuery("", 1, Scope(), visible, visible, hops=hops)
 
 
 def ring_weights(walk: Walk, rings: int) -> list[float]:

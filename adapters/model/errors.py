@@ -3,6 +3,7 @@
 AdapterError
 ├── Unavailable      a server or a file cannot be used, or there is no index yet
 │   └── ExecutionFailed  a server reports that a request failed
+├── Warming          a server has just started and is not ready for searches
 ├── TimedOut         a time limit was exceeded
 ├── Rejected         a request was rejected as invalid
 ├── BadResponse      a response cannot be understood
@@ -44,6 +45,10 @@ class Unavailable(AdapterError):
 
 class ExecutionFailed(Unavailable):
     """A server reports that a request failed, without a reason: the request or the server may be at fault."""
+
+
+class Warming(AdapterError):
+    """A server that has just started prepares itself for searches. A later attempt succeeds; it is no failure."""
 
 
 class TimedOut(AdapterError):

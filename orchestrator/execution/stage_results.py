@@ -28,13 +28,13 @@ class Failed:
     """The search of the source failed; ``reason`` is for the caller.
 
     :param after_ms: ms after the start of the search.
-    :param caused_by_request: whether the source refused this request; the source itself is not at fault.
+    :param is_blameless: whether the source is not at fault: it refused this request, or has just started.
     """
 
     source: str
     reason: str
     after_ms: float
-    caused_by_request: bool = False
+    is_blameless: bool = False
 
 
 Outcome: TypeAlias = Answered | Failed

@@ -49,7 +49,7 @@ class CircuitBreakers:
             match outcome:
                 case Answered():
                     breaker.succeeded()
-                case Failed(caused_by_request=True):
+                case Failed(is_blameless=True):
                     breaker.abandoned()
                 case Failed(reason=reason, after_ms=after_ms) if reason == TIMED_OUT and after_ms < self._blamed_ms:
                     breaker.abandoned()  # with so little time, the source is not at fault

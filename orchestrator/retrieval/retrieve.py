@@ -9,7 +9,7 @@ from time import perf_counter
 
 from msgspec.structs import replace
 
-from adapters import AdapterError, Rejected, Snapshot, SourceQuery
+from adapters import AdapterError, Rejected, Snapshot, SourceQuery, Warming
 from cache import CacheMode
 from fusion import Candidates, Documents, Ranking, SeededStrategy, Source, Sources
 from orchestrator.execution.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
@@ -128,9 +128,9 @@ class _PlanSearch:
                     return Answered(await search_at_once(call.retriever, queries, self._mode))
                 return Answered(await search_in_turn(call.retriever, queries))
         except AdapterError as error:
-            is_refusal = isinstance(error, Rejected)
+            is_blameless = isinstance(error, Rejected | Warming)
             reason = logged_reason(source.name, error)
-            return Failed(source.name, reason, (perf_counter() - start) * 1_000, caused_by_request=is_refusal)
+            return Failed(source.name, reason, (perf_counter() - start) * 1_000, is_blameless=is_blameless)
         except Exception:
             # A defect in one adapter must not fail the other sources; the log has the trace.
             _log.exception("the %s source raised an unexpected error", source.name)

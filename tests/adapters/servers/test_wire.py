@@ -23,6 +23,7 @@ from adapters import (
     TimedOut,
     Unavailable,
     VersionMismatch,
+    Warming,
 )
 from adapters.graph.bolt import Bolt
 from adapters.graph.memgraph import MemgraphGraph
@@ -104,7 +105,7 @@ async def test_the_server_does_not_answer(scheme: str, call: str) -> None:
         await reader.read()
 
     async with stub(silent) as port:
-        assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{port}", call), (TimedOut, Unavailable))
+        assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{port}", call), (TimedOut, Unavailable, Warming))
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -198,6 +198,7 @@ def test_a_request_is_rejected_if_its_expected_wait_is_more_than_half_of_its_tim
             async with admission.slot("a", 60):
                 await asyncio.sleep(1)
         async with admission.slot("a", 60):  # half of its time is left on average
+            await asyncio.sleep(0.3)  # a request that came sooner would be one of a burst
             assert isinstance(admission.would_reject("b", 0.5 / 0.5 - 0.001), Overloaded)
             assert admission.would_reject("b", 0.5 / 0.5 + 0.001) is None
 

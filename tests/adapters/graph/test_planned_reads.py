@@ -1,0 +1,102 @@
+"""Statements are planned by reads of their own, which no search waits for longer than it may."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adapters.graph.bolt import Row
+from adapters.graph.planned_reads import PlannedReads
+from adapters.model.errors import Unavailable, Warming
+
+pytestmark = pytest.mark.anyio
+
+WALK, NAMES = "UNWIND $requests AS walk", "UNWIND $requests AS names"
+
+
+class Server:
+    """A graph server that plans a statement when ``may_plan`` is set, and forgets plans when it is stopped."""
+
+    read_timeout_s = 0.02
+
+    def __init__(self) -> None:
+        self.may_plan = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.is_stopped = False
+        self.planned: list[str] = []
+
+    async def read(self, statement: str, parameters: Row, planning: bool = False) -> list[Row]:
+        if self.is_stopped:
+            raise Unavailable("the graph server cannot be reached")
+        if planning:
+            await self.may_plan.wait()
+            self.planned.append(statement)
+        else:
+            await self.may_answer.wait()
+        return [{"number": each["number"]} for each in parameters["requests"]]
+
+
+@pytest.fixture
+async def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+async def reads(server: Server) -> PlannedReads:
+    return PlannedReads(server)  # type: ignore[arg-type]
+
+
+async def test_a_search_waits_for_a_plan_for_half_of_its_time_and_the_planning_goes_on(
+    server: Server, reads: PlannedReads
+) -> None:
+    for _ in range(2):
+        with pytest.raises(Warming, match="planning its statements"):
+            await reads.read(WALK, {}, {})
+    assert reads.is_planning
+    server.may_plan.set()
+    assert await reads.read(WALK, {}, {}) == {"number": 0}
+    assert (server.planned, reads.is_planning) == ([WALK], False)
+
+
+async def test_a_statement_does_not_wait_for_the_plan_of_another(server: Server, reads: PlannedReads) -> None:
+    server.may_plan.set()
+    await reads.read(NAMES, {}, {})
+    server.may_plan.clear()
+    reads.start_planning(WALK, {}, {})
+    assert await reads.read(NAMES, {}, {}) == {"number": 0}
+    await reads.close()
+
+
+async def test_a_server_that_was_stopped_plans_again(server: Server, reads: PlannedReads) -> None:
+    server.may_plan.set()
+    await reads.read(WALK, {}, {})
+    server.is_stopped = True
+    for _ in range(2):  # the second time it does not get as far
+        with pytest.raises(Unavailable):
+            await reads.read(WALK, {}, {})
+    server.is_stopped = False
+    await reads.read(WALK, {}, {})
+    assert server.planned == [WALK, WALK]
+
+
+async def test_one_slow_read_means_nothing_and_two_that_the_server_plans_again(
+    server: Server, reads: PlannedReads
+) -> None:
+    server.may_plan.set()
+    await reads.read(WALK, {}, {})
+    for planned in (1, 2):
+        server.may_answer.clear()
+        for _ in range(planned):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reads.read(WALK, {}, {}), 0.01)
+        server.may_answer.set()
+        await reads.read(WALK, {}, {})
+        assert len(server.planned) == planned
+
+
+async def test_closing_ends_the_planning(server: Server, reads: PlannedReads) -> None:
+    reads.start_planning(WALK, {}, {})
+    await reads.close()
+    assert (server.planned, reads.is_planning) == ([], False)
