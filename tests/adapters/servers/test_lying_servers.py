@@ -375,7 +375,7 @@ class LyingBolt(Bolt):
         super().__init__(Address.parse("bolt://127.0.0.1:1", {"bolt": 7687}), LIMITS)
         self._rows = rows
 
-    async def read(self, text: object, parameters: object, maintenance: bool = False) -> Any:
+    async def read(self, text: object, parameters: object, maintenance: bool = False, planning: bool = False) -> Any:
         return self._rows
 
 
