@@ -16,7 +16,7 @@ _MAX_DOCUMENTS = 1_000
 """Maximum number of documents of several writes that are combined."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
     """A write that has not begun."""
 

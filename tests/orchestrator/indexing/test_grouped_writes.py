@@ -109,14 +109,16 @@ async def test_a_write_whose_caller_leaves_before_it_begins_is_not_made() -> Non
     store = Store()
     writer = GroupedWriter(store)
     first = asyncio.create_task(writer.write([record("a")], []))
-    second = asyncio.create_task(writer.write([record("b")], []))
     await asyncio.sleep(0)
-    second.cancel()
+    others = [asyncio.create_task(writer.write([record("b")], [])) for _ in range(2)]  # equal, but for their vectors
+    await asyncio.sleep(0)
+    others[1].cancel()
     await asyncio.sleep(0)
     store.begin.set()
     await first
-    await asyncio.gather(second, return_exceptions=True)
-    assert store.writes == [(1, 0, "restricted")]
+    outcomes = await asyncio.gather(*others, return_exceptions=True)
+    assert isinstance(outcomes[1], asyncio.CancelledError)
+    assert store.writes == [(1, 0, "restricted"), (1, 0, "restricted")]
 
 
 async def test_the_others_of_a_group_learn_that_it_was_interrupted() -> None:
