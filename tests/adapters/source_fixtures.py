@@ -34,7 +34,7 @@ from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from adapters.vector.qdrant import QdrantVector
 from tests.conftest import DIMENSION, SCOPE, unit
 
-LIMITS = Limits(read_timeout_s=20.0, write_timeout_s=120.0)
+LIMITS = Limits(read_timeout_s=60.0, write_timeout_s=120.0)
 ServerUrl = Callable[[str], str]
 
 
