@@ -7,9 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adapters import Document
+from benchmarks.corpus import index_documents
 from orchestrator.bootstrap import open_service
-from orchestrator.indexing.ndjson import InvalidLine
-from orchestrator.indexing.objects import parse_objects
 from orchestrator.schema.search_input import search_request
 from orchestrator.settings import load
 
@@ -26,7 +25,7 @@ async def reciprocal_ranks(
     """
     with TemporaryDirectory() as folder:
         async with open_service(load(data_dir=Path(folder), source_timeout_ms=60_000)) as service:
-            await service.documents.index(parse_objects(documents), service.anonymous, _refuse)
+            await index_documents(service, documents)
             await service.maintenance.optimize(lambda _: None)
             found: dict[str, float] = {}
             for name, fields in runs.items():
@@ -40,7 +39,3 @@ async def reciprocal_ranks(
                     ranks.append(1 / (1 + ids.index(wanted)) if wanted in ids else 0.0)
                 found[name] = sum(ranks) / len(ranks)
     return found
-
-
-def _refuse(line: InvalidLine) -> None:
-    raise SystemExit(f"line {line.line}: {line.error}")

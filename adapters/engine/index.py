@@ -260,8 +260,8 @@ class EmbeddedIndex:
         later = zip(before.segments[unmerged:], by_segment(dead, before)[unmerged:], strict=True)
         merged = [(old, np.flatnonzero(~flags)) for old, flags in later]
         if added or any(len(rows) for _, rows in merged):
-            rows = chain.from_iterable(old.stored(rows) for old, rows in merged)
-            segment.write(self._folder / SEGMENTS / name, chain(rows, added))
+            kept = chain.from_iterable(old.stored(rows) for old, rows in merged)
+            segment.write(self._folder / SEGMENTS / name, chain(kept, added))
             files.sync(self._folder / SEGMENTS)
             segments.append(Segment(self._folder / SEGMENTS / name))
         flags = np.zeros(sum(map(len, segments)), np.bool_)

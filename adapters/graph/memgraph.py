@@ -62,7 +62,7 @@ _MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
 """After each step a walk continues from the documents, or names, with the most mass: as many as it has seeds, within
 these bounds. If a filter excludes some of these, the same number that pass it is collected, too."""
 _HOPS = (None, 2)
-"""The ``hops`` of walks that are planned before the first search: with seeds, and by default without."""
+"""The ``hops`` of the walks whose statements are planned at the start: those with seeds, and by default the others."""
 _MIN_RINGS = 3
 """Minimum number of steps of a walk on the server."""
 _SCORE_DIGITS = 9

@@ -11,11 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from adapters import Document
-from adapters.model.filter import And, Eq, Filter
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DeleteManyResponse, DeleteResponse
-from orchestrator.schema.search_input import decode_filter
+from orchestrator.schema.search_input import listed_filter
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
@@ -34,7 +33,7 @@ def list_documents(
 ) -> None:
     """Show documents: collection, id and title."""
     with reported_errors():
-        condition = _condition(collection, filter_json)
+        condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> tuple[list[Document], bool]:
             page = await service.documents.page(service.anonymous, condition, limit)
@@ -55,7 +54,7 @@ def export(
 ) -> None:
     """Print documents as `trivium index` reads them, one JSON object on each line."""
     with reported_errors():
-        condition = _condition(collection, filter_json)
+        condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> int:
             count = 0
@@ -88,7 +87,7 @@ def delete(
             raise BadRequest("--filter and --dry-run are for deleting without ids")
         if keep_chunks and not ids:
             raise BadRequest("--keep-chunks is for deleting by id; a filter deletes only what matches it")
-        condition = _condition(collection, filter_json)
+        condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> DeleteManyResponse | list[DeleteResponse]:
             if not ids:
@@ -103,9 +102,3 @@ def delete(
     else:
         deleted, chunks = sum(bool(each.deleted) for each in outcome), sum(each.chunks for each in outcome)
         out.print(f"{deleted} deleted, with {chunks} chunks; {len(outcome) - deleted} not found")
-
-
-def _condition(collection: str | None, filter_json: str | None) -> Filter:
-    """Both conditions."""
-    conditions: list[Filter] = [] if filter_json is None else [decode_filter(filter_json)]
-    return And((*conditions, *([] if collection is None else [Eq("collection", collection)])))

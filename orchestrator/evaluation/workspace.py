@@ -97,28 +97,31 @@ class Workspace:
 
     async def index(self, open_service: OpenService, advance: Callable[[int], None]) -> IndexedCorpus:
         """Index the corpus if it is not indexed yet. After an interruption, indexing starts again."""
-        marker = self.folder / "indexed.json"
         fits_static_encoder = self.settings.changed(query_encoder="static")  # a run compares it with the model
         async with open_service(fits_static_encoder) as service:
-            is_outdated = bool(service.search.mismatches())
-        if is_outdated:  # another release, or other settings, built it
-            await anyio.to_thread.run_sync(shutil.rmtree, self.folder)
+            if not service.search.mismatches():
+                return await self._index(service, advance)
+        # Another release, or other settings, built it.
+        await anyio.to_thread.run_sync(shutil.rmtree, self.folder)
         async with open_service(fits_static_encoder) as service:
-            build_id = service.search.build_id()
-            if marker.is_file():
-                present = msgspec.json.decode(marker.read_bytes(), type=IndexedCorpus)
-                if present.build_id == build_id and present.documents == await service.count():
-                    # The settings may have another centrality now.
-                    await service.maintenance.optimize(lambda _: None)
-                    return present
-            rejected: list[InvalidLine] = []
-            report = await service.documents.index(
-                parse_corpus(self.dataset.corpus), service.anonymous, rejected.append, advance
-            )
-            for replica, reason in report.pending.items():
-                raise OSError(f"cannot evaluate, because {replica} does not have the whole corpus: {reason}")
-            await service.maintenance.optimize(lambda _: None)
-            indexed = IndexedCorpus(await service.count(), len(rejected), build_id)
+            return await self._index(service, advance)
+
+    async def _index(self, service: Service, advance: Callable[[int], None]) -> IndexedCorpus:
+        marker = self.folder / "indexed.json"
+        build_id = service.search.build_id()
+        if marker.is_file():
+            present = msgspec.json.decode(marker.read_bytes(), type=IndexedCorpus)
+            if present.build_id == build_id and present.documents == await service.count():
+                # The settings may have another centrality now.
+                await service.maintenance.optimize(lambda _: None)
+                return present
+        rejected: list[InvalidLine] = []
+        lines = parse_corpus(self.dataset.corpus)
+        report = await service.documents.index(lines, service.anonymous, rejected.append, advance)
+        for replica, reason in report.pending.items():
+            raise OSError(f"cannot evaluate, because {replica} does not have the whole corpus: {reason}")
+        await service.maintenance.optimize(lambda _: None)
+        indexed = IndexedCorpus(await service.count(), len(rejected), build_id)
         if not indexed.documents:
             why = rejected[0].error if rejected else "it is empty"
             raise BadDataset(f"{self.dataset.corpus} has no document that can be indexed: {why}")

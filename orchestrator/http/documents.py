@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 
-from adapters.model.filter import And, Eq, Filter
+from adapters.model.filter import Eq, Filter
 from orchestrator.http.endpoint import authorized
 from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import (
@@ -33,16 +33,16 @@ from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import allowed_names
 from orchestrator.schema.documents import DocumentsResponse
-from orchestrator.schema.search_input import decode_delete_request, decode_filter
-from orchestrator.service.documents import MAX_LISTED
+from orchestrator.schema.search_input import decode_delete_request, listed_filter
+from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
 
 T = TypeVar("T")
 
 _MAX_BODY_BYTES = 67_108_864
 _MAX_FILTER_BYTES = 1_048_576
 _MAX_LINES = 100_000
-_DEFAULT_LIMIT = 100
 _MAX_DIGITS = 9
+"""Of a limit: the text is read as a number only if it is short."""
 _SLICE_BYTES = 1_048_576
 """Lines are counted in slices of this size: counting 64 MiB at once holds the GIL for 30 ms."""
 
@@ -83,11 +83,10 @@ async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_D
 async def list_documents(context: Annotated[HttpContext, Depends(authorized(LIST_DOCUMENTS))]) -> Response:
     """Some documents, and where the next ones begin; one a line if the client accepts NDJSON."""
     parameters = _parameters(context, LIST_DOCUMENTS)
-    text, collection, cursor = parameters.get("filter"), _collection(parameters), parameters.get("cursor")
-    conditions = [] if text is None else [decode_filter(text)]
-    conditions += [] if collection is None else [Eq("collection", collection)]
+    condition = listed_filter(parameters.get("filter"), _collection(parameters))
+    cursor = parameters.get("cursor")
     start = None if cursor is None else _start(cursor)
-    page = await context.service.documents.page(context.principal, And(tuple(conditions)), _limit(parameters), start)
+    page = await context.service.documents.page(context.principal, condition, _limit(parameters), start)
     next_cursor = None if page.next is None else urlsafe_b64encode(page.next.encode()).decode()
     documents = tuple(record.document for record in page.records)
     context.log_fields.update(documents=len(documents))
@@ -185,7 +184,7 @@ def _choice(parameters: Mapping[str, str], name: str, choices: Mapping[str, T], 
 
 
 def _limit(parameters: Mapping[str, str]) -> int:
-    value = parameters.get("limit", str(_DEFAULT_LIMIT))
+    value = parameters.get("limit", str(DEFAULT_LISTED))
     if not (value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS):
         raise BadRequest(f"limit: {value[:80]!r}, allowed are 1 to {MAX_LISTED}")
     return int(value)

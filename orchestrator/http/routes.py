@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from adapters import Document
 from orchestrator.auth.principal import Role
 from orchestrator.schema import documents, operations, search
+from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
 
 NDJSON = "application/x-ndjson"
 JSON = "application/json"
@@ -57,7 +58,7 @@ _LIST: dict[str, dict[str, object]] = {
         "contentMediaType": JSON,
         "description": "only the documents that pass this filter, which is JSON as in a search",
     },
-    "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED},
     "cursor": {"type": "string", "description": "next_cursor of the page before"},
 }
 _COLLECTION = {

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from adapters.model.dates import moment
-from adapters.model.filter import Filter
+from adapters.model.filter import And, Eq, Filter
 from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
 from orchestrator.schema.documents import DeleteManyRequest
 from orchestrator.schema.search import SearchRequest
@@ -36,7 +36,16 @@ def decode_delete_request(content: bytes) -> DeleteManyRequest:
     return _decoded(content, _delete_decoder)
 
 
-def decode_filter(text: str) -> Filter:
+def listed_filter(text: str | None, collection: str | None) -> Filter:
+    """The filter of a list of documents: that of a text with JSON, and a collection, as far as they are given.
+
+    :raises InvalidInput: if the text is not JSON, or not a filter.
+    """
+    conditions = [] if text is None else [_decode_filter(text)]
+    return And((*conditions, *([] if collection is None else [Eq("collection", collection)])))
+
+
+def _decode_filter(text: str) -> Filter:
     """The filter of a text with JSON.
 
     :raises InvalidInput: if it is not JSON, or not a filter.

@@ -28,8 +28,9 @@ _REMAINING = 0.5
 
 
 _BURST_S = 0.2
-"""Seconds after a slot was free during which requests count as a burst: it ends by itself, so they may wait as long as
-their time limits allow. Nichols, Jacobson: "Controlling Queue Delay", 2012, treat a queue that was empty lately so."""
+"""Seconds after a slot was last free during which requests count as a burst. A burst ends by itself, so its requests
+may wait longer. CoDel also tolerates a queue that was short a moment ago (Nichols, Jacobson: "Controlling Queue Delay",
+2012)."""
 
 
 class Admission:

@@ -36,7 +36,7 @@ class DocumentLookup:
     is_current: Callable[[], bool]
 
     async def by_identity(self, ids: Collection[DocId], scope: Scope) -> Mapping[DocId, Record]:
-        """The documents that exist in a scope, whoever may see them.
+        """The existing documents of a scope, also those that a caller may not see.
 
         :raises Unavailable: if the replica lacks a write.
         """

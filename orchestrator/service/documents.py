@@ -24,11 +24,7 @@ from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
-from orchestrator.indexing.pipeline import (
-    MAX_BATCH_BYTES,
-    MAX_WRITE_DOCUMENTS,
-    size_bytes,
-)
+from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_WRITE_DOCUMENTS, size_bytes
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import request_filter
 from orchestrator.schema.documents import BulkResponse, CollectionsResponse, DeleteManyResponse, DeleteResponse
@@ -42,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 _MAX_DELETED = 1_000
 """Documents that are deleted in one write."""
-MAX_LISTED = 1_000
+DEFAULT_LISTED, MAX_LISTED = 100, 1_000
 """Documents on one page of a list."""
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
@@ -144,7 +140,11 @@ class DocumentService:
         return {identity: record.document for identity, record in records.items() if check(record)}
 
     async def page(
-        self, principal: Principal, condition: Filter | None = None, limit: int = 100, start: str | None = None
+        self,
+        principal: Principal,
+        condition: Filter | None = None,
+        limit: int = DEFAULT_LISTED,
+        start: str | None = None,
     ) -> DocumentPage:
         """Some of the documents that match a filter and that the principal may see, in a fixed order.
 
