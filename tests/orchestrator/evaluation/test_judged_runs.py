@@ -12,6 +12,7 @@ import ir_measures
 import pytest
 from ir_measures import RR, R, nDCG
 
+from adapters.encoders import minilm
 from orchestrator.evaluation import tuning
 from orchestrator.evaluation.comparison import SIGNIFICANCE
 from orchestrator.evaluation.runs import RUNS
@@ -189,6 +190,18 @@ def test_the_corpus_may_be_ndjson_with_every_field_of_a_document(tmp_path: Path)
     assert (code, report["documents"]) == (0, 6)
     assert report["runs"]["hybrid/dates"]["MRR@10"] == 1.0
     assert report["runs"]["hybrid"]["MRR@10"] == 0.5
+
+
+def test_an_index_of_another_build_is_made_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(tmp_path))
+    assert run("evaluate", folder)[0] == 0
+    (marker,) = tmp_path.glob("evaluations/small-*/indexed.json")
+    before = json.loads(marker.read_text())
+    monkeypatch.setattr(minilm, "_WINDOWS", "other")
+    assert run("evaluate", folder)[0] == 0
+    after = json.loads(marker.read_text())
+    assert after["documents"] == before["documents"]
+    assert after["build_id"] == before["build_id"].replace("-r2h-", "-r2other-")
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0"])
