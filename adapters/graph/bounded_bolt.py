@@ -1,13 +1,14 @@
 """Connections to a graph server with a maximum size of responses.
 
 An endless response would fill the memory of the process before it times out, and the driver has no setting for a
-limit. On uvloop, a write to a closed connection raises an error that the driver does not expect. So the driver's class
-of connections is replaced. It is private to the driver: ``pyproject.toml`` excludes releases that this file was not
+limit. On uvloop, a write to a closed connection raises an error that the driver does not expect. A connection whose
+opening is cancelled is left open. So the driver's class of connections is replaced. It is private to the driver: ``pyproject.toml`` excludes releases that this file was not
 tested with, and ``tests/adapters/servers/test_lying_servers.py`` tests the limit.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -48,6 +49,18 @@ class BoundedSocket(AsyncBoltSocket):
         super().__init__(*arguments)
         self._since_message = _Allowance(_MAX_BYTES)
 
+    @classmethod
+    async def connect(cls, *arguments: Any, **options: Any) -> Any:
+        """Open a connection. If that is cancelled, it is first opened, within its time limit, and then closed."""
+        opening = asyncio.ensure_future(super().connect(*arguments, **options))
+        try:
+            await asyncio.wait({opening})
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close)  # also if the driver cancels it again
+            await asyncio.wait({opening})
+            raise
+        return opening.result()
+
     async def sendall(self, data: bytes) -> None:
         """Send a message.
 
@@ -79,6 +92,11 @@ class BoundedSocket(AsyncBoltSocket):
         content: bytes = await super().recv(n)  # type: ignore[no-untyped-call]
         _count(self._since_message, len(content))
         return content
+
+
+def _close(opening: asyncio.Future[tuple[BoundedSocket, Any]]) -> None:
+    if not opening.cancelled() and not opening.exception():
+        opening.result()[0].close()
 
 
 def _count(allowance: _Allowance, received: int) -> None:
