@@ -32,8 +32,8 @@ class IndexComponent(Protocol[T]):
         """Write the files for ``segments`` to the empty folder ``target``, from ``previous`` and ``delta`` if given."""
         ...
 
-    def open(self, folder: Path, segments: SegmentSet) -> T:
-        """Map what :meth:`build` wrote."""
+    def open(self, folder: Path, segments: SegmentSet, before: T | None) -> T:
+        """Map what :meth:`build` wrote. What is in ``before``, of an earlier commit, too, need not be mapped again."""
         ...
 
     def count(self, index: T, segments: SegmentSet) -> int:

@@ -311,9 +311,10 @@ class EmbeddedIndex:
         if not manifest.files:
             return IndexView(manifest, SegmentSet(segments, np.zeros(0, np.bool_)), {})
         combined = SegmentSet(segments, np.load(self._folder / DEAD / f"{manifest.name}.npy"))
+        known = before.opened if before else {}
         opened = {
-            component.name: component.open(self._folder / component.name / manifest.name, combined)
-            for component in self._components
+            each.name: each.open(self._folder / each.name / manifest.name, combined, known.get(each.name))
+            for each in self._components
         }
         return IndexView(manifest, combined, opened)
 

@@ -51,14 +51,13 @@ class BoundedSocket(AsyncBoltSocket):
         self._since_message = _Allowance(_MAX_BYTES)
 
     @classmethod
-    async def connect(cls, *arguments: Any, **options: Any) -> Any:
-        """Open a connection. If that is cancelled, it is first opened, within its time limit, and then closed."""
-        opening = asyncio.ensure_future(super().connect(*arguments, **options))
+    async def _connect_secure(cls, *arguments: Any, **options: Any) -> Any:
+        """Open a connection. If that is cancelled, it is closed as soon as it is open."""
+        opening = asyncio.ensure_future(super()._connect_secure(*arguments, **options))
         try:
             await asyncio.wait({opening})
         except asyncio.CancelledError:
-            opening.add_done_callback(_close)  # also if the driver cancels it again
-            await asyncio.wait({opening})
+            opening.add_done_callback(_close)
             raise
         return opening.result()
 
@@ -95,9 +94,9 @@ class BoundedSocket(AsyncBoltSocket):
         return content
 
 
-def _close(opening: asyncio.Future[tuple[BoundedSocket, Any]]) -> None:
+def _close(opening: asyncio.Future[BoundedSocket]) -> None:
     if not opening.cancelled() and not opening.exception():
-        opening.result()[0].close()
+        opening.result().close()
 
 
 def _count(allowance: _Allowance, received: int) -> None:

@@ -20,12 +20,25 @@ from adapters.ports.graph import LinkStrength
 from adapters.storage import files
 from fusion.random_walk import Adjacency
 
+_MAX_DELETED = 1 / 16
+"""Maximum fraction of the document nodes that are deleted before the graph is built again."""
 
-class _StoredStrengths(msgspec.Struct, frozen=True):
-    """The strengths of links: those that were set, and the resulting ones by scope (tenant, environment)."""
 
+class _Build(msgspec.Struct, frozen=True):
+    """The commit that built the graph, the strengths of links that were set then, and the resulting ones by scope."""
+
+    commit: str
     chosen: dict[str, tuple[float, float]]
-    by_scope: list[tuple[str, str, list[LinkStrength]]]
+    strengths: list[tuple[str, str, list[LinkStrength]]]
+
+
+class _ScopeNames(msgspec.Struct, frozen=True, array_like=True):
+    """The names of a scope, and their nodes as 64-bit integers."""
+
+    tenant: str
+    environment: str
+    names: list[str]
+    nodes: bytes
 
 
 class _ScopeWords(msgspec.Struct, frozen=True, array_like=True):
@@ -39,15 +52,17 @@ class _ScopeWords(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole graph. Its nodes are the living documents by position, then the names.
+    """The whole graph. Its nodes are the documents by position, then the names. Some documents may be deleted.
 
-    :param positions: by document node, its position in the segment set; ascending.
+    :param commit: that built it. Later ones that only delete documents have the same graph.
+    :param positions: by document node, its position in the segment set; ascending. Every living document has a node.
     :param name_count: number of nodes that are names.
     :param scopes: the vocabulary of each (tenant, environment).
     :param strengths: of the link types of each (tenant, environment).
     :param chosen: the strengths that were set when the graph was built.
     """
 
+    commit: str
     adjacency: Adjacency
     positions: npt.NDArray[np.int64]
     name_count: int
@@ -77,14 +92,20 @@ class GraphComponent:
     """
 
     name = "graph"
-    format = "names-6"
+    format = "names-7"
 
     def __init__(self, chosen: TypeStrengths | None = None) -> None:
         self._chosen = dict(chosen or {})
 
     def build(self, target: Path, previous: Path | None, segments: SegmentSet, delta: Delta) -> None:
-        """Read the new segments, link the files of the others, then join all of them."""
-        del delta
+        """Read the new segments, link the files of the others, then join all of them.
+
+        If few documents were deleted and none added, all files are linked: no search visits the deleted ones.
+        """
+        if previous and delta.removed and not delta.added and _is_still_valid(previous, segments):
+            for path in previous.iterdir():
+                files.link_or_copy(path, target / path.name)
+            return
         graphs = []
         for segment in segments.segments:
             file = f"{segment.name}.part"
@@ -98,31 +119,36 @@ class GraphComponent:
         for graph in graphs:
             for tenant, environment, counts in graph.words:
                 frequency[tenant, environment].update(counts)
-        (target / "names.msgpack").write_bytes(msgspec.msgpack.encode(names))
+        (target / "names.msgpack").write_bytes(msgspec.msgpack.encode(_by_scope(names, segments.count)))
         documents = count_documents(graphs, segments)
         words = [_ScopeWords(*scope, documents[scope], counts) for scope, counts in frequency.items()]
         (target / "words.msgpack").write_bytes(msgspec.msgpack.encode(words))
-        stored = _StoredStrengths(self._chosen, [(*scope, each) for scope, each in strengths.items()])
-        (target / "strengths.msgpack").write_bytes(msgspec.msgpack.encode(stored))
+        built = _Build(target.name, self._chosen, [(*scope, each) for scope, each in strengths.items()])
+        (target / "build.msgpack").write_bytes(msgspec.msgpack.encode(built))
+        np.save(target / "positions.npy", np.flatnonzero(segments.live))
         np.save(target / "offsets.npy", adjacency.offsets)
         np.save(target / "targets.npy", adjacency.targets)
         np.save(target / "weights.npy", adjacency.weights)
 
-    def open(self, folder: Path, segments: SegmentSet) -> Graph:
+    def open(self, folder: Path, segments: SegmentSet, before: Graph | None) -> Graph:
         """Map the edges and load the names."""
-        offsets, targets, weights = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("offsets", "targets", "weights")
+        del segments
+        built = msgspec.msgpack.decode((folder / "build.msgpack").read_bytes(), type=_Build)
+        if before and before.commit == built.commit:
+            return before
+        # As plain arrays: indexing a numpy.memmap costs 20 µs more, for the same memory.
+        offsets, targets, weights, positions = (
+            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+            for name in ("offsets", "targets", "weights", "positions")
         )
-        names = msgspec.msgpack.decode((folder / "names.msgpack").read_bytes(), type=list[Name])
-        stored = msgspec.msgpack.decode((folder / "strengths.msgpack").read_bytes(), type=_StoredStrengths)
         return Graph(
-            # As plain arrays: indexing a numpy.memmap costs 20 µs more, for the same memory.
-            Adjacency(np.asarray(offsets), np.asarray(targets), np.asarray(weights)),
-            np.flatnonzero(segments.live),
-            len(names),
-            _vocabularies(names, (folder / "words.msgpack").read_bytes(), segments.count),
-            {(tenant, environment): strengths for tenant, environment, strengths in stored.by_scope},
-            stored.chosen,
+            built.commit,
+            Adjacency(offsets, targets, weights),
+            positions,
+            len(offsets) - 1 - len(positions),
+            _vocabularies((folder / "names.msgpack").read_bytes(), (folder / "words.msgpack").read_bytes()),
+            {(tenant, environment): strengths for tenant, environment, strengths in built.strengths},
+            built.chosen,
         )
 
     def is_outdated(self, graph: Graph) -> bool:
@@ -130,9 +156,8 @@ class GraphComponent:
         return dict(graph.chosen) != self._chosen
 
     def count(self, index: Graph, segments: SegmentSet) -> int:
-        """Number of document nodes."""
-        del segments
-        return len(index.positions)
+        """Number of document nodes that are not deleted."""
+        return int(segments.live[index.positions].sum())
 
     def fragment_count(self, index: Graph) -> int:
         """Returns 1: every build joins all segments."""
@@ -140,10 +165,26 @@ class GraphComponent:
         return 1
 
 
-def _vocabularies(names: Sequence[Name], words: bytes, document_count: int) -> dict[tuple[str, str], Vocabulary]:
-    scopes: dict[tuple[str, str], Vocabulary] = defaultdict(Vocabulary)
+def _is_still_valid(folder: Path, segments: SegmentSet) -> bool:
+    """Whether a graph is one of these segments, and few of its documents are deleted since."""
+    if {path.stem for path in folder.glob("*.part")} != {each.name for each in segments.segments}:
+        return False
+    live = segments.live[np.load(folder / "positions.npy", mmap_mode="r")]
+    return int(np.count_nonzero(~live)) <= _MAX_DELETED * len(live)
+
+
+def _by_scope(names: Sequence[Name], document_count: int) -> list[_ScopeNames]:
+    nodes: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for node, (tenant, environment, name) in enumerate(names, start=document_count):
-        scopes[tenant, environment].nodes[name] = node
+        nodes[tenant, environment][name] = node
+    return [_ScopeNames(*scope, list(each), np.array([*each.values()]).tobytes()) for scope, each in nodes.items()]
+
+
+def _vocabularies(names: bytes, words: bytes) -> dict[tuple[str, str], Vocabulary]:
+    scopes: dict[tuple[str, str], Vocabulary] = defaultdict(Vocabulary)
+    for of_scope in msgspec.msgpack.decode(names, type=list[_ScopeNames]):
+        nodes: list[int] = np.frombuffer(of_scope.nodes, np.int64).tolist()
+        scopes[of_scope.tenant, of_scope.environment].nodes = dict(zip(of_scope.names, nodes, strict=True))
     for each in msgspec.msgpack.decode(words, type=list[_ScopeWords]):
         vocabulary = scopes[each.tenant, each.environment]
         vocabulary.frequency, vocabulary.documents = each.frequency, each.documents

@@ -131,8 +131,11 @@ def _seed_nodes(
 
 
 def _visible_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> npt.NDArray[np.bool_] | None:
-    """Returns for each node whether the principal may see it; ``None`` if it may see all documents."""
+    """Returns for each node whether the principal may see it; ``None`` if it may see all documents.
+
+    Nobody may see a deleted one.
+    """
     mask = segments.mask(query.access)
-    if mask.count == segments.count:
+    if mask.count == len(graph.positions):
         return None
     return np.concatenate((mask.flags[graph.positions], np.ones(graph.name_count, np.bool_)))

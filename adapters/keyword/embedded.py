@@ -84,9 +84,9 @@ class KeywordComponent:
                 writer.add_document(_document(segment, row))
         # Leaving the writer's context commits and waits for its merges: the folder is complete from here on.
 
-    def open(self, folder: Path, segments: SegmentSet) -> tantivy.Searcher:
+    def open(self, folder: Path, segments: SegmentSet, before: tantivy.Searcher | None) -> tantivy.Searcher:
         """Map the index."""
-        del segments
+        del segments, before
         if not (folder / "meta.json").exists():  # or tantivy would create an empty index there
             raise FileNotFoundError(f"no keyword index in {folder}")
         if os.access(folder, os.W_OK):

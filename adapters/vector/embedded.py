@@ -58,12 +58,13 @@ class VectorComponent:
             elif len(segment.vectors) > _EXACT_ROWS:
                 hnsw.build(segment.vectors, target / file, replaced)
 
-    def open(self, folder: Path, segments: SegmentSet) -> _Graphs:
+    def open(self, folder: Path, segments: SegmentSet, before: _Graphs | None) -> _Graphs:
         """Map the graphs; all processes use the same memory."""
         del segments
         if not folder.is_dir():
             raise FileNotFoundError(f"no vector index in {folder}")
-        return {path.stem: hnsw.HnswGraph(path) for path in folder.glob("*.faiss")}
+        known = before or {}
+        return {path.stem: known.get(path.stem) or hnsw.HnswGraph(path) for path in folder.glob("*.faiss")}
 
     def count(self, index: _Graphs, segments: SegmentSet) -> int:
         """Number of living documents, less the vectors that their graphs lack."""

@@ -164,3 +164,38 @@ async def test_the_number_of_documents_of_a_tenant_is_that_of_living_ones(
         (SCOPE.tenant, SCOPE.environment): 2,
         (other.tenant, other.environment): 1,
     }
+
+
+async def test_a_graph_is_built_again_after_many_deletes_only(open_index: Callable[[], EmbeddedIndex]) -> None:
+    """One delete would otherwise cost as much as joining all documents. Until then nothing leads to deleted ones."""
+    index, component = open_index(), GraphComponent()
+    names = {"entities": ("Ada Lovelace",)}
+    await index.write([vector_record("gone", **names, title="Lost Thing", links=(Link("0", "x"),))], ())
+    await index.write([vector_record(str(number), **names) for number in range(32)], ())
+    built = index.current().component(component).commit
+    await index.write([], [vector_record("gone").record.key])
+    await index.write([], [vector_record("31").record.key])
+    for opened in (index, open_index()):
+        assert opened.current().component(component).commit == built
+        assert opened.documents_by_component()["graph"] == 31
+        assert await searched(opened, "lost thing") == ()
+        ids = set(await searched(opened, "ada lovelace"))
+        assert ids <= {str(number) for number in range(31)}
+        assert len(ids) == 10
+    await index.write([], [vector_record("30").record.key])
+    assert index.current().component(component).commit != built
+    built = index.current().component(component).commit
+    await index.write([vector_record("30")], ())
+    assert index.current().component(component).commit != built
+    assert index.documents_by_component()["graph"] == 31
+
+
+async def test_a_graph_is_built_again_when_a_delete_merges_segments(open_index: Callable[[], EmbeddedIndex]) -> None:
+    index = open_index()
+    await index.write([vector_record(str(number), title=f"Thing {number}") for number in range(64)], ())
+    await index.write([vector_record("new", title="New Thing")], ())
+    await index.write([], [vector_record("0").record.key])
+    await index.write([], [vector_record("new").record.key])
+    assert await searched(index, "thing 7") == ("7",)
+    assert await searched(index, "new thing") == ()
+    assert index.documents_by_component()["graph"] == 63
