@@ -1,7 +1,8 @@
 """Real text for benchmarks: passages of the documentation that is installed on this machine.
 
 Docstrings of the standard library and of every package in this environment, manual pages, and the text files under
-/usr/share/doc. No code is run, only read. Passages have about 20 to 120 words and are distinct.
+/usr/share/doc. No code is run, only read. Passages have about 20 to 120 words and are distinct. Half of them are in
+each of two collections.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adapters import Document
+from benchmarks.two_collections import in_two_collections
 
 _MIN_WORDS, _MAX_WORDS = 20, 120
 _MAX_FILE_BYTES = 2_000_000
@@ -28,9 +30,8 @@ def passages(max_passages: int) -> list[Document]:
         for chunk in _chunks(text):
             content_hash = hashlib.blake2b(chunk.encode(), digest_size=8).digest()
             if content_hash not in documents:
-                documents[content_hash] = Document(
-                    id=content_hash.hex(), title=title, text=chunk, tags=(title.partition(":")[0],)
-                )
+                document = Document(id=content_hash.hex(), title=title, text=chunk, tags=(title.partition(":")[0],))
+                documents[content_hash] = in_two_collections(document)
             if len(documents) >= max_passages:
                 return list(documents.values())
     return list(documents.values())

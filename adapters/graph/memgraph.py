@@ -42,7 +42,7 @@ from adapters.graph.node_keys import NodeKeys
 from adapters.graph.planned_reads import PlannedReads
 from adapters.model.batching import batches
 from adapters.model.document import HIGHEST_CLEARANCE, Scope
-from adapters.model.errors import VersionConflict, VersionMismatch
+from adapters.model.errors import AdapterError, VersionConflict, VersionMismatch
 from adapters.model.filter import access, normal
 from adapters.model.sources import GRAPH
 from adapters.ports.graph import Centrality, LinkStrength
@@ -245,8 +245,20 @@ class MemgraphGraph:
         return row.documents
 
     async def release(self) -> str:
+        """See :class:`adapters.ports.ServerProbe`. It has the server plan what it lost while it was stopped."""
+        try:
+            release = await self._bolt.release()
+        except AdapterError:
+            self._walk_reads.forget()
+            self._name_reads.forget()
+            raise
+        self._start_planning()
+        return release
+
+    @property
+    def is_warming(self) -> bool:
         """See :class:`adapters.ports.ServerProbe`."""
-        return await self._bolt.release()
+        return self._walk_reads.is_planning or self._name_reads.is_planning
 
     def _start_planning(self) -> None:
         """Have the server plan the statements of searches, those that it has not planned yet."""

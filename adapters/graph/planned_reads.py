@@ -56,8 +56,8 @@ class PlannedReads:
                 raise error
         try:
             row = await self._reads.read(statement, request, common)
-        except (Unavailable, TimedOut):  # the server may have been stopped
-            self._planned.clear()
+        except (Unavailable, TimedOut):
+            self.forget()
             raise
         except asyncio.CancelledError:  # it took too long
             if statement in self._slow:  # again: after many writes a server plans a statement anew
@@ -74,6 +74,10 @@ class PlannedReads:
         """
         if statement not in self._planned:
             self._plan(statement, request, common)
+
+    def forget(self) -> None:
+        """Take no statement for planned: the server may have been stopped."""
+        self._planned.clear()
 
     async def close(self) -> None:
         """Stop planning."""

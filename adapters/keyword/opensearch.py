@@ -51,6 +51,8 @@ class OpenSearchKeyword(OpenSearchDocuments):
     :param partitioning: of a new index.
     """
 
+    is_warming = False
+
     def __init__(
         self,
         client: AsyncOpenSearch,

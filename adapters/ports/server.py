@@ -21,6 +21,11 @@ class ServerProbe(Protocol):
         """The server's time in seconds since the epoch; ``None`` if it reports none."""
         ...
 
+    @property
+    def is_warming(self) -> bool:
+        """Whether the server is preparing itself for searches, which raise :class:`adapters.Warming` until then."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

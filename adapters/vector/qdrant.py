@@ -98,6 +98,8 @@ class QdrantVector:
     :param layout: of a new collection.
     """
 
+    is_warming = False
+
     def __init__(
         self,
         client: AsyncQdrantClient,

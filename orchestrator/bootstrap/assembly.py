@@ -171,6 +171,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         state=StateReader(
             search.admission,
             search.retrieval.breakers.states,
+            backends.servers,
             data_dir,
             backends.embedded,
             replicas.replication,

@@ -76,6 +76,7 @@ class ServiceMetrics:
         levels = self._service.cache_report().levels
         metrics.set_circuits(state.circuits)
         metrics.set_circuits({_REDIS: level.state for level in levels.values() if level.state})  # noqa: B035  # one has
+        metrics.set_warming(state.warming)
         for replica, lag in state.lags.items():
             metrics.set_replica(replica, lag.writes, lag.seconds)
         metrics.set_writes(state.accepts_writes, state.log_bytes, state.log_max_bytes)

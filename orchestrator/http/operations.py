@@ -11,7 +11,7 @@ from orchestrator.http.endpoint import authorized
 from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import CACHE, LIVENESS, METRICS, READINESS
 from orchestrator.schema.operations import Liveness, Readiness
-from orchestrator.service.health import OK
+from orchestrator.service.health import OK, WARMING
 
 router = APIRouter()
 
@@ -30,7 +30,7 @@ async def readiness(context: Annotated[HttpContext, Depends(authorized(READINESS
     states = await service.health.by_source()
     is_ready = OK in states.values() and not draining
     if service.keyring:  # every caller may see this response: details are for ``trivium doctor``
-        states = {source: state if state == OK else "not ok" for source, state in states.items()}
+        states = {source: state if state in (OK, WARMING) else "not ok" for source, state in states.items()}
     upkeep = service.upkeep.state if "verbose" in context.request.query_params else ""
     return json_response(Readiness(is_ready, states, draining, upkeep), 200 if is_ready else 503)
 

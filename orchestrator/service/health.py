@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 Probe: TypeAlias = Callable[[], Awaitable[object]]
 
 OK = "ok"
+WARMING = "warming"
 _PROBE_TTL_S = 1.0
 """Seconds for which the result of probing the servers is cached."""
 _PROBE_TIMEOUT_S = 1.0
@@ -85,9 +86,13 @@ class HealthService:
         object.__setattr__(self, "_probes", CoalescedTtlValue(self._probe_all, _PROBE_TTL_S))
 
     async def by_source(self) -> dict[str, str]:
-        """The state by source: ``ok``, or the problem. All but the embedded ones are probed, at most once a second."""
+        """The state by source: ``ok``, ``warming``, or the problem.
+
+        All but the embedded ones are probed, at most once a second.
+        """
         states = dict(self._embedded_states())
         states |= await self._probes.get()
+        states |= {name: WARMING for name, server in self.servers.items() if states[name] == OK and server.is_warming}
         return {source: states[source] for source in self.sources if source in states}
 
     def _embedded_states(self) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from adapters import AdapterError
 from adapters.embedded import EmbeddedSources
+from adapters.ports.server import ServerSource
 from orchestrator.indexing.log.write_log import store_name
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.admission import Admission
@@ -30,6 +31,7 @@ class ServiceState:
     :param running: searches that have a slot.
     :param waiting: searches that wait for one.
     :param circuits: by source, the state of its circuit breaker.
+    :param warming: by source on a server, whether the server is preparing itself for searches.
     :param lags: by replica.
     :param log_bytes: of the write log; 0 without one.
     :param log_max_bytes: 0 without a log.
@@ -40,6 +42,7 @@ class ServiceState:
     running: int
     waiting: int
     circuits: Mapping[str, str]
+    warming: Mapping[str, bool]
     lags: Mapping[str, ReplicaLag]
     log_bytes: int
     log_max_bytes: int
@@ -54,6 +57,7 @@ class StateReader:
     """Reads the state.
 
     :param circuits: by source, the state of its circuit breaker.
+    :param servers: the sources on a server, by name.
     :param data_dir: the data folder.
     :param embedded: ``None`` if all sources are on servers.
     :param replication: ``None`` if the embedded index is the only replica.
@@ -63,6 +67,7 @@ class StateReader:
 
     admission: Admission
     circuits: Callable[[], Mapping[str, str]]
+    servers: Mapping[str, ServerSource]
     data_dir: Path
     embedded: EmbeddedSources | None
     replication: Replication | None
@@ -78,6 +83,7 @@ class StateReader:
             running=self.admission.running,
             waiting=self.admission.waiting,
             circuits=self.circuits(),
+            warming={source: server.is_warming for source, server in self.servers.items()},
             lags=self._lags(),
             log_bytes=log_bytes,
             log_max_bytes=log_max_bytes,

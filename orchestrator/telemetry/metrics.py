@@ -83,6 +83,12 @@ class Metrics:
             ("source",),
             "livemax",
         )
+        self._warming = self._gauge(
+            "source_warming",
+            "1 while the server of a source is preparing itself for searches, as after its start.",
+            ("source",),
+            "livemax",
+        )
         self._lag = self._gauge(
             "write_log_lag_writes", "Writes that a replica has not applied.", ("replica",), "livemax"
         )
@@ -158,6 +164,11 @@ class Metrics:
         """Set the circuit state of each source, a key of :data:`CIRCUIT_STATES`."""
         for source, state in states.items():
             self._child(self._circuits, source).set(CIRCUIT_STATES[state])
+
+    def set_warming(self, warming: Mapping[str, bool]) -> None:
+        """Set for each source on a server whether it is preparing itself for searches."""
+        for source, is_warming in warming.items():
+            self._child(self._warming, source).set(is_warming)
 
     def set_replica(self, replica: str, writes: int, seconds: float) -> None:
         """Set the lag of a replica."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 
 from adapters import Link, SourceQuery, VectorRecord
+from adapters.graph.bolt import Bolt
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names
 from adapters.graph.entity_linking import link_entities, walk_seeds
@@ -18,11 +20,15 @@ from adapters.graph.link_types import full_length
 from adapters.graph.memgraph import MemgraphGraph, ring_weights
 from adapters.graph.names import words
 from adapters.model.document import passage
+from adapters.model.errors import Unavailable
 from adapters.model.filter import Eq
+from adapters.servers.server import GRAPH_SCHEMES, Address, Limits
 from fusion import Documents
 from fusion.random_walk import Walk
 from tests.adapters.source_fixtures import source_query, source_under_test
 from tests.conftest import SCOPE, vector_record
+from tests.orchestrator.bootstrap.helpers import eventually
+from tests.servers.start import free_port
 
 SEEDED = msgspec.structs.replace(source_query("no known name"), seeds=Documents.of_ids(("a",)))
 
@@ -151,6 +157,30 @@ async def test_a_walk_goes_on_from_more_seeds_than_it_has_by_default(
         await subject.write(records)
         ranking = await subject.source.search(query)
     assert set(ranking.ids) == {each.record.document.id for each in records}
+
+
+@pytest.mark.anyio
+@pytest.mark.server
+async def test_a_probe_has_the_server_plan_what_searches_need(server_url: Callable[[str], str]) -> None:
+    """As after its restart: no search is needed for it."""
+    address = Address.parse(server_url("bolt"), GRAPH_SCHEMES)
+    nobody = Address.parse(f"bolt://127.0.0.1:{free_port()}", GRAPH_SCHEMES)
+    limits = Limits(read_timeout_s=0.2, write_timeout_s=60.0)
+    graph, away = (MemgraphGraph(Bolt(each, limits), uuid.uuid4().hex, "test-1") for each in (address, nobody))
+    try:
+        is_warming = [graph.is_warming]
+        await graph.release()
+        is_warming.append(graph.is_warming)
+        await eventually(lambda: not graph.is_warming, 60)
+        await graph.release()
+        is_warming.append(graph.is_warming)
+        assert is_warming == [False, True, False]
+        with pytest.raises(Unavailable):
+            await away.release()
+        assert not away.is_warming
+    finally:
+        await graph.close()
+        await away.close()
 
 
 @pytest.mark.anyio

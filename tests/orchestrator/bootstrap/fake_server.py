@@ -25,6 +25,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.queries: list[SourceQuery] = []
         self.failures: list[Exception] = []
+        self.is_warming = False
         self.mismatch: VersionMismatch | None = None
         self.checks = 0
         self.created = 0

@@ -72,6 +72,7 @@ class Server:
     ) -> None:
         self.answers = {"release": release, "check": exists, "clock": clock, "differences": differences}
         self.calls: list[str] = []
+        self.is_warming = False
 
     async def _answer(self, name: str) -> Any:
         self.calls.append(name)

@@ -273,6 +273,15 @@ async def test_sources_are_in_their_order_and_probed_at_the_same_time(tmp_path: 
     assert list(states.items()) == [("vector", "ok"), ("graph", "ok"), ("keyword", "away")]
 
 
+async def test_a_server_that_prepares_itself_is_warming(tmp_path: Path) -> None:
+    servers = {"keyword": Server(), "graph": Server()}
+    health = service(tmp_path, servers=servers)
+    servers["graph"].is_warming = True
+    assert await health.by_source() == {"graph": "warming", "keyword": "ok"}
+    servers["graph"].is_warming = False
+    assert await health.by_source() == {"graph": "ok", "keyword": "ok"}
+
+
 async def test_many_requests_probe_a_server_once_in_a_while(tmp_path: Path) -> None:
     server = Server()
     health = service(tmp_path, servers={"keyword": server})

@@ -32,6 +32,7 @@ def reader(engine: Engine | None, replication: Any, clock: Clock) -> StateReader
     return StateReader(
         admission,
         lambda: {"vector": "open"},
+        {"graph": cast(Any, SimpleNamespace(is_warming=True))},
         Path("/"),
         engine,
         replication,
@@ -44,6 +45,7 @@ def reader(engine: Engine | None, replication: Any, clock: Clock) -> StateReader
 def test_the_state_has_the_load_the_circuits_and_the_generation() -> None:
     state = reader(Engine(), None, Clock(100.0)).read()
     assert (state.running, state.waiting, state.circuits) == (2, 1, {"vector": "open"})
+    assert state.warming == {"graph": True}
     assert (state.generation, state.generation_lag_s, state.build_id, state.lags) == (9, 0.0, "build", {})
 
 
