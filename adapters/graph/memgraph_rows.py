@@ -17,13 +17,30 @@ _Fraction: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-9)]
 """None of these may be NaN. A fraction may be a little more than 1, because a server rounds its sums."""
 
 
-class FoundDocuments(msgspec.Struct, frozen=True, gc=False):
-    """See ``walk.cypher``."""
+class WalkedDocument(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A document that a walk reaches: its mass; if it passes the filter its id, and its rank fields as JSON."""
+
+    key: str
+    mass: _Fraction
+    id: str | None
+    fields: str | None
+
+
+class WalkSeeds(msgspec.Struct, frozen=True):
+    """See ``walk_seeds.cypher``. ``names``: of the query, each with its mass."""
 
     coverage: _Fraction
-    ids: list[str]
-    scores: list[float]
-    fields: list[str]
+    names: list[tuple[str, _Fraction]]
+    full_length: _Strength
+    strengths: list[tuple[str, list[_Strength]]]
+    ring: list[WalkedDocument]
+
+
+class WalkStep(msgspec.Struct, frozen=True):
+    """See ``walk_step.cypher``."""
+
+    ring: list[WalkedDocument]
+    passing: list[WalkedDocument]
 
 
 class MentionsEntity(msgspec.Struct, frozen=True, gc=False):

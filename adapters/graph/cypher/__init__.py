@@ -1,7 +1,7 @@
 """The statements that are sent to graph servers, one for each file; those of one dialect are in a folder of its own.
 
-``{name}`` in a file is replaced by a value or by the fragment of that name; ``{name:value}`` by the fragment with
-``value`` for its ``{argument}``.
+``{name}`` in a file is replaced by the fragment of that name, ``{name:value}`` by the fragment with ``value`` for its
+``{argument}``. No fragment contains another.
 
 The text of a statement never depends on a request: planning a new text costs the server more than running a hundred
 texts that it has cached. So filters are parameters, made by :func:`clauses`.
@@ -31,8 +31,8 @@ class Clause(TypedDict):
 
 _MAX_TERMS = 20_000
 """Maximum number of terms of a filter: they are sent with every search, and compared with every document."""
-_PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
-_COMMENT = re.compile(r"^//.*\n", re.MULTILINE)
+_FRAGMENT = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 
 
 @cache
@@ -41,32 +41,10 @@ def statement(name: str) -> str:
     return _text(name)
 
 
-@cache
-def walk_statement(rings: int) -> str:
-    """The walk with ``rings`` rings after the first, at least 3."""
-    names = ["ring0", "ring1", "passing1", "ring2", "passing2"]
-    farther = ""
-    for number in range(3, rings + 1):
-        before = {"two_before": f"ring{number - 2}", "one_before": f"ring{number - 1}", "all_before": ", ".join(names)}
-        steps = _text("fragments/farther_ring", **before)
-        ring = _text("fragments/last_ring" if number == rings else "fragments/ring", argument=str(number))
-        farther += f"{steps}\n{ring}\n"
-        names += [f"ring{number}"] if number == rings else [f"ring{number}", f"passing{number}"]
-    # For each ring between the first and the last: the documents that pass the filter, if these are a separate list.
-    apart = [
-        f"CASE WHEN size(passing{number}) > 0 THEN passing{number} ELSE ring{number} END" for number in range(1, rings)
-    ]
-    results = enumerate(["ring0", *apart, f"ring{rings}"])
-    weighted = ", ".join(f"[{each}, $weights[{number}]]" for number, each in results)
-    return _text("walk", farther_rings=farther, rings=", ".join(names), weighted_results=weighted)
-
-
-def _text(name: str, **values: str) -> str:
+def _text(name: str, argument: str = "") -> str:
     text = files(__package__).joinpath(f"{name}.cypher").read_text("utf-8")
-    text = _COMMENT.sub("", text).strip()
-    for key, value in values.items():
-        text = text.replace(f"{{{key}}}", value)
-    return _PLACEHOLDER.sub(lambda found: _text(f"fragments/{found[1]}", argument=found[2] or ""), text)
+    text = _COMMENT.sub("", text).strip().replace("{argument}", argument)
+    return _FRAGMENT.sub(lambda found: _text(f"fragments/{found[1]}", found[2] or ""), text)
 
 
 def schema(dialect: Dialect) -> list[str]:

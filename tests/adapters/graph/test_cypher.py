@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from adapters import Document, Record
-from adapters.graph.cypher import Clause, clauses, statement, walk_statement
+from adapters.graph.cypher import Clause, clauses, statement
 from adapters.model.document import fields
 from adapters.model.errors import Rejected
 from adapters.model.filter import And, Eq, Filter, In, Not, Or, matches, normal
@@ -46,7 +46,7 @@ def test_the_terms_of_all_conditions_count() -> None:
 
 
 def test_the_text_of_a_statement_contains_no_value() -> None:
-    text = walk_statement(3)
+    text = statement("walk_step")
     assert "$access" in text
     assert "$filter" in text
     assert not re.search(r"\{\w*\}|<\w", text)
@@ -56,7 +56,7 @@ def test_list_comprehensions_are_not_part_of_larger_expressions() -> None:
     """The planner of Memgraph 3.2 drops its state of the enclosing expression at one (``PostVisit`` in its
     ``rule_based_planner.cpp``); an assertion then aborts the process. The only argument of a function is allowed."""
     found = 0
-    for text in (walk_statement(3), walk_statement(5), statement("mentions_entity")):
+    for text in map(statement, ("walk_seeds", "walk_step", "mentions_entity")):
         enclosing: list[str] = []
         for token in re.finditer(r"CALL \{|\w*\(|[\[{(]|[])}]", text):
             if token[0] in ")]}":

@@ -17,7 +17,8 @@ from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names
 from adapters.graph.entity_linking import link_entities, walk_seeds
 from adapters.graph.link_types import full_length
-from adapters.graph.memgraph import MemgraphGraph, ring_weights
+from adapters.graph.memgraph import MemgraphGraph
+from adapters.graph.memgraph_search import ring_weights
 from adapters.graph.names import words
 from adapters.model.document import passage
 from adapters.model.errors import Unavailable
@@ -251,17 +252,19 @@ async def test_names_in_a_query_are_linked_as_in_this_process(tmp_path: Path, se
     ]
     returned = """
         RETURN request.number AS number, request.coverage AS coverage, request.full_length AS full_length,
-          [name IN request.names | [name[0].name, name[1]]] AS names, request.documents AS documents
+          request.names AS names, request.documents AS documents
     """
     expected = [linked_in_this_process(query) for query in queries]
     assert len({coverage for coverage, *_ in expected}) > 30
     async with source_under_test("memgraph", tmp_path, server_url) as subject:
         await subject.write(OVERLAPPING_NAMES)
         graph: MemgraphGraph = subject.source  # type: ignore[assignment]
-        requests = [{"number": number, **graph._request(query)} for number, query in enumerate(queries)]
+        requests = [{"number": number, **graph._searches._request(query)} for number, query in enumerate(queries)]
         rows = await graph._bolt.read(
-            statement("fragments/linked_names") + returned, {"requests": requests, **graph._linking(queries[0])}
+            statement("fragments/linked_names") + returned,
+            {"requests": requests, **graph._searches._linking(queries[0])},
         )
+        key_of_name = graph._keys.names(SCOPE)
         mentions = [await graph.mentions_entity(query) for query in queries]
     total = sum(len(words(passage(each.record.document))) for each in OVERLAPPING_NAMES)
     assert [row["number"] for row in rows] == list(range(len(queries)))
@@ -269,7 +272,7 @@ async def test_names_in_a_query_are_linked_as_in_this_process(tmp_path: Path, se
         found: dict[str, float] = {}
         for name, mass in row["names"]:
             found[name] = found.get(name, 0.0) + mass
-        assert found == pytest.approx(names, rel=1e-6)
+        assert found == pytest.approx({key_of_name(name): mass for name, mass in names.items()}, rel=1e-6)
         masses = [mass for _, mass in row["documents"]]
         assert dict(zip(query.seed_ids, masses, strict=True)) == pytest.approx(documents, rel=1e-6)
         assert row["coverage"] == pytest.approx(coverage, rel=1e-9)

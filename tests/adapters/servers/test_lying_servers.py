@@ -10,7 +10,7 @@ import gzip
 import json
 import struct
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -23,6 +23,7 @@ from qdrant_client.conversions.conversion import RestToGrpc
 
 from adapters import AdapterError, BadResponse, Document, ExecutionFailed, Rejected, Unavailable, VersionMismatch
 from adapters.graph.bolt import Bolt
+from adapters.graph.cypher import statement
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.keyword.opensearch_replies import search_responses
@@ -364,23 +365,28 @@ async def test_the_introduction_of_a_graph_server_has_a_maximum_size_too(call: s
 
 
 SEEDED = msgspec.structs.replace(source_query(), seeds=Documents.of_ids(("seed",)))
-WALK = {"number": 0, "coverage": 0.5, "ids": ["a"], "scores": [1.0], "fields": ["null"]}
+SEEDS = {
+    "number": 0, "coverage": 0.5, "names": [["ada", 0.5]], "full_length": 1.0, "strengths": [["by", [1.0, 0.5]]],
+    "ring": [["key", 1.0, "a", "null"]],
+}  # fmt: skip
+STEP = {"number": 0, "ring": [["key", 1.0, "a", "null"], ["other", 0.5, None, None]], "passing": []}
 MENTIONS = {"number": 0, "mentions": True}
 
 
 class LyingBolt(Bolt):
     """Bolt whose statements return fixed rows: what a server may send in the right form."""
 
-    def __init__(self, rows: object) -> None:
+    def __init__(self, rows: Mapping[str, object]) -> None:
         super().__init__(Address.parse("bolt://127.0.0.1:1", {"bolt": 7687}), LIMITS)
-        self._rows = rows
+        self._rows = {statement(name): returned for name, returned in rows.items()}
 
-    async def read(self, text: object, parameters: object, maintenance: bool = False, planning: bool = False) -> Any:
-        return self._rows
+    async def read(self, text: str, parameters: object, maintenance: bool = False, planning: bool = False) -> Any:
+        return self._rows[text]
 
 
 @asynccontextmanager
-async def lying_graph(rows: object) -> AsyncIterator[MemgraphGraph]:
+async def lying_graph(**rows: object) -> AsyncIterator[MemgraphGraph]:
+    """A graph on a server that returns these rows, by statement."""
     graph = MemgraphGraph(LyingBolt(rows), "stub", "t")
     try:
         yield graph
@@ -388,47 +394,63 @@ async def lying_graph(rows: object) -> AsyncIterator[MemgraphGraph]:
         await graph.close()
 
 
-async def walked(rows: object) -> Ranking:
-    """What a search of the graph returns for these rows of its statement."""
-    async with lying_graph(rows) as graph:
+async def walked(seeds: object, step: object) -> Ranking:
+    """What a search of the graph returns for these rows of its statements."""
+    async with lying_graph(walk_seeds=[seeds], walk_step=[step]) as graph:
         return await graph.search(SEEDED)
 
 
+def without(row: dict[str, object], name: str) -> dict[str, object]:
+    return {each: value for each, value in row.items() if each != name}
+
+
+NO_ROWS = ({"number": 0}, {}, None, "text")
+WALKED = {"key": "walked", "mass": 1.0, "id": "w", "fields": "null"}
+NO_RING = (
+    *(None, 7, [7], [[]], [["key", 1.0, "a"]], [[*WALKED.values()], [*WALKED.values()]]),
+    *([[*(WALKED | {"mass": mass}).values()]] for mass in (float("nan"), float("inf"), -0.1, 1.1, "much", None)),
+    *([[*(WALKED | {name: 7}).values()]] for name in ("key", "id", "fields")),
+    [[*(WALKED | {"fields": "{"}).values()]],
+)
+
+
 @pytest.mark.parametrize(
-    "walk",
+    "seeds",
     [
-        WALK | {"scores": [float("nan")]},
-        WALK | {"scores": [float("inf")]},
-        WALK | {"scores": ["much"]},
-        WALK | {"scores": [None]},
-        WALK | {"scores": [1.0, 2.0]},
-        WALK | {"coverage": float("nan")},
-        WALK | {"coverage": -0.1},
-        WALK | {"coverage": 1.1},
-        WALK | {"coverage": "all"},
-        {name: value for name, value in WALK.items() if name != "coverage"},
-        WALK | {"ids": [7]},
-        WALK | {"ids": [None]},
-        WALK | {"ids": None},
-        WALK | {"fields": ["{"]},
-        WALK | {"fields": [7]},
-        {"number": 0},
-        {},
-        None,
-        "text",
+        *NO_ROWS,
+        *(SEEDS | {"ring": ring} for ring in NO_RING),
+        *(SEEDS | {"coverage": coverage} for coverage in (float("nan"), -0.1, 1.1, "all")),
+        *(SEEDS | {"names": names} for names in (None, [7], [["ada"]], [[7, 0.5]], [["ada", float("nan")]])),
+        *(SEEDS | {"strengths": strengths} for strengths in (None, [7], [["by", [float("nan")]]], [[7, [1.0]]])),
+        *(SEEDS | {"full_length": length} for length in (None, "long", float("nan"), -1.0)),
+        *(without(SEEDS, name) for name in SEEDS),
     ],
     ids=repr,
 )
-async def test_rows_of_the_graph_that_are_none(walk: object) -> None:
+async def test_seeds_of_a_walk_that_are_none(seeds: object) -> None:
     with pytest.raises(BadResponse):
-        await walked([walk])
+        await walked(seeds, STEP)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        *NO_ROWS,
+        *(STEP | {name: ring} for name in ("ring", "passing") for ring in NO_RING),
+        *(without(STEP, name) for name in STEP),
+    ],
+    ids=repr,
+)
+async def test_a_step_of_a_walk_that_is_none(step: object) -> None:
+    with pytest.raises(BadResponse):
+        await walked(SEEDS, step)
 
 
 @pytest.mark.parametrize(
     "row", [MENTIONS | {"mentions": 1}, MENTIONS | {"mentions": None}, {"number": 0}, {}, None, "text"], ids=repr
 )
 async def test_whether_a_query_mentions_an_entity_is_not_known(row: object) -> None:
-    async with lying_graph([row]) as graph:
+    async with lying_graph(mentions_entity=[row]) as graph:
         with pytest.raises(BadResponse):
             await graph.mentions_entity(SEEDED)
 
@@ -436,13 +458,13 @@ async def test_whether_a_query_mentions_an_entity_is_not_known(row: object) -> N
 @pytest.mark.parametrize("rows", [[{"build_id": 7}], [{}], [None], ["text"], None, 7], ids=repr)
 async def test_an_index_of_the_graph_that_is_none(rows: object) -> None:
     for call in ("check", "count"):
-        async with lying_graph(rows) as graph:
+        async with lying_graph(index_build=rows, count_documents=rows) as graph:
             with pytest.raises(BadResponse):
                 await getattr(graph, call)()
 
 
 async def test_a_build_of_the_graph_is_not_quoted() -> None:
-    async with lying_graph([{"build_id": QUOTED}]) as graph:
+    async with lying_graph(index_build=[{"build_id": QUOTED}]) as graph:
         with pytest.raises(VersionMismatch) as error:
             await graph.check()
     assert QUOTED not in error.value.for_operators
@@ -472,9 +494,9 @@ async def test_a_write_that_qdrant_has_only_received_is_not_applied(status: str)
 
 
 async def test_rows_of_the_graph_that_are_right_are_read() -> None:
-    ranking = await walked([WALK])
+    ranking = await walked(SEEDS, STEP)
     assert (ranking.ids, ranking.entity_coverage) == (("a",), 0.5)
-    async with lying_graph([MENTIONS]) as graph:
+    async with lying_graph(mentions_entity=[MENTIONS]) as graph:
         assert await graph.mentions_entity(SEEDED)
 
 
@@ -643,21 +665,22 @@ def graph_server(rows: Sequence[dict[str, Any]]) -> Serve:
     "rows",
     [
         [],
-        [WALK, WALK],
-        [WALK, WALK | {"number": 1}],
-        [WALK | {"number": 1}],
-        [WALK | {"number": None}],
-        [WALK | {"number": [0]}],
+        [STEP, STEP],
+        [STEP, STEP | {"number": 1}],
+        [STEP | {"number": 1}],
+        [STEP | {"number": None}],
+        [STEP | {"number": [0]}],
     ],
     ids=repr,
 )
 async def test_rows_of_the_graph_that_are_not_of_the_searches(rows: object) -> None:
-    with pytest.raises(BadResponse):
-        await walked(rows)
+    async with lying_graph(walk_seeds=[SEEDS], walk_step=rows) as graph:
+        with pytest.raises(BadResponse):
+            await graph.search(SEEDED)
 
 
 async def test_rows_over_bolt_that_are_right_are_read() -> None:
-    async with stub(graph_server([WALK])) as port:
+    async with stub(graph_server([SEEDS | STEP])) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
         assert (await server.search(SEEDED)).ids == ("a",)
         await server.close()
@@ -666,15 +689,11 @@ async def test_rows_over_bolt_that_are_right_are_read() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        [WALK | {"scores": [float("nan")]}],
-        [WALK | {"scores": ["much"]}],
-        [WALK | {"scores": [1.0, 2.0]}],
-        [WALK | {"ids": [7]}],
-        [WALK | {"fields": ['{"importance": "much"}']}],
-        [WALK | {"ids": ["a"] * 2, "scores": [1.0] * 2, "fields": ["null"] * 2}],
+        *([SEEDS | STEP | {"ring": ring}] for ring in NO_RING),
+        [SEEDS | STEP | {"ring": [["key", 1.0, "a", '{"importance": "much"}']]}],
         [{"number": 0, "other": 1}],
         [{"other": 1}],
-        [{"number": 0, "ids": None}],
+        [{"number": 0, "ring": None}],
     ],
     ids=repr,
 )

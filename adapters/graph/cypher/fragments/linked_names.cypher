@@ -35,7 +35,7 @@ CALL {
   UNWIND starts AS start
   WITH n, word_count, start, root_of_share
   ORDER BY word_count DESC, start
-  RETURN collect([n, start, start + word_count, root_of_share]) AS matches
+  RETURN collect([n.key, start, start + word_count, root_of_share]) AS matches
 }
 WITH request, scope, documents, length,
   [frequency IN frequencies | log(1 + toFloat(documents) / CASE WHEN frequency > 0 THEN frequency ELSE 1 END)] AS idf,
@@ -54,12 +54,11 @@ WITH request, scope, documents, length, coverage, weighted,
     ELSE $names_mass_base + $names_mass_slope * coverage END AS names_mass
 WITH request.number AS number, coverage,
   [each IN weighted | [each[0], names_mass * each[1] / weight]] AS names,
-  [each IN weighted | each[0]] AS seed_names,
   [each IN request.documents | [each[0], (1 - names_mass) * each[1]]] AS seeds,
   CASE WHEN length <= 2 * documents THEN 1.0
     WHEN length >= 2 * $max_full_length * documents THEN $max_full_length
     ELSE toFloat(length) / documents / 2 END AS full_length,
   [index IN range(0, size(coalesce(scope.link_types, [])) - 1) |
     [scope.link_types[index], [scope.link_forward[index], scope.link_backward[index]]]] AS strengths
-WITH {number: number, coverage: coverage, names: names, seed_names: seed_names, documents: seeds,
-  full_length: full_length, strengths: strengths} AS request
+WITH {number: number, coverage: coverage, names: names, documents: seeds, full_length: full_length,
+  strengths: strengths} AS request
