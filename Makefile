@@ -139,8 +139,9 @@ bench-cpu: setup  ## CPU time of a hybrid search and of an L1 hit, 100,000 passa
 bench-telemetry: setup  ## CPU time of metrics and traces relative to that of a search
 	$(BIN)/python -m benchmarks.telemetry_cost
 
-bench-faults: setup  ## Each backend killed, hung, slow, resetting …, singly and in pairs, under constant load
+bench-faults: setup  ## Each backend killed, hung, slow, resetting …, singly and in pairs, under constant load; each restarted
 	$(BIN)/python -m benchmarks.faults
+	$(BIN)/python -m benchmarks.restarts
 
 bench-overload: setup  ## Twice the capacity of a worker for a minute: what is admitted and rejected, and the recovery
 	$(BIN)/python -m benchmarks.overload

@@ -16,7 +16,7 @@ from unittest import mock
 
 from qdrant_client import AsyncQdrantClient
 
-from adapters.vector import qdrant
+from adapters.vector import qdrant_connection
 from orchestrator.settings import Settings, load
 from tests.servers import start
 
@@ -33,7 +33,7 @@ def server_settings(data_dir: Path) -> Iterator[Settings]:
         if vector is None:
             vector = "qdrant+http://127.0.0.1:1"
             client = AsyncQdrantClient(":memory:")
-            running.enter_context(mock.patch.object(qdrant, "connect", lambda *_: client))
+            running.enter_context(mock.patch.object(qdrant_connection, "connect", lambda *_: client))
             running.enter_context(warnings.catch_warnings())
             warnings.filterwarnings("ignore", "(Payload indexes|Local mode)", UserWarning)
         yield load(

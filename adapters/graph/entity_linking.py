@@ -1,6 +1,7 @@
 """Entity linking: from the words of a query to names in the graph, and from these to the seeds of a walk.
 
-Graph servers do the same in ``cypher/fragments/linked_names.cypher``; :func:`candidate_names` prepares a query for it.
+What is in this process is looked up as it is needed. From a graph server the counts of all words and possible names of
+a query are read at once: see :func:`candidate_names` and :func:`names_to_count`.
 """
 
 from __future__ import annotations
@@ -98,6 +99,12 @@ def walk_seeds(
     :param documents: nodes, each once.
     :returns: distinct nodes, and the mass of each, both of shape (count,); the masses sum to 1.
     """
+    mass = seed_masses(entities, documents)
+    return np.fromiter(mass, np.int64, len(mass)), np.fromiter(mass.values(), np.float32, len(mass))
+
+
+def seed_masses(entities: LinkedEntities, documents: Sequence[int]) -> dict[int, float]:
+    """The mass of each seed by node: see :func:`walk_seeds`."""
     mass: dict[int, float] = {}
     names_mass = NAMES_MASS_BASE + NAMES_MASS_SLOPE * entities.entity_coverage if documents else 1.0
     total = sum(entities.seeds.values())
@@ -106,7 +113,7 @@ def walk_seeds(
     documents_mass = 1.0 - names_mass if entities.seeds else 1.0
     for node, fraction in zip(documents, fractions_by_rank(len(documents)), strict=True):
         mass[node] = mass.get(node, 0.0) + documents_mass * fraction
-    return np.fromiter(mass, np.int64, len(mass)), np.fromiter(mass.values(), np.float32, len(mass))
+    return mass
 
 
 def fractions_by_rank(count: int) -> list[float]:
@@ -117,24 +124,32 @@ def fractions_by_rank(count: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class CandidateNames:
-    """The input of the statements that do the same as :func:`link_entities` on a graph server.
-
-    :param words: those of the query, in order.
-    :param names: by possible name, the positions in ``words`` at which it starts.
-    """
+    """The distinct words of a query, and the possible names in it."""
 
     words: Sequence[str]
-    names: Mapping[str, Sequence[int]]
+    names: Sequence[str]
 
 
 def candidate_names(query: str) -> CandidateNames:
-    """The words of a query, and the possible names in it."""
+    """What :func:`link_entities` has to know the counts of."""
     tokens = words(query)[:_MAX_QUERY_WORDS]
-    names: dict[str, list[int]] = {}
-    for name, start, length in _spans(tokens):
-        if length > 1 or _may_be_name(name):
-            names.setdefault(name, []).append(start)
-    return CandidateNames(tokens, names)
+    names = (name for name, _, length in _spans(tokens) if length > 1 or _may_be_name(name))
+    return CandidateNames(list(dict.fromkeys(tokens)), list(dict.fromkeys(names)))
+
+
+def names_to_count(degrees: Mapping[str, int], frequency: Mapping[str, int], passages: int) -> list[str]:
+    """The names that :func:`link_entities` may find, in the order given: counting the mentions of all costs the most.
+
+    :param degrees: by possible name, the number of passages that mention it, also if the caller may not see them.
+    :param frequency: by word, the number of passages that contain it.
+    :param passages: number of all passages.
+    """
+    common = max(MAX_FREQUENCY_RATIO * passages, MIN_COMMON_FREQUENCY)
+    return [
+        name
+        for name, degree in degrees.items()
+        if " " in name or (MIN_MENTION_RATIO * frequency.get(name, 0) <= degree and frequency.get(name, 0) <= common)
+    ]
 
 
 def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:

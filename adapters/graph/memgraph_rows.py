@@ -26,13 +26,22 @@ class WalkedDocument(msgspec.Struct, frozen=True, gc=False, array_like=True):
     fields: str | None
 
 
-class WalkSeeds(msgspec.Struct, frozen=True):
-    """See ``walk_seeds.cypher``. ``names``: of the query, each with its mass."""
+class QueryCounts(msgspec.Struct, frozen=True):
+    """See ``query_counts.cypher``. ``documents`` and ``words`` are those of the scope."""
 
-    coverage: _Fraction
-    names: list[tuple[str, _Fraction]]
-    full_length: _Strength
-    strengths: list[tuple[str, list[_Strength]]]
+    documents: _Number
+    words: _Number
+    link_types: list[str]
+    link_forward: list[_Strength]
+    link_backward: list[_Strength]
+    frequencies: list[tuple[str, _Number]]
+    degrees: list[tuple[str, _Number]]
+
+
+class WalkSeeds(msgspec.Struct, frozen=True):
+    """See ``walk_seeds.cypher``."""
+
+    mentions: list[tuple[str, _Number]]
     ring: list[WalkedDocument]
 
 
@@ -41,12 +50,6 @@ class WalkStep(msgspec.Struct, frozen=True):
 
     ring: list[WalkedDocument]
     passing: list[WalkedDocument]
-
-
-class MentionsEntity(msgspec.Struct, frozen=True, gc=False):
-    """See ``mentions_entity.cypher``."""
-
-    mentions: bool
 
 
 class Build(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Searches of a graph on a server: the walk of :mod:`fusion.random_walk`, and the names in a query.
 
-One statement links the names in a query, as :mod:`adapters.graph.entity_linking`; one more for each step of the walk
+The server counts, :mod:`adapters.graph.entity_linking` links the names, and each step of the walk is one statement that
 returns the documents that it reaches, its *ring*. The statements are small, because a server plans each of them when it
 first runs it. Memgraph has no personalised PageRank with seeds from a query. Mass on edges that lead nowhere is not
 returned to the seeds.
@@ -9,23 +9,24 @@ returned to the seeds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import msgspec
 
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.cypher import clauses, statement
 from adapters.graph.entity_linking import (
-    MAX_FREQUENCY_RATIO,
-    MIN_COMMON_FREQUENCY,
-    MIN_MENTION_RATIO,
-    NAMES_MASS_BASE,
-    NAMES_MASS_SLOPE,
+    CandidateNames,
     candidate_names,
     fractions_by_rank,
+    link_entities,
+    names_to_count,
+    seed_masses,
 )
-from adapters.graph.link_types import KNOWN_STRENGTHS, MAX_FULL_LENGTH, TypeStrengths
-from adapters.graph.memgraph_rows import MentionsEntity, WalkSeeds, WalkStep, converted
+from adapters.graph.link_types import KNOWN_STRENGTHS, TypeStrengths, full_length
+from adapters.graph.memgraph_rows import QueryCounts, WalkedDocument, WalkSeeds, WalkStep, converted
 from adapters.graph.node_keys import NodeKeys
 from adapters.graph.planned_reads import PlannedReads
 from adapters.model.document import HIGHEST_CLEARANCE, Scope
@@ -36,7 +37,7 @@ from adapters.ports.retriever import SourceQuery
 from adapters.servers.server import server_ranking, unreadable
 from fusion.columns import Ranking
 from fusion.random_walk import Walk
-from fusion.rank_fields import DocumentFields
+from fusion.rank_fields import DocId, DocumentFields
 
 _MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
 """After each step a walk continues from the documents, or names, with the most mass: as many as it has seeds, within
@@ -47,16 +48,39 @@ _ROUNDING = 1_000_000_000_000
 """Scores are compared in these parts: a server adds in any order, so the last digits are not reproducible."""
 _SCORE_DIGITS = 9
 """Significant digits of scores, for the same reason."""
-_LINKING = {
-    "max_frequency_ratio": MAX_FREQUENCY_RATIO,
-    "min_common_frequency": MIN_COMMON_FREQUENCY,
-    "min_mention_ratio": MIN_MENTION_RATIO,
-    "names_mass_base": NAMES_MASS_BASE,
-    "names_mass_slope": NAMES_MASS_SLOPE,
-    "max_full_length": MAX_FULL_LENGTH,
-}
-"""Parameters of the fragment ``linked_names`` that are the same for every query."""
 _decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class _Seeds:
+    """Where a walk begins, and what it needs to know of the scope.
+
+    :param names: in the query, each with its mass.
+    :param full_length: see :func:`adapters.graph.link_types.full_length`.
+    :param strengths: of the types of links, in both directions.
+    """
+
+    coverage: float = 0.0
+    names: Sequence[tuple[str, float]] = ()
+    ring: list[WalkedDocument] = field(default_factory=list)
+    full_length: float = 1.0
+    strengths: Sequence[tuple[str, tuple[float, float]]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What linking the names in a query needs to know.
+
+    :param frequency: by word, the number of documents that contain it.
+    :param degrees: by possible name, the number of documents that mention it.
+    :param documents: number of documents of the scope.
+    """
+
+    frequency: Mapping[str, int]
+    degrees: Mapping[str, int]
+    documents: int
+    full_length: float
+    strengths: Sequence[tuple[str, tuple[float, float]]]
 
 
 class GraphSearch:
@@ -69,87 +93,116 @@ class GraphSearch:
     def __init__(self, bolt: Bolt, keys: NodeKeys, chosen: TypeStrengths) -> None:
         self._keys = keys
         self._chosen = dict(chosen)
-        self._name_reads, self._walk_reads = PlannedReads(bolt), PlannedReads(bolt)
+        self._seed_reads, self._step_reads = PlannedReads(bolt), PlannedReads(bolt)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id."""
-        request = self._request(query)
-        if not request["spans"] and not request["documents"]:
-            return Ranking.empty(GRAPH.name)
-        walk, common = Walk.of_hops(query.hops), self._walking(query, len(request["documents"]))
-        row = await self._walk_reads.read(statement("walk_seeds"), request, self._linking(query) | common)
-        seeds = converted(row, WalkSeeds, "a search")
+        walk, common = Walk.of_hops(query.hops), self._common(query)
+        seeds = await self._seeds(query, query.seed_ids, common)
         steps = [WalkStep(seeds.ring, [])]
         rings = max(_MIN_RINGS, walk.hops)
         while len(steps) <= rings:
             start = _step_request(walk, seeds, steps)
             if not (start["names"] or start["over_links"] or start["over_names"]):
                 break
-            step = await self._walk_reads.read(statement("walk_step"), start, common)
+            step = await self._step_reads.read(statement("walk_step"), start, common)
             steps.append(converted(step, WalkStep, "a search"))
         return _ranking(steps, ring_weights(walk, rings), query.depth, seeds.coverage)
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """Whether the query has the name of an entity that a visible document mentions."""
-        request = self._request(query)
-        if not request["spans"]:
-            return False
-        row = await self._name_reads.read(statement("mentions_entity"), request, self._linking(query))
-        return converted(row, MentionsEntity, "a search for names").mentions
+        return bool((await self._seeds(query, (), self._common(query))).names)
+
+    async def _seeds(self, query: SourceQuery, ids: Sequence[DocId], common: Row) -> _Seeds:
+        """The names in a query, and the documents to start from."""
+        candidates = candidate_names(query.text)
+        if not candidates.names and not ids:
+            return _Seeds()
+        counts = await self._counts(query.scope, candidates)
+        key_of_name = self._keys.names(query.scope)
+        names = names_to_count(counts.degrees, counts.frequency, counts.documents)
+        documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in ids]
+        if not names and not documents:
+            return _Seeds()
+        name_keys, fractions = list(map(key_of_name, names)), fractions_by_rank(len(documents))
+        request = {"names": name_keys, "documents": list(zip(documents, fractions, strict=True))}
+        row = await self._seed_reads.read(statement("walk_seeds"), request, common)
+        found = converted(row, WalkSeeds, "a search")
+        mentions = dict(found.mentions)
+        numbers = {name: number for number, name in enumerate(names)}
+        entities = link_entities(
+            query.text,
+            numbers,
+            lambda number: mentions.get(name_keys[number], 0),
+            counts.frequency,
+            counts.documents,
+        )
+        mass = seed_masses(entities, range(len(names), len(names) + len(documents)))
+        mass_of_document = {key: mass[number] for number, key in enumerate(documents, start=len(names))}
+        with _readable():
+            ring = [msgspec.structs.replace(each, mass=mass_of_document[each.key]) for each in found.ring]
+        return _Seeds(
+            entities.entity_coverage,
+            [(name_keys[number], mass[number]) for number in entities.seeds],
+            ring,
+            counts.full_length,
+            counts.strengths,
+        )
+
+    async def _counts(self, scope: Scope, candidates: CandidateNames) -> _Counts:
+        """The counts that linking the names in a query needs."""
+        key_of_word, key_of_name = self._keys.words(scope), self._keys.names(scope)
+        words = {key_of_word(word): word for word in candidates.words}
+        names = {key_of_name(name): name for name in candidates.names}
+        request = {"words": list(words), "names": list(names)}
+        row = await self._seed_reads.read(statement("query_counts"), request, self._counting(scope))
+        found = converted(row, QueryCounts, "a search for names")
+        with _readable():
+            directions = zip(found.link_forward, found.link_backward, strict=True)
+            degrees = {names[key]: degree for key, degree in found.degrees}
+            return _Counts(
+                {words[key]: count for key, count in found.frequencies},
+                {name: degrees[name] for name in candidates.names if name in degrees},
+                found.documents,
+                full_length(found.words, found.documents) if found.documents else 1.0,
+                list(zip(found.link_types, directions, strict=True)),
+            )
 
     def start_planning(self) -> None:
         """Have the server plan the statements, those that it has not planned yet."""
         # Of the types of every other query: Neo4j has a plan for each combination of the types of parameters.
         visible = normal(access(Scope(), HIGHEST_CLEARANCE))
-        query = SourceQuery("", 1, Scope(), visible, visible)
-        request, common = self._request(query), self._walking(query, 0)
-        self._walk_reads.start_planning(statement("walk_seeds"), request, self._linking(query) | common)
-        nothing = WalkSeeds(0.0, [], 1.0, [], [])
-        step = _step_request(Walk(), nothing, [WalkStep([], [])])
-        self._walk_reads.start_planning(statement("walk_step"), step, common)
-        self._name_reads.start_planning(statement("mentions_entity"), request, self._linking(query))
+        common = self._common(SourceQuery("", 1, Scope(), visible, visible))
+        counted: Row = {"words": [], "names": []}
+        self._seed_reads.start_planning(statement("query_counts"), counted, self._counting(Scope()))
+        self._seed_reads.start_planning(statement("walk_seeds"), {"names": [], "documents": []}, common)
+        step = _step_request(Walk(), _Seeds(), [WalkStep([], [])])
+        self._step_reads.start_planning(statement("walk_step"), step, common)
 
     @property
     def is_planning(self) -> bool:
         """Whether the server is planning a statement now."""
-        return self._walk_reads.is_planning or self._name_reads.is_planning
+        return self._seed_reads.is_planning or self._step_reads.is_planning
 
     def forget_plans(self) -> None:
         """Take no statement for planned: the server may have been stopped."""
-        self._walk_reads.forget()
-        self._name_reads.forget()
+        self._seed_reads.forget()
+        self._step_reads.forget()
 
     async def close(self) -> None:
         """Stop planning."""
-        await self._walk_reads.close()
-        await self._name_reads.close()
+        await self._seed_reads.close()
+        await self._step_reads.close()
 
-    def _request(self, query: SourceQuery) -> Row:
-        """The words of a query, the possible names in it, and the documents to start from."""
-        candidates = candidate_names(query.text)
-        key_of_name, key_of_word = self._keys.names(query.scope), self._keys.words(query.scope)
-        documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in query.seed_ids]
-        return {
-            "words": [key_of_word(word) for word in candidates.words],
-            "spans": [[key_of_name(name), name.count(" ") + 1, starts] for name, starts in candidates.names.items()],
-            "documents": list(zip(documents, fractions_by_rank(len(documents)), strict=True)),
-        }
+    def _counting(self, scope: Scope) -> Row:
+        return {"scope": self._keys.scope(scope), "seed_fanout": Walk().seed_fanout}
 
-    def _linking(self, query: SourceQuery) -> Row:
-        """The parameters of the fragment ``linked_names``."""
-        return {
-            "scope": self._keys.scope(query.scope),
-            "access": clauses(query.access),
-            "seed_fanout": Walk().seed_fanout,
-            **_LINKING,
-        }
-
-    def _walking(self, query: SourceQuery, seeds: int) -> Row:
-        """The parameters of a walk that are the same for all its steps."""
+    def _common(self, query: SourceQuery) -> Row:
+        """The parameters that are the same for all statements of a walk."""
         return {
             "access": clauses(query.access),
             "filter": clauses(query.filter),
-            "cap": min(max(seeds, _MIN_RING_SIZE), _MAX_RING_SIZE),
+            "cap": min(max(len(query.seed_ids), _MIN_RING_SIZE), _MAX_RING_SIZE),
             "fanout": Walk().fanout,
             "seed_fanout": Walk().seed_fanout,
             "chosen": self._chosen,
@@ -157,7 +210,7 @@ class GraphSearch:
         }
 
 
-def _step_request(walk: Walk, seeds: WalkSeeds, steps: Sequence[WalkStep]) -> Row:
+def _step_request(walk: Walk, seeds: _Seeds, steps: Sequence[WalkStep]) -> Row:
     """What the next step starts from: the ring before over links, the one before that over names."""
     number = len(steps)
     return {
@@ -200,10 +253,20 @@ def _ranking(steps: Sequence[WalkStep], weights: Sequence[float], depth: int, co
                 scores[each.id] += each.mass * weight
                 fields[each.id] = each.fields or "null"
     best = sorted(scores, key=lambda id_: (-int(scores[id_] * _ROUNDING + 0.5), id_))[:depth]
-    try:
+    with _readable():
         stored = _decode_fields(f"[{','.join(fields[id_] for id_ in best)}]")
-    except (TypeError, ValueError) as error:
-        raise unreadable("the graph server's response to a search", error) from error
     rounded = [float(f"{scores[id_]:.{_SCORE_DIGITS}g}") for id_ in best]
     hits = [hit for hit in zip(rounded, best, stored, strict=True) if hit[0] > 0]
     return server_ranking(GRAPH.name, hits, depth, min(coverage, 1.0))
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """A context in which a response is read that may not be one.
+
+    :raises BadResponse: for a missing key, or a value that is none.
+    """
+    try:
+        yield
+    except (KeyError, ValueError) as error:
+        raise unreadable("the graph server's response to a search", error) from error

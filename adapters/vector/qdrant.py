@@ -8,85 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import cast
 
 import anyio.to_thread
-import grpc
 import msgspec
 from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as qdrant
-from qdrant_client.common.client_exceptions import QdrantException
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from adapters.model.batching import batches
+from adapters.model.batching import batches, sized_batches
 from adapters.model.document import fields, rank_fields
-from adapters.model.errors import (
-    AdapterError,
-    BadResponse,
-    ExecutionFailed,
-    Rejected,
-    TimedOut,
-    Unavailable,
-    VersionMismatch,
-)
+from adapters.model.errors import Rejected, Unavailable, VersionMismatch
 from adapters.model.index_terms import filter_compiler, filter_terms
 from adapters.model.sources import VECTOR
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
 from adapters.servers.batcher import Batcher
-from adapters.servers.bounded_http import BoundedTransport
 from adapters.servers.fingerprints import build_name, fingerprint, shown_build
-from adapters.servers.server import (
-    VECTOR_SCHEMES,
-    Address,
-    Limits,
-    error_of_status,
-    server_ranking,
-    translated_errors,
-    unreachable,
-    unreadable,
+from adapters.servers.server import Limits, server_ranking, translated_errors, unreadable
+from adapters.vector.qdrant_collection import (
+    IN_MEMORY,
+    PAYLOAD_INDEXES,
+    SEARCH_QUANTIZATION,
+    CollectionLayout,
+    creation,
+    differences,
+    missing_indexes,
 )
-from adapters.vector.qdrant_collection import IN_MEMORY, SEARCH_QUANTIZATION, CollectionLayout, creation, differences
+from adapters.vector.qdrant_connection import translate
 from adapters.vector.width import search_width
 from fusion.columns import Ranking
 from fusion.rank_fields import DocumentFields
 
 _BATCH_DOCUMENTS = 256
-_MAX_RESPONSE_BYTES = 67_108_864
-_UNAVAILABLE_CODES = {
-    grpc.StatusCode.UNAVAILABLE,
-    grpc.StatusCode.RESOURCE_EXHAUSTED,
-    grpc.StatusCode.ABORTED,
-    grpc.StatusCode.CANCELLED,
-    grpc.StatusCode.UNAUTHENTICATED,
-    grpc.StatusCode.PERMISSION_DENIED,
-    grpc.StatusCode.NOT_FOUND,  # the collection does not exist yet
-}
-_FAILED_CODES = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
-_REJECTED_CODES = {
-    grpc.StatusCode.INVALID_ARGUMENT,
-    grpc.StatusCode.FAILED_PRECONDITION,
-    grpc.StatusCode.OUT_OF_RANGE,
-}
-
-
-def connect(address: Address, api_key: str | None, limits: Limits) -> AsyncQdrantClient:
-    """A client of the server at ``address``. Call it on the event loop that will use the client."""
-    secure = address.scheme.endswith("s")
-    over_grpc = address.scheme.startswith("qdrant+grpc")
-    return AsyncQdrantClient(
-        host=address.host,
-        port=VECTOR_SCHEMES["qdrant+http"] if over_grpc else address.port,
-        grpc_port=address.port if over_grpc else VECTOR_SCHEMES["qdrant+grpc"],
-        prefer_grpc=over_grpc,
-        https=secure,
-        api_key=api_key,
-        # The client takes whole seconds only; the exact limit is applied around every call.
-        timeout=int(max(limits.read_timeout_s, limits.write_timeout_s)) + 1,
-        check_compatibility=False,
-        transport=BoundedTransport(limits.max_connections, _MAX_RESPONSE_BYTES),
-        grpc_options={"grpc.max_receive_message_length": _MAX_RESPONSE_BYTES},
-    )
+_MAX_REQUEST_BYTES = 16_777_216
+"""Of a write. By default Qdrant accepts 32 MiB over REST, and closes the connection at more."""
+_BYTES_PER_NUMBER = 24
+"""Of a vector, in JSON."""
 
 
 class QdrantVector:
@@ -168,36 +126,32 @@ class QdrantVector:
         return collection is not None
 
     async def create(self) -> None:
-        """See :class:`adapters.ports.IndexAdmin`."""
-        if await self.check():
-            return
+        """See :class:`adapters.ports.IndexAdmin`. Indexes of payload fields that were dropped are made again."""
+        exists = await self.check()
         async with self._writing():
-            try:
-                await self._client.create_collection(self._collection, **creation(self._dimension, self.layout))
-            except Exception:
-                # Another worker may create it at the same time, or may have ended before it created the alias.
-                if not await self._client.collection_exists(self._collection):
-                    raise
-            # Before the first point, as Qdrant advises.
-            await self._client.create_payload_index(
-                self._collection,
-                "scope",
-                qdrant.KeywordIndexParams(type=qdrant.KeywordIndexType.KEYWORD, is_tenant=True),
-                wait=True,
-            )
-            await self._client.create_payload_index(
-                self._collection, "filter_terms", qdrant.PayloadSchemaType.KEYWORD, wait=True
-            )
-            alias = qdrant.CreateAlias(collection_name=self._collection, alias_name=self._name)
-            await self._client.update_collection_aliases([qdrant.CreateAliasOperation(create_alias=alias)])
+            if not exists:
+                try:
+                    await self._client.create_collection(self._collection, **creation(self._dimension, self.layout))
+                except Exception:
+                    # Another worker may create it at the same time, or may have ended before it created the alias.
+                    if not await self._client.collection_exists(self._collection):
+                        raise
+            found = (await self._client.get_collection(self._collection)).payload_schema
+            for field, schema in PAYLOAD_INDEXES.items():  # before the first point, as Qdrant advises
+                if field not in found:
+                    await self._client.create_payload_index(self._collection, field, schema, wait=True)
+            if not exists:
+                alias = qdrant.CreateAlias(collection_name=self._collection, alias_name=self._name)
+                await self._client.update_collection_aliases([qdrant.CreateAliasOperation(create_alias=alias)])
 
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
         """See :class:`adapters.ports.Replica`. Qdrant does not store the sequence number."""
         del sequence
         for batch in batches(upserts, _BATCH_DOCUMENTS):
             points = await anyio.to_thread.run_sync(_points, batch)
-            async with self._writing():
-                _check_completed(await self._client.upsert(self._name, points, wait=True))
+            for request in sized_batches(points, _size_bytes, _MAX_REQUEST_BYTES):
+                async with self._writing():
+                    _check_completed(await self._client.upsert(self._name, request, wait=True))
         for keys in batches(deletes, _BATCH_DOCUMENTS):
             deleted = qdrant.PointIdsList(points=[fingerprint(*key) for key in keys])
             async with self._writing():
@@ -209,8 +163,9 @@ class QdrantVector:
             return (await self._client.count(self._name, exact=True)).count
 
     async def release(self) -> str:
-        """See :class:`adapters.ports.ServerProbe`."""
+        """See :class:`adapters.ports.ServerProbe`. The request before it needs the API key, as a search does."""
         async with self._reading():
+            await self._client.collection_exists(self._collection)
             return str((await self._client.info()).version)
 
     async def clock(self) -> float | None:
@@ -220,8 +175,11 @@ class QdrantVector:
     async def differences(self) -> Sequence[Difference]:
         """See :class:`adapters.ports.ServerSource`."""
         async with self._writing():
-            config = (await self._client.get_collection(self._name)).config
-        return list(differences(self._collection, config, self.layout))
+            found = await self._client.get_collection(self._name)
+        return [
+            *missing_indexes(found.payload_schema),
+            *differences(self._collection, found.config, self.layout),
+        ]
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""
@@ -237,10 +195,10 @@ class QdrantVector:
             )
 
     def _reading(self) -> AbstractAsyncContextManager[None]:
-        return translated_errors("qdrant", self._limits.read_timeout_s, _translate)
+        return translated_errors("qdrant", self._limits.read_timeout_s, translate)
 
     def _writing(self) -> AbstractAsyncContextManager[None]:
-        return translated_errors("qdrant", self._limits.write_timeout_s, _translate)
+        return translated_errors("qdrant", self._limits.write_timeout_s, translate)
 
 
 def _check_completed(result: qdrant.UpdateResult) -> None:
@@ -270,6 +228,14 @@ def _points(batch: Sequence[VectorRecord]) -> list[qdrant.PointStruct]:
     ]
 
 
+def _size_bytes(point: qdrant.PointStruct) -> int:
+    """At least the size of a point in JSON: the record is JSON in JSON, so each of its quotes is escaped."""
+    numbers = sum(map(len, cast("list[list[float]]", point.vector)))
+    payload = point.payload or {}
+    terms = sum(map(len, payload["filter_terms"])) + 3 * len(payload["filter_terms"])
+    return _BYTES_PER_NUMBER * numbers + 2 * (len(payload["record"].encode()) + terms)
+
+
 def _tenant_filter(query: SourceQuery) -> qdrant.Filter:
     """The filter of a query, and its scope once more as a condition of its own: Qdrant groups points by that field."""
     scope = fingerprint(query.scope.tenant, query.scope.environment)
@@ -294,35 +260,3 @@ class _Conditions:
 
 
 _compile = filter_compiler(_Conditions())
-
-
-def _translate(error: Exception) -> AdapterError | None:
-    """The adapter error for an error of Qdrant's client."""
-    match error:
-        case grpc.aio.AioRpcError():
-            return _error_of_code(error.code())
-        case UnexpectedResponse(status_code=status):
-            return error_of_status(status or 0, f"qdrant returned status {status}")
-        case QdrantException():
-            return Unavailable("qdrant receives too many requests")
-        case ResponseHandlingException(source=ValueError() as cause):  # a response that does not follow the API
-            return unreadable("qdrant's response", cause)
-        case ResponseHandlingException(source=cause):
-            return unreachable("qdrant", cause)
-        case ValueError() | AssertionError():
-            # The client asserts that a response has a result; its local mode raises ValueError for a status.
-            return unreadable("qdrant's response", error)
-        case _:
-            return None
-
-
-def _error_of_code(code: grpc.StatusCode) -> AdapterError:
-    """The error for a gRPC status."""
-    message = f"qdrant returned status {code.name}"
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return TimedOut(message)
-    if code in _FAILED_CODES:
-        return ExecutionFailed(message)
-    if code in _UNAVAILABLE_CODES:
-        return Unavailable(message)
-    return (Rejected if code in _REJECTED_CODES else BadResponse)(message)

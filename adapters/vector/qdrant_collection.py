@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,13 @@ SEARCH_QUANTIZATION = qdrant.QuantizationSearchParams(rescore=True, oversampling
 _INT8 = qdrant.ScalarQuantization(scalar=qdrant.ScalarQuantizationConfig(type=qdrant.ScalarType.INT8, always_ram=True))
 
 
+PAYLOAD_INDEXES: Mapping[str, qdrant.KeywordIndexParams] = {
+    "scope": qdrant.KeywordIndexParams(type=qdrant.KeywordIndexType.KEYWORD, is_tenant=True),
+    "filter_terms": qdrant.KeywordIndexParams(type=qdrant.KeywordIndexType.KEYWORD),
+}
+"""By field of the payload. Without them a search with a filter reads all points."""
+
+
 def creation(dimension: int, layout: CollectionLayout) -> dict[str, Any]:
     """The arguments of ``create_collection`` besides the name."""
     return {
@@ -54,6 +61,16 @@ def creation(dimension: int, layout: CollectionLayout) -> dict[str, Any]:
         "write_consistency_factor": layout.write_consistency,
         "quantization_config": _INT8 if layout.quantization == "int8" else None,
     }
+
+
+def missing_indexes(found: Collection[str]) -> Iterator[Difference]:
+    """The payload fields without an index: somebody has dropped it.
+
+    :param found: the fields with an index.
+    """
+    for field in PAYLOAD_INDEXES:
+        if field not in found:
+            yield Difference(f"the payload field {field!r} has no index", "restart the service: it makes it again")
 
 
 def differences(name: str, config: qdrant.CollectionConfig, layout: CollectionLayout) -> Iterator[Difference]:

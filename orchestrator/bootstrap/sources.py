@@ -94,8 +94,8 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
 
     if address := settings.sources.address(VECTOR.name):
         with extra("qdrant"):
-            from adapters.vector import qdrant, qdrant_collection  # noqa: PLC0415
-        client = qdrant.connect(address, settings.sources.qdrant_api_key.get_secret_value() or None, limits)
+            from adapters.vector import qdrant, qdrant_collection, qdrant_connection  # noqa: PLC0415
+        client = qdrant_connection.connect(address, settings.sources.qdrant_api_key.get_secret_value() or None, limits)
         layout = qdrant_collection.CollectionLayout(
             shards=layouts.qdrant_shards,
             copies=layouts.replication_factor,

@@ -29,7 +29,7 @@ from adapters.model.filter import And, Filter, access, normal
 from adapters.ports import Key, ServerSource
 from adapters.servers.fingerprints import build_name
 from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
-from adapters.vector import qdrant
+from adapters.vector import qdrant_connection
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from adapters.vector.qdrant import QdrantVector
 from tests.conftest import DIMENSION, SCOPE, unit
@@ -135,7 +135,9 @@ def _factory(name: str, index: str, url: ServerUrl) -> Callable[[], Any]:
         return lambda: QdrantVector(client, index, DIMENSION, "test-1", LIMITS)
     if name == "qdrant":
         address = Address.parse(url("qdrant"), VECTOR_SCHEMES)
-        return lambda: QdrantVector(qdrant.connect(address, None, LIMITS), index, DIMENSION, "test-1", LIMITS)
+        return lambda: QdrantVector(
+            qdrant_connection.connect(address, None, LIMITS), index, DIMENSION, "test-1", LIMITS
+        )
     if name == "opensearch":
         address = Address.parse(url("opensearch"), KEYWORD_SCHEMES)
         return lambda: OpenSearchKeyword(opensearch_client.connect(address, LIMITS), index, "test-1", LIMITS)
@@ -147,7 +149,7 @@ async def _drop(name: str, index: str, url: ServerUrl) -> None:
     """Leave a server as it was: it may be a developer's own."""
     build = build_name(index, "test-1")
     if name == "qdrant":
-        client = qdrant.connect(Address.parse(url("qdrant"), VECTOR_SCHEMES), None, LIMITS)
+        client = qdrant_connection.connect(Address.parse(url("qdrant"), VECTOR_SCHEMES), None, LIMITS)
         await client.delete_collection(build)
         await client.close()
     elif name == "opensearch":

@@ -1,5 +1,14 @@
-// For each request where its walk begins: at the names in its text, and at the best of its seed documents.
-{linked_names}
+// For each request how many visible documents mention each of its names, and the best of its seed documents.
+UNWIND $requests AS request
+CALL {
+  WITH request
+  UNWIND request.names AS key
+  MATCH (n:Name {key: key})<-[:MENTIONS]-(d:Document)
+  WITH n, d, d.filter_terms AS filter_terms
+  WHERE d.present AND {passes:access}
+  WITH n, count(d) AS mentions
+  RETURN collect([n.key, mentions]) AS mentions
+}
 CALL {
   WITH request
   UNWIND request.documents AS seed
@@ -13,5 +22,4 @@ CALL {
   RETURN collect([d.key, mass, CASE WHEN passes THEN d.id ELSE NULL END,
     CASE WHEN passes THEN d.rank_fields ELSE NULL END]) AS ring
 }
-RETURN request.number AS number, request.coverage AS coverage, request.names AS names,
-  request.full_length AS full_length, request.strengths AS strengths, ring
+RETURN request.number AS number, mentions, ring

@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 
 from adapters import Document, Record
-from adapters.graph.cypher import Clause, clauses, statement
+from adapters.graph import cypher
+from adapters.graph.cypher import Clause, clauses, schema, statement
 from adapters.model.document import fields
 from adapters.model.errors import Rejected
 from adapters.model.filter import And, Eq, Filter, In, Not, Or, matches, normal
 from adapters.model.index_terms import filter_terms
 from tests.adapters.filters import documents, filters
+from tests.adapters.graph.memgraph_rules import indexes, problems
 
 
 def passes(clauses_: Sequence[Clause], terms: Sequence[str]) -> bool:
@@ -52,18 +55,61 @@ def test_the_text_of_a_statement_contains_no_value() -> None:
     assert not re.search(r"\{\w*\}|<\w", text)
 
 
-def test_list_comprehensions_are_not_part_of_larger_expressions() -> None:
-    """The planner of Memgraph 3.2 drops its state of the enclosing expression at one (``PostVisit`` in its
-    ``rule_based_planner.cpp``); an assertion then aborts the process. The only argument of a function is allowed."""
-    found = 0
-    for text in map(statement, ("walk_seeds", "walk_step", "mentions_entity")):
-        enclosing: list[str] = []
-        for token in re.finditer(r"CALL \{|\w*\(|[\[{(]|[])}]", text):
-            if token[0] in ")]}":
-                enclosing.pop()
-                continue
-            if re.match(r"\[\w+ IN ", text[token.start() :]):
-                assert not enclosing or enclosing[-1] in {"CALL {", "head("}, text[token.start() :][:80]
-                found += 1
-            enclosing.append(token[0])
-    assert found > 10
+INDEXED = indexes(statement("memgraph/schema"))
+FOLDER = Path(cypher.__file__).parent
+OWN = sorted(
+    str(path.relative_to(FOLDER).with_suffix(""))
+    for folder in (FOLDER, FOLDER / "memgraph")
+    for path in folder.glob("*.cypher")
+)
+BAD = {
+    "MATCH (n:Name) WHERE n.key IN $keys RETURN n": "no index is used for",
+    "MATCH (n:Name {name: $name}) RETURN n": "no index on :Name(name)",
+    "MERGE (s:Shelf {key: $key}) SET s.size = 1": "no index on :Shelf(key)",
+    "MATCH p = shortestPath((a:Name {key: 1})-[*]-(b)) RETURN p": "shortestPath",
+    "MATCH p = allShortestPaths((a:Name {key: 1})-[*]-(b)) RETURN p": "shortestPath",
+    "MATCH (a:Name {key: 1}) ((b)-[:LINKS]->(c)){1,3} (d) RETURN d": "a quantified path",
+    "MATCH (n:Name&Word) RETURN n": "a label expression",
+    "CREATE FULLTEXT INDEX texts FOR (n:Document) ON EACH [n.text]": "a full-text index",
+    "MATCH (n:Name {key: 1}) USING INDEX n:Name(key) RETURN n": "a hint of Neo4j",
+    "CREATE VECTOR INDEX v FOR (d:Document) ON d.vector OPTIONS {indexConfig: {}}": "a vector index of Neo4j",
+    "CREATE INDEX names IF NOT EXISTS FOR (n:Name) ON (n.key)": "an index in the form of Neo4j",
+    "CREATE CONSTRAINT FOR (n:Name) REQUIRE n.key IS UNIQUE": "a constraint in the form of Neo4j",
+    "MATCH (n:Name {key: 1}) WHERE EXISTS { (n)-[:LINKS]->() } RETURN n": "a subquery as an expression",
+    "MATCH (n:Name {key: 1}) CALL (n) { RETURN 1 AS one } RETURN one": "a subquery with a list of variables",
+    "MATCH (n:Name {key: 1}) RETURN elementId(n)": "elementId",
+    "MATCH (n:Name {key: 1}) USING HOPS LIMIT $hops RETURN n": "no parameter is allowed in HOPS LIMIT",
+    "MATCH (n:Name {key: 1}) RETURN n QUERY MEMORY LIMIT $limit": "no parameter is allowed in QUERY MEMORY LIMIT",
+    "MATCH (n:$label) RETURN n": "no parameter is allowed in a label or type",
+    "CREATE INDEX ON :Name($property)": "no parameter is allowed in a definition of the schema",
+    "UNWIND $keys AS key WHERE key > 1 RETURN key": "WHERE after UNWIND",
+    "MATCH (n:Name {key: 1}) ORDER BY n.key RETURN n": "ORDER BY after MATCH",
+    "MATCH (n:Name {key: 1}) LIMIT 1 RETURN n": "LIMIT after MATCH",
+    "MATCH (n:Name {key: 1}) RETURN n MATCH (m:Name {key: 2}) RETURN m": "MATCH after RETURN",
+    "MATCH (n:Name {key: 1}) SET n.degree = 1 MATCH (m:Name {key: 2}) RETURN m": "MATCH after SET without WITH",
+    "MATCH (n:Name {key: 1}) ON CREATE SET n.degree = 1": "ON CREATE SET after MATCH",
+    "MATCH (n:Name {key: 1}) OPTIONAL MATCH (n)-[:LINKS]->(m) MATCH (m) RETURN m": "(m) is bound",
+    "MATCH (n:Name {key: 1}) WITH n AS m MATCH (m) RETURN m": "(m) is bound",
+    "MATCH (n:Name {key: 1}) WITH n " * 9 + "RETURN n": "19 clauses and 9 patterns",
+    "UNWIND $rows AS row WITH row " * 40 + "RETURN row": "81 clauses and 0 patterns",
+    "WITH [[1]] AS rows RETURN [a IN rows | [b IN a | b]] AS all": "a list comprehension in an expression",
+    "WITH [1] AS rows RETURN 1 + size([a IN rows | a] + rows) AS size": "a list comprehension in an expression",
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_memgraph_supports_every_statement(name: str) -> None:
+    for each in schema("memgraph") if name == "memgraph/schema" else [statement(name)]:
+        assert problems(each, INDEXED) == []
+
+
+@pytest.mark.parametrize(("bad", "problem"), BAD.items())
+def test_what_memgraph_does_not_support_is_found(bad: str, problem: str) -> None:
+    assert any(problem in each for each in problems(bad, INDEXED)), problems(bad, INDEXED)
+
+
+def test_the_schemas_of_both_products_index_the_same() -> None:
+    """Neo4j has an index for each constraint, Memgraph has none."""
+    assert {
+        *re.findall(r"FOR \(\w+:(\w+)\) (?:ON \(|REQUIRE )\w+\.(\w+)", statement("neo4j/schema")),
+    } == INDEXED

@@ -250,33 +250,22 @@ async def test_names_in_a_query_are_linked_as_in_this_process(tmp_path: Path, se
         msgspec.structs.replace(source_query(text), seeds=seeds[number % len(seeds)])
         for number, text in enumerate(texts)
     ]
-    returned = """
-        RETURN request.number AS number, request.coverage AS coverage, request.full_length AS full_length,
-          request.names AS names, request.documents AS documents
-    """
     expected = [linked_in_this_process(query) for query in queries]
     assert len({coverage for coverage, *_ in expected}) > 30
     async with source_under_test("memgraph", tmp_path, server_url) as subject:
         await subject.write(OVERLAPPING_NAMES)
         graph: MemgraphGraph = subject.source  # type: ignore[assignment]
-        requests = [{"number": number, **graph._searches._request(query)} for number, query in enumerate(queries)]
-        rows = await graph._bolt.read(
-            statement("fragments/linked_names") + returned,
-            {"requests": requests, **graph._searches._linking(queries[0])},
-        )
-        key_of_name = graph._keys.names(SCOPE)
+        searches, key_of_name = graph._searches, graph._keys.names(SCOPE)
+        found = [await searches._seeds(query, query.seed_ids, searches._common(query)) for query in queries]
         mentions = [await graph.mentions_entity(query) for query in queries]
     total = sum(len(words(passage(each.record.document))) for each in OVERLAPPING_NAMES)
-    assert [row["number"] for row in rows] == list(range(len(queries)))
-    for row, query, (coverage, names, documents) in zip(rows, queries, expected, strict=True):
-        found: dict[str, float] = {}
-        for name, mass in row["names"]:
-            found[name] = found.get(name, 0.0) + mass
-        assert found == pytest.approx({key_of_name(name): mass for name, mass in names.items()}, rel=1e-6)
-        masses = [mass for _, mass in row["documents"]]
-        assert dict(zip(query.seed_ids, masses, strict=True)) == pytest.approx(documents, rel=1e-6)
-        assert row["coverage"] == pytest.approx(coverage, rel=1e-9)
-        assert row["full_length"] == full_length(total, len(OVERLAPPING_NAMES))
+    for seeds, (coverage, names, documents) in zip(found, expected, strict=True):
+        mass_by_key = {key_of_name(name): mass for name, mass in names.items()}
+        assert dict(seeds.names) == pytest.approx(mass_by_key, rel=1e-6)
+        assert {each.id: each.mass for each in seeds.ring} == pytest.approx(documents, rel=1e-6)
+        assert seeds.coverage == pytest.approx(coverage, rel=1e-9)
+        if names or documents:
+            assert seeds.full_length == full_length(total, len(OVERLAPPING_NAMES))
     assert mentions == [coverage > 0 for coverage, *_ in expected]
     assert set(mentions) == {False, True}
 

@@ -25,6 +25,7 @@ from adapters import AdapterError, BadResponse, Document, ExecutionFailed, Rejec
 from adapters.graph.bolt import Bolt
 from adapters.graph.cypher import statement
 from adapters.graph.memgraph import MemgraphGraph
+from adapters.graph.node_keys import NodeKeys
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.keyword.opensearch_replies import search_responses
 from adapters.model.document import Record
@@ -365,12 +366,16 @@ async def test_the_introduction_of_a_graph_server_has_a_maximum_size_too(call: s
 
 
 SEEDED = msgspec.structs.replace(source_query(), seeds=Documents.of_ids(("seed",)))
-SEEDS = {
-    "number": 0, "coverage": 0.5, "names": [["ada", 0.5]], "full_length": 1.0, "strengths": [["by", [1.0, 0.5]]],
-    "ring": [["key", 1.0, "a", "null"]],
+KEYS = NodeKeys("stub")
+SEED = KEYS.document((SCOPE.tenant, SCOPE.environment, "seed"))
+NAME = KEYS.names(SCOPE)("alpha centauri")
+WORD = KEYS.words(SCOPE)("alpha")
+COUNTS = {
+    "number": 0, "documents": 10, "words": 900, "link_types": ["by"], "link_forward": [1.0], "link_backward": [0.5],
+    "frequencies": [[WORD, 2]], "degrees": [[NAME, 1]],
 }  # fmt: skip
+SEEDS = {"number": 0, "mentions": [[NAME, 1]], "ring": [[SEED, 1.0, "a", "null"]]}
 STEP = {"number": 0, "ring": [["key", 1.0, "a", "null"], ["other", 0.5, None, None]], "passing": []}
-MENTIONS = {"number": 0, "mentions": True}
 
 
 class LyingBolt(Bolt):
@@ -394,9 +399,9 @@ async def lying_graph(**rows: object) -> AsyncIterator[MemgraphGraph]:
         await graph.close()
 
 
-async def walked(seeds: object, step: object) -> Ranking:
+async def walked(counts: object = COUNTS, seeds: object = SEEDS, step: object = STEP) -> Ranking:
     """What a search of the graph returns for these rows of its statements."""
-    async with lying_graph(walk_seeds=[seeds], walk_step=[step]) as graph:
+    async with lying_graph(query_counts=[counts], walk_seeds=[seeds], walk_step=[step]) as graph:
         return await graph.search(SEEDED)
 
 
@@ -414,43 +419,44 @@ NO_RING = (
 )
 
 
-@pytest.mark.parametrize(
-    "seeds",
-    [
+NO_COUNTS = (None, 7, [7], [["key"]], [["unknown", 1]], [[7, 1]], [[NAME, -1]], [[NAME, 1.5]], [[NAME, None]])
+LIES = {
+    "counts": [
         *NO_ROWS,
-        *(SEEDS | {"ring": ring} for ring in NO_RING),
-        *(SEEDS | {"coverage": coverage} for coverage in (float("nan"), -0.1, 1.1, "all")),
-        *(SEEDS | {"names": names} for names in (None, [7], [["ada"]], [[7, 0.5]], [["ada", float("nan")]])),
-        *(SEEDS | {"strengths": strengths} for strengths in (None, [7], [["by", [float("nan")]]], [[7, [1.0]]])),
-        *(SEEDS | {"full_length": length} for length in (None, "long", float("nan"), -1.0)),
+        *(COUNTS | {name: value} for name in ("documents", "words") for value in (None, -1, 1.5, "many")),
+        *(COUNTS | {name: value} for name in ("frequencies", "degrees") for value in NO_COUNTS),
+        *(COUNTS | {"link_types": value} for value in (None, [7], ["by", "of"], [])),
+        *(
+            COUNTS | {name: value}
+            for name in ("link_forward", "link_backward")
+            for value in (None, [float("nan")], [-1.0], ["much"], [], [1.0, 1.0])
+        ),
+        *(without(COUNTS, name) for name in COUNTS),
+    ],
+    "seeds": [
+        *NO_ROWS,
+        *(SEEDS | {"ring": ring} for ring in (*NO_RING, [["another", 1.0, "a", "null"]])),
+        *(SEEDS | {"mentions": value} for value in NO_COUNTS if value != [["unknown", 1]]),
         *(without(SEEDS, name) for name in SEEDS),
     ],
-    ids=repr,
-)
-async def test_seeds_of_a_walk_that_are_none(seeds: object) -> None:
-    with pytest.raises(BadResponse):
-        await walked(seeds, STEP)
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
+    "step": [
         *NO_ROWS,
         *(STEP | {name: ring} for name in ("ring", "passing") for ring in NO_RING),
         *(without(STEP, name) for name in STEP),
     ],
-    ids=repr,
-)
-async def test_a_step_of_a_walk_that_is_none(step: object) -> None:
+}
+
+
+@pytest.mark.parametrize(("statement_", "row"), [(name, row) for name, rows in LIES.items() for row in rows], ids=repr)
+async def test_rows_of_the_graph_that_are_none(statement_: str, row: object) -> None:
     with pytest.raises(BadResponse):
-        await walked(SEEDS, step)
+        await walked(**{statement_: row})
 
 
-@pytest.mark.parametrize(
-    "row", [MENTIONS | {"mentions": 1}, MENTIONS | {"mentions": None}, {"number": 0}, {}, None, "text"], ids=repr
-)
-async def test_whether_a_query_mentions_an_entity_is_not_known(row: object) -> None:
-    async with lying_graph(mentions_entity=[row]) as graph:
+@pytest.mark.parametrize(("statement_", "row"), [(name, row) for name in ("counts", "seeds") for row in LIES[name]])
+async def test_whether_a_query_mentions_an_entity_is_not_known(statement_: str, row: object) -> None:
+    rows = {"counts": COUNTS, "seeds": SEEDS | {"ring": []}, statement_: row}
+    async with lying_graph(query_counts=[rows["counts"]], walk_seeds=[rows["seeds"]]) as graph:
         with pytest.raises(BadResponse):
             await graph.mentions_entity(SEEDED)
 
@@ -494,10 +500,14 @@ async def test_a_write_that_qdrant_has_only_received_is_not_applied(status: str)
 
 
 async def test_rows_of_the_graph_that_are_right_are_read() -> None:
-    ranking = await walked(SEEDS, STEP)
-    assert (ranking.ids, ranking.entity_coverage) == (("a",), 0.5)
-    async with lying_graph(mentions_entity=[MENTIONS]) as graph:
+    ranking = await walked()
+    assert ranking.ids == ("a",)
+    assert 0 < ranking.entity_coverage <= 1
+    seeds = SEEDS | {"ring": []}
+    async with lying_graph(query_counts=[COUNTS], walk_seeds=[seeds]) as graph:
         assert await graph.mentions_entity(SEEDED)
+    async with lying_graph(query_counts=[COUNTS], walk_seeds=[seeds | {"mentions": []}]) as graph:
+        assert not await graph.mentions_entity(SEEDED)
 
 
 @pytest.mark.parametrize(
@@ -674,13 +684,13 @@ def graph_server(rows: Sequence[dict[str, Any]]) -> Serve:
     ids=repr,
 )
 async def test_rows_of_the_graph_that_are_not_of_the_searches(rows: object) -> None:
-    async with lying_graph(walk_seeds=[SEEDS], walk_step=rows) as graph:
+    async with lying_graph(query_counts=[COUNTS], walk_seeds=[SEEDS], walk_step=rows) as graph:
         with pytest.raises(BadResponse):
             await graph.search(SEEDED)
 
 
 async def test_rows_over_bolt_that_are_right_are_read() -> None:
-    async with stub(graph_server([SEEDS | STEP])) as port:
+    async with stub(graph_server([COUNTS | STEP | SEEDS])) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
         assert (await server.search(SEEDED)).ids == ("a",)
         await server.close()
@@ -689,8 +699,8 @@ async def test_rows_over_bolt_that_are_right_are_read() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        *([SEEDS | STEP | {"ring": ring}] for ring in NO_RING),
-        [SEEDS | STEP | {"ring": [["key", 1.0, "a", '{"importance": "much"}']]}],
+        *([COUNTS | SEEDS | STEP | {"ring": ring}] for ring in NO_RING),
+        [COUNTS | SEEDS | STEP | {"ring": [[SEED, 1.0, "a", '{"importance": "much"}']]}],
         [{"number": 0, "other": 1}],
         [{"other": 1}],
         [{"number": 0, "ring": None}],

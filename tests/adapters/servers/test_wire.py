@@ -6,8 +6,10 @@ The servers here are stubs that fail; ``test_sources.py`` uses real servers.
 from __future__ import annotations
 
 import asyncio
+import json
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any
 
@@ -30,7 +32,7 @@ from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword import opensearch, opensearch_client
 from adapters.ports import ServerSource
 from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
-from adapters.vector import qdrant
+from adapters.vector import qdrant, qdrant_connection
 from tests.adapters.source_fixtures import source_query
 from tests.conftest import DIMENSION, SCOPE, vector_record
 from tests.servers.start import free_port
@@ -59,7 +61,7 @@ QUOTED = "what_only_some_may_read"
 
 def connected(url: str, limits: Limits = LIMITS) -> ServerSource:
     if url.startswith("qdrant"):
-        client = qdrant.connect(Address.parse(url, VECTOR_SCHEMES), None, limits)
+        client = qdrant_connection.connect(Address.parse(url, VECTOR_SCHEMES), None, limits)
         return qdrant.QdrantVector(client, "stub", DIMENSION, "t", limits)
     if url.startswith("opensearch"):
         address = Address.parse(url, KEYWORD_SCHEMES)
@@ -144,6 +146,41 @@ async def test_http_statuses_and_bodies(scheme: str, call: str, serve: Serve, ex
         assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{port}", call), expected)
 
 
+LIMIT = "Max points count limit of 9 reached. Help: Delete points, or raise `max_points_count` in strict mode."
+"""What Qdrant answers in its strict mode: ``CollectionError::strict_mode`` in its source."""
+
+
+@pytest.mark.parametrize("call", ["search", "apply", "count"])
+async def test_a_limit_of_qdrant_is_no_fault_of_a_request(call: str) -> None:
+    """The same write succeeds when the operator has raised the limit: it waits, and is not set aside."""
+    body = json.dumps({"status": {"error": f"Bad request: {LIMIT}"}, "time": 0.1}).encode()
+    async with stub(http("400 Bad Request", body)) as port:
+        assert isinstance(await error_of_call(f"qdrant+http://127.0.0.1:{port}", call), Unavailable)
+    async with refusing(grpc.StatusCode.INVALID_ARGUMENT, f"Bad request: {LIMIT}") as port:
+        assert isinstance(await error_of_call(f"qdrant+grpc://127.0.0.1:{port}", call), Unavailable)
+
+
+@asynccontextmanager
+async def refusing(code: grpc.StatusCode, message: str) -> AsyncIterator[int]:
+    """A gRPC server that refuses every call; its port."""
+
+    class Refuses(grpc.GenericRpcHandler):  # type: ignore[misc]
+        def service(self, details: Any) -> Any:
+            async def refuse(request: bytes, context: Any) -> None:
+                await context.abort(code, message)
+
+            return grpc.unary_unary_rpc_method_handler(refuse)
+
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((Refuses(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield port
+    finally:
+        await server.stop(None)
+
+
 @pytest.mark.parametrize("call", ["search", "apply", "count"])
 @pytest.mark.parametrize(
     ("code", "expected"),
@@ -159,23 +196,10 @@ async def test_http_statuses_and_bodies(scheme: str, call: str, serve: Serve, ex
     ],
 )
 async def test_grpc_statuses(call: str, code: grpc.StatusCode, expected: type) -> None:
-    class Refuses(grpc.GenericRpcHandler):  # type: ignore[misc]
-        def service(self, details: Any) -> Any:
-            async def refuse(request: bytes, context: Any) -> None:
-                await context.abort(code, QUOTED)
-
-            return grpc.unary_unary_rpc_method_handler(refuse)
-
-    server = grpc.aio.server()
-    server.add_generic_rpc_handlers((Refuses(),))
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    try:
+    async with refusing(code, QUOTED) as port:
         error = await error_of_call(f"qdrant+grpc://127.0.0.1:{port}", call)
         assert isinstance(error, expected)
         assert code.name in error.for_operators
-    finally:
-        await server.stop(None)
 
 
 def packed(tag: int, **fields: str) -> bytes:

@@ -17,7 +17,7 @@ from adapters import Scope, Unavailable, VersionMismatch
 from adapters import embedded as embedded_module
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.servers.server import Limits
-from adapters.vector import qdrant
+from adapters.vector import qdrant_connection
 from cache import CachePolicy
 from orchestrator.bootstrap import open_service, replicas
 from orchestrator.bootstrap.caches import Caches
@@ -45,8 +45,10 @@ async def test_a_service_of_servers_alone_keeps_no_state_of_an_index(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected: list[tuple[object, ...]] = []
-    connect = qdrant.connect
-    monkeypatch.setattr(qdrant, "connect", lambda *arguments: connected.append(arguments) or connect(*arguments))
+    connect = qdrant_connection.connect
+    monkeypatch.setattr(
+        qdrant_connection, "connect", lambda *arguments: connected.append(arguments) or connect(*arguments)
+    )
     strengths = {"cites": (0.5, 0.0)}
     others = {"index_name": "named", "qdrant_api_key": "secret", "link_strengths": strengths, "source_timeout_ms": 700}
     settings = chosen.changed(**ON_SERVERS, **others)

@@ -3,6 +3,7 @@ CREATE INDEX ON :Document(index);
 CREATE INDEX ON :Name(key);
 CREATE INDEX ON :Word(key);
 CREATE INDEX ON :Scope(key);
+CREATE INDEX ON :Scope(index);
 CREATE INDEX ON :Index(name);
 CREATE CONSTRAINT ON (d:Document) ASSERT d.key IS UNIQUE;
 CREATE CONSTRAINT ON (n:Name) ASSERT n.key IS UNIQUE;
