@@ -19,7 +19,7 @@ from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, 
 from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
 from adapters.keyword.opensearch_replies import check_shards, search_responses
-from adapters.model.batching import batches
+from adapters.model.batching import batches, sized_batches
 from adapters.model.errors import TimedOut, VersionConflict, VersionMismatch
 from adapters.model.sources import KEYWORD
 from adapters.ports.replica import Key, VectorRecord
@@ -31,6 +31,8 @@ from adapters.servers.server import UNDIVIDED, Limits, Partitioning, server_rank
 from fusion.columns import Ranking
 
 _BATCH_DOCUMENTS = 500
+_MAX_REQUEST_BYTES = 33_554_432
+"""Of a write. By default OpenSearch accepts 100 MiB, and advises far less."""
 _SEARCH_PARAMETERS = {
     # BM25 from the statistics of all shards, so that their number changes no score. With one shard it costs nothing.
     "search_type": "dfs_query_then_fetch",
@@ -140,9 +142,12 @@ class OpenSearchKeyword(OpenSearchDocuments):
         newer: set[int] = set()
         for batch in batches(writes, _BATCH_DOCUMENTS):
             lines = await anyio.to_thread.run_sync(bulk_lines, sequence, batch)
-            async with self._writing():
-                response = await self._client.bulk(index=self._name, body=lines, params=BULK_PARAMETERS)
-            newer |= check_bulk(response, sequence, batch)
+            pairs = list(zip(batch, lines, strict=True))
+            for request in sized_batches(pairs, lambda pair: len(pair[1]), _MAX_REQUEST_BYTES):
+                written, body = zip(*request, strict=True)
+                async with self._writing():
+                    response = await self._client.bulk(index=self._name, body=b"".join(body), params=BULK_PARAMETERS)
+                newer |= check_bulk(response, sequence, written)
         if newer:
             raise VersionConflict("opensearch", newer)
 

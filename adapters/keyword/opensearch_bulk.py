@@ -32,15 +32,15 @@ _MAX_VERSION = 2**53
 _EXISTING_VERSION = re.compile(r"current version \[(\d{1,19})\]")
 
 
-def bulk_lines(sequence: int, batch: Sequence[VectorRecord | Key]) -> list[Body]:
-    """The lines of a bulk request that indexes the records and deletes the keys."""
-    lines: list[Body] = []
-    for each in batch:
-        if isinstance(each, VectorRecord):
-            lines += [{"index": _address(each.record.key, sequence)}, _source(each.record)]
-        else:
-            lines.append({"delete": _address(each, sequence)})
-    return lines
+def bulk_lines(sequence: int, batch: Sequence[VectorRecord | Key]) -> list[bytes]:
+    """For each record or key the lines of a bulk request that index or delete it."""
+    return [b"".join(msgspec.json.encode(line) + b"\n" for line in _lines(sequence, each)) for each in batch]
+
+
+def _lines(sequence: int, each: VectorRecord | Key) -> list[Body]:
+    if isinstance(each, VectorRecord):
+        return [{"index": _address(each.record.key, sequence)}, _source(each.record)]
+    return [{"delete": _address(each, sequence)}]
 
 
 def check_bulk(response: Any, sequence: int, batch: Sequence[VectorRecord | Key]) -> set[int]:

@@ -15,7 +15,6 @@ from adapters.servers.server import VECTOR_SCHEMES, Address, Limits, error_of_st
 
 _MAX_RESPONSE_BYTES = 67_108_864
 _GRPC_OPTIONS = {
-    "grpc.max_receive_message_length": _MAX_RESPONSE_BYTES,
     # A connection that a firewall has dropped without a word is noticed after 12 s, not after the system's 15 minutes.
     "grpc.keepalive_time_ms": 10_000,
     "grpc.keepalive_timeout_ms": 2_000,
@@ -58,7 +57,7 @@ def connect(address: Address, api_key: str | None, limits: Limits) -> AsyncQdran
         timeout=int(max(limits.read_timeout_s, limits.write_timeout_s)) + 1,
         check_compatibility=False,
         transport=BoundedTransport(limits.max_connections, _MAX_RESPONSE_BYTES),
-        grpc_options=dict(_GRPC_OPTIONS),  # the client adds to it
+        grpc_options={"grpc.max_receive_message_length": _MAX_RESPONSE_BYTES, **_GRPC_OPTIONS},
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import chain
 from typing import Any
 
+import msgspec
 import pytest
 from opensearchpy import AsyncOpenSearch
 
@@ -16,7 +18,7 @@ from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import KEYWORD_SCHEMES, Address
 from fusion import Documents
 from tests.adapters.source_fixtures import LIMITS, source_query
-from tests.conftest import SCOPE
+from tests.conftest import SCOPE, vector_record
 
 pytestmark = pytest.mark.anyio
 
@@ -80,3 +82,24 @@ async def test_one_query_is_always_sent_to_the_same_copies_and_scored_by_the_sta
         await source.search(source_query(text))
     assert [each["preference"] for each in sent] == [fingerprint("alpha"), fingerprint("alpha"), fingerprint("beta")]
     assert {each["search_type"] for each in sent} == {"dfs_query_then_fetch"}
+
+
+async def test_a_write_is_cut_into_requests_that_the_server_accepts(
+    client: AsyncOpenSearch, source: OpenSearchKeyword, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default it accepts 100 MiB; the title and the text of a document are in it twice."""
+    requests = []
+
+    async def bulk(index: str, body: bytes, params: object) -> Any:
+        lines = [msgspec.json.decode(line) for line in body.splitlines()]
+        requests.append(len(body))
+        (action,) = {*chain.from_iterable(lines)} & {"index", "delete"}
+        return {"items": [{action: {"_id": each[action]["_id"], "status": 200}} for each in lines if action in each]}
+
+    monkeypatch.setattr(client, "bulk", bulk)
+    await source.apply(1, [vector_record(str(number), "é" * 500_000) for number in range(40)], [])
+    assert sum(requests) > 40 * 2 * 1_000_000
+    assert 16 * 2**20 < max(requests) <= 32 * 2**20
+    requests.clear()
+    await source.apply(2, [], [("default", "default", str(number)) for number in range(501)])
+    assert len(requests) == 2

@@ -31,7 +31,7 @@ from adapters.keyword.opensearch_replies import search_responses
 from adapters.model.document import Record
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import Address
-from adapters.vector import qdrant
+from adapters.vector import qdrant_connection
 from fusion import Documents, Ranking
 from tests.adapters.servers.test_wire import LIMITS, QUOTED, SCHEMES, connected, packed
 from tests.adapters.source_fixtures import source_query
@@ -600,7 +600,7 @@ async def test_responses_of_qdrant_that_are_not_of_the_searches(protocol: Any, r
 
 @QDRANT
 async def test_a_huge_response_of_qdrant_is_refused(protocol: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant, "_MAX_RESPONSE_BYTES", 1_000)
+    monkeypatch.setattr(qdrant_connection, "_MAX_RESPONSE_BYTES", 1_000)
     async with protocol([scored(str(number)) for number in range(100)]) as url:
         server = connected(url)
         with pytest.raises((Unavailable, BadResponse)):
