@@ -93,17 +93,12 @@ class MemgraphGraph:
         return converted(rows, list[LinkStrength], "a request for types of links")
 
     async def compute_centralities(self, measure: Centrality) -> None:
-        """See :class:`adapters.ports.GraphMaintenance`. Memgraph computes PageRank, this process the others."""
+        """See :class:`adapters.ports.GraphMaintenance`. This process computes them, as those of the embedded graph."""
         if measure == "none":
             return
-        index = {"index": self._name}
-        if measure == "pagerank" and await self._bolt.dialect() == "memgraph":
-            rows = await self._bolt.read(statement("memgraph/pagerank"), index, maintenance=True)
-            values = {row["key"]: float(row["rank"]) for row in rows}
-        else:
-            rows = await self._bolt.read(statement("all_edges"), index, maintenance=True)
-            by_node = compute_from_edges(_weighted_edges(rows), measure)
-            values = {row["key"]: float(by_node[row["key"]]) for row in rows}
+        rows = await self._bolt.read(statement("all_edges"), {"index": self._name}, maintenance=True)
+        by_node = compute_from_edges(_weighted_edges(rows), measure)
+        values = {row["key"]: float(by_node[row["key"]]) for row in rows}
         for batch in batches(_scaled(values, {row["key"]: row["scope"] for row in rows}), _BATCH_UPDATES):
             await self._bolt.write(statement("write_centralities"), {"rows": list(batch)})
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent / "schemathesis"
 _ROOT = Path(__file__).parents[3]
+_TIMEOUT_S = 60
+"""Of a request. A search may wait for a write during half of its own time limit, which is at most as long."""
 
 
 def conforms(port: int, examples: int, key: str, seed: int = 0) -> tuple[int, str]:
@@ -22,7 +24,8 @@ def conforms(port: int, examples: int, key: str, seed: int = 0) -> tuple[int, st
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(_HERE / "config.toml")),
         *("run", f"http://127.0.0.1:{port}/openapi.json", "--max-examples", str(examples), "--seed", str(seed)),
-        *("--continue-on-failure", "--header", f"Authorization: Bearer {key}"),
+        *("--continue-on-failure", "--request-timeout", str(_TIMEOUT_S)),
+        *("--header", f"Authorization: Bearer {key}"),
     ]
     env = os.environ | {
         "SCHEMATHESIS_HOOKS": "tests.orchestrator.http.schemathesis.hooks",
