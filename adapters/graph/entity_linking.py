@@ -1,7 +1,7 @@
 """Entity linking: from the words of a query to names in the graph, and from these to the seeds of a walk.
 
 What is in this process is looked up as it is needed. From a graph server the counts of all words and possible names of
-a query are read at once: see :func:`candidate_names` and :func:`names_to_count`.
+a query are read at once: see :func:`candidate_names`.
 """
 
 from __future__ import annotations
@@ -135,21 +135,6 @@ def candidate_names(query: str) -> CandidateNames:
     tokens = words(query)[:_MAX_QUERY_WORDS]
     names = (name for name, _, length in _spans(tokens) if length > 1 or _may_be_name(name))
     return CandidateNames(list(dict.fromkeys(tokens)), list(dict.fromkeys(names)))
-
-
-def names_to_count(degrees: Mapping[str, int], frequency: Mapping[str, int], passages: int) -> list[str]:
-    """The names that :func:`link_entities` may find, in the order given: counting the mentions of all costs the most.
-
-    :param degrees: by possible name, the number of passages that mention it, also if the caller may not see them.
-    :param frequency: by word, the number of passages that contain it.
-    :param passages: number of all passages.
-    """
-    common = max(MAX_FREQUENCY_RATIO * passages, MIN_COMMON_FREQUENCY)
-    return [
-        name
-        for name, degree in degrees.items()
-        if " " in name or (MIN_MENTION_RATIO * frequency.get(name, 0) <= degree and frequency.get(name, 0) <= common)
-    ]
 
 
 def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:

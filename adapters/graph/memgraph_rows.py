@@ -17,17 +17,25 @@ _Fraction: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-9)]
 """None of these may be NaN. A fraction may be a little more than 1, because a server rounds its sums."""
 
 
-class WalkedDocument(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A document that a walk reaches: its mass; if it passes the filter its id, and its rank fields as JSON."""
+class Ring(msgspec.Struct, frozen=True):
+    """Documents that a walk reaches, as columns: lists in lists take the driver longer to read.
 
-    key: str
-    mass: _Fraction
-    id: str | None
-    fields: str | None
+    ``ids`` and ``fields`` (rank fields as JSON) are empty for a document that does not pass the filter.
+    """
+
+    keys: list[str]
+    masses: list[_Fraction]
+    ids: list[str]
+    fields: list[str]
+
+    def __post_init__(self) -> None:
+        """:raises ValueError: if the columns have different lengths, or a document is there twice."""
+        if {len(self.masses), len(self.ids), len(self.fields), len(set(self.keys))} != {len(self.keys)}:
+            raise ValueError("a ring whose columns do not match")
 
 
-class QueryCounts(msgspec.Struct, frozen=True):
-    """See ``query_counts.cypher``. ``documents`` and ``words`` are those of the scope."""
+class WalkSeeds(msgspec.Struct, frozen=True):
+    """See ``walk_seeds.cypher``. ``documents`` and ``words`` are the numbers of those of the scope."""
 
     documents: _Number
     words: _Number
@@ -35,21 +43,15 @@ class QueryCounts(msgspec.Struct, frozen=True):
     link_forward: list[_Strength]
     link_backward: list[_Strength]
     frequencies: list[tuple[str, _Number]]
-    degrees: list[tuple[str, _Number]]
-
-
-class WalkSeeds(msgspec.Struct, frozen=True):
-    """See ``walk_seeds.cypher``."""
-
     mentions: list[tuple[str, _Number]]
-    ring: list[WalkedDocument]
+    ring: Ring
 
 
 class WalkStep(msgspec.Struct, frozen=True):
     """See ``walk_step.cypher``."""
 
-    ring: list[WalkedDocument]
-    passing: list[WalkedDocument]
+    ring: Ring
+    passing: Ring
 
 
 class Build(msgspec.Struct, frozen=True):

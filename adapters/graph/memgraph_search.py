@@ -1,36 +1,36 @@
 """Searches of a graph on a server: the walk of :mod:`fusion.random_walk`, and the names in a query.
 
-The server counts, :mod:`adapters.graph.entity_linking` links the names, and each step of the walk is one statement that
-returns the documents that it reaches, its *ring*. The statements are small, because a server plans each of them when it
-first runs it. Memgraph has no personalised PageRank with seeds from a query. Mass on edges that lead nowhere is not
-returned to the seeds.
+One statement counts what linking the names needs (:mod:`adapters.graph.entity_linking`), and each step of the walk is
+one that returns the documents that it reaches, its *ring*. The statements are small, because a server plans each of
+them when it first runs it. Memgraph has no personalised PageRank with seeds from a query. Mass on edges that lead
+nowhere is not returned to the seeds.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.cypher import clauses, statement
 from adapters.graph.entity_linking import (
-    CandidateNames,
+    MAX_FREQUENCY_RATIO,
+    MIN_COMMON_FREQUENCY,
+    MIN_MENTION_RATIO,
     candidate_names,
     fractions_by_rank,
     link_entities,
-    names_to_count,
     seed_masses,
 )
 from adapters.graph.link_types import KNOWN_STRENGTHS, TypeStrengths, full_length
-from adapters.graph.memgraph_rows import QueryCounts, WalkedDocument, WalkSeeds, WalkStep, converted
+from adapters.graph.memgraph_rows import Ring, WalkSeeds, WalkStep, converted
 from adapters.graph.node_keys import NodeKeys
 from adapters.graph.planned_reads import PlannedReads
 from adapters.model.document import HIGHEST_CLEARANCE, Scope
-from adapters.model.errors import BadResponse
 from adapters.model.filter import access, normal
 from adapters.model.sources import GRAPH
 from adapters.ports.retriever import SourceQuery
@@ -48,6 +48,7 @@ _ROUNDING = 1_000_000_000_000
 """Scores are compared in these parts: a server adds in any order, so the last digits are not reproducible."""
 _SCORE_DIGITS = 9
 """Significant digits of scores, for the same reason."""
+_NO_RING = Ring([], [], [], [])
 _decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 
 
@@ -62,25 +63,9 @@ class _Seeds:
 
     coverage: float = 0.0
     names: Sequence[tuple[str, float]] = ()
-    ring: list[WalkedDocument] = field(default_factory=list)
+    ring: Ring = _NO_RING
     full_length: float = 1.0
     strengths: Sequence[tuple[str, tuple[float, float]]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """What linking the names in a query needs to know.
-
-    :param frequency: by word, the number of documents that contain it.
-    :param degrees: by possible name, the number of documents that mention it.
-    :param documents: number of documents of the scope.
-    """
-
-    frequency: Mapping[str, int]
-    degrees: Mapping[str, int]
-    documents: int
-    full_length: float
-    strengths: Sequence[tuple[str, tuple[float, float]]]
 
 
 class GraphSearch:
@@ -99,7 +84,7 @@ class GraphSearch:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id."""
         walk, common = Walk.of_hops(query.hops), self._common(query)
         seeds = await self._seeds(query, query.seed_ids, common)
-        steps = [WalkStep(seeds.ring, [])]
+        steps = [WalkStep(seeds.ring, _NO_RING)]
         rings = max(_MIN_RINGS, walk.hops)
         while len(steps) <= rings:
             start = _step_request(walk, seeds, steps)
@@ -118,65 +103,48 @@ class GraphSearch:
         candidates = candidate_names(query.text)
         if not candidates.names and not ids:
             return _Seeds()
-        counts = await self._counts(query.scope, candidates)
-        key_of_name = self._keys.names(query.scope)
-        names = names_to_count(counts.degrees, counts.frequency, counts.documents)
+        key_of_word, key_of_name = self._keys.words(query.scope), self._keys.names(query.scope)
+        words = {key_of_word(word): word for word in candidates.words}
+        numbers = {name: number for number, name in enumerate(candidates.names)}
+        name_keys = [key_of_name(name) for name in candidates.names]
         documents = [self._keys.document((query.scope.tenant, query.scope.environment, id_)) for id_ in ids]
-        if not names and not documents:
-            return _Seeds()
-        name_keys, fractions = list(map(key_of_name, names)), fractions_by_rank(len(documents))
-        request = {"names": name_keys, "documents": list(zip(documents, fractions, strict=True))}
+        request = {
+            "words": list(words),
+            "names": [
+                [key, "" if " " in name else key_of_word(name)] for key, name in zip(name_keys, numbers, strict=True)
+            ],
+            "documents": list(zip(documents, fractions_by_rank(len(documents)), strict=True)),
+        }
         row = await self._seed_reads.read(statement("walk_seeds"), request, common)
         found = converted(row, WalkSeeds, "a search")
         mentions = dict(found.mentions)
-        numbers = {name: number for number, name in enumerate(names)}
-        entities = link_entities(
-            query.text,
-            numbers,
-            lambda number: mentions.get(name_keys[number], 0),
-            counts.frequency,
-            counts.documents,
-        )
-        mass = seed_masses(entities, range(len(names), len(names) + len(documents)))
-        mass_of_document = {key: mass[number] for number, key in enumerate(documents, start=len(names))}
         with _readable():
-            ring = [msgspec.structs.replace(each, mass=mass_of_document[each.key]) for each in found.ring]
+            frequency = {words[key]: count for key, count in found.frequencies}
+            directions = zip(found.link_forward, found.link_backward, strict=True)
+            strengths = list(zip(found.link_types, directions, strict=True))
+        entities = link_entities(
+            query.text, numbers, lambda number: mentions.get(name_keys[number], 0), frequency, found.documents
+        )
+        mass = seed_masses(entities, range(len(numbers), len(numbers) + len(documents)))
+        mass_of_document = {key: mass[number] for number, key in enumerate(documents, start=len(numbers))}
+        with _readable():
+            masses = [mass_of_document[key] for key in found.ring.keys]
         return _Seeds(
             entities.entity_coverage,
             [(name_keys[number], mass[number]) for number in entities.seeds],
-            ring,
-            counts.full_length,
-            counts.strengths,
+            msgspec.structs.replace(found.ring, masses=masses),
+            full_length(found.words, found.documents) if found.documents else 1.0,
+            strengths,
         )
-
-    async def _counts(self, scope: Scope, candidates: CandidateNames) -> _Counts:
-        """The counts that linking the names in a query needs."""
-        key_of_word, key_of_name = self._keys.words(scope), self._keys.names(scope)
-        words = {key_of_word(word): word for word in candidates.words}
-        names = {key_of_name(name): name for name in candidates.names}
-        request = {"words": list(words), "names": list(names)}
-        row = await self._seed_reads.read(statement("query_counts"), request, self._counting(scope))
-        found = converted(row, QueryCounts, "a search for names")
-        with _readable():
-            directions = zip(found.link_forward, found.link_backward, strict=True)
-            degrees = {names[key]: degree for key, degree in found.degrees}
-            return _Counts(
-                {words[key]: count for key, count in found.frequencies},
-                {name: degrees[name] for name in candidates.names if name in degrees},
-                found.documents,
-                full_length(found.words, found.documents) if found.documents else 1.0,
-                list(zip(found.link_types, directions, strict=True)),
-            )
 
     def start_planning(self) -> None:
         """Have the server plan the statements, those that it has not planned yet."""
         # Of the types of every other query: Neo4j has a plan for each combination of the types of parameters.
         visible = normal(access(Scope(), HIGHEST_CLEARANCE))
         common = self._common(SourceQuery("", 1, Scope(), visible, visible))
-        counted: Row = {"words": [], "names": []}
-        self._seed_reads.start_planning(statement("query_counts"), counted, self._counting(Scope()))
-        self._seed_reads.start_planning(statement("walk_seeds"), {"names": [], "documents": []}, common)
-        step = _step_request(Walk(), _Seeds(), [WalkStep([], [])])
+        nothing: Row = {"words": [], "names": [], "documents": []}
+        self._seed_reads.start_planning(statement("walk_seeds"), nothing, common)
+        step = _step_request(Walk(), _Seeds(), [WalkStep(_NO_RING, _NO_RING)])
         self._step_reads.start_planning(statement("walk_step"), step, common)
 
     @property
@@ -194,12 +162,10 @@ class GraphSearch:
         await self._seed_reads.close()
         await self._step_reads.close()
 
-    def _counting(self, scope: Scope) -> Row:
-        return {"scope": self._keys.scope(scope), "seed_fanout": Walk().seed_fanout}
-
     def _common(self, query: SourceQuery) -> Row:
         """The parameters that are the same for all statements of a walk."""
         return {
+            "scope": self._keys.scope(query.scope),
             "access": clauses(query.access),
             "filter": clauses(query.filter),
             "cap": min(max(len(query.seed_ids), _MIN_RING_SIZE), _MAX_RING_SIZE),
@@ -207,6 +173,9 @@ class GraphSearch:
             "seed_fanout": Walk().seed_fanout,
             "chosen": self._chosen,
             "known": KNOWN_STRENGTHS,
+            "max_frequency_ratio": MAX_FREQUENCY_RATIO,
+            "min_common_frequency": MIN_COMMON_FREQUENCY,
+            "min_mention_ratio": MIN_MENTION_RATIO,
         }
 
 
@@ -218,11 +187,15 @@ def _step_request(walk: Walk, seeds: _Seeds, steps: Sequence[WalkStep]) -> Row:
         "seed_names": [name for name, _ in seeds.names],
         "full_length": seeds.full_length,
         "strengths": seeds.strengths,
-        "over_links": [(each.key, each.mass) for each in steps[-1].ring],
+        "over_links": _pairs(steps[-1].ring),
         "links_fanout": walk.seed_fanout if number == 1 else walk.fanout,
-        "over_names": [(each.key, each.mass) for each in steps[-2].ring] if number > 1 else [],
+        "over_names": _pairs(steps[-2].ring) if number > 1 else [],
         "names_fanout": walk.seed_fanout if number == 2 else walk.fanout,
     }
+
+
+def _pairs(ring: Ring) -> list[tuple[str, float]]:
+    return list(zip(ring.keys, ring.masses, strict=True))
 
 
 def ring_weights(walk: Walk, rings: int) -> list[float]:
@@ -245,18 +218,16 @@ def _ranking(steps: Sequence[WalkStep], weights: Sequence[float], depth: int, co
     scores: dict[str, float] = defaultdict(float)
     fields: dict[str, str] = {}
     for step, weight in zip(steps, weights, strict=False):  # a walk may end before its last ring
-        found = step.passing or step.ring
-        if len({each.key for each in found}) < len(found):
-            raise BadResponse("the graph server's response to a search has a document twice")
-        for each in found:
-            if each.id is not None:
-                scores[each.id] += each.mass * weight
-                fields[each.id] = each.fields or "null"
+        found = step.passing if step.passing.keys else step.ring
+        for id_, mass, stored in zip(found.ids, found.masses, found.fields, strict=True):
+            if id_:
+                scores[id_] += mass * weight
+                fields[id_] = stored
     best = sorted(scores, key=lambda id_: (-int(scores[id_] * _ROUNDING + 0.5), id_))[:depth]
     with _readable():
-        stored = _decode_fields(f"[{','.join(fields[id_] for id_ in best)}]")
+        decoded = _decode_fields(f"[{','.join(fields[id_] for id_ in best)}]")
     rounded = [float(f"{scores[id_]:.{_SCORE_DIGITS}g}") for id_ in best]
-    hits = [hit for hit in zip(rounded, best, stored, strict=True) if hit[0] > 0]
+    hits = [hit for hit in zip(rounded, best, decoded, strict=True) if hit[0] > 0]
     return server_ranking(GRAPH.name, hits, depth, min(coverage, 1.0))
 
 

@@ -1,9 +1,26 @@
-// For each request how many visible documents mention each of its names, and the best of its seed documents.
+// What the walk of each request needs to know of its scope and of its words; the possible names in its text with the
+// number of visible documents that mention each; and the best of its seed documents.
+// A name that is a single word (``name[1]``) is left out if that is too common, or too rarely a name: counting its
+// mentions would take most of the time.
 UNWIND $requests AS request
+OPTIONAL MATCH (scope:Scope {key: $scope})
+WITH request, scope, coalesce(scope.documents, 0) AS documents
 CALL {
   WITH request
-  UNWIND request.names AS key
-  MATCH (n:Name {key: key})<-[:MENTIONS]-(d:Document)
+  UNWIND request.words AS key
+  MATCH (w:Word {key: key})
+  RETURN collect([w.key, w.count]) AS frequencies
+}
+CALL {
+  WITH request, documents
+  UNWIND request.names AS name
+  MATCH (n:Name {key: name[0]})
+  WHERE n.degree <= $seed_fanout
+  OPTIONAL MATCH (w:Word {key: name[1]})
+  WITH documents, n, name[1] AS word, coalesce(w.count, 0) AS frequency
+  WHERE word = '' OR n.degree >= $min_mention_ratio * frequency
+    AND (frequency <= $min_common_frequency OR frequency <= $max_frequency_ratio * documents)
+  MATCH (n)<-[:MENTIONS]-(d:Document)
   WITH n, d, d.filter_terms AS filter_terms
   WHERE d.present AND {passes:access}
   WITH n, count(d) AS mentions
@@ -19,7 +36,9 @@ CALL {
   ORDER BY toInteger(mass * 1000000000000.0 + 0.5) DESC, d.key
   LIMIT $cap
   WITH d, mass, {passes:filter} AS passes
-  RETURN collect([d.key, mass, CASE WHEN passes THEN d.id ELSE NULL END,
-    CASE WHEN passes THEN d.rank_fields ELSE NULL END]) AS ring
+  RETURN {keys: collect(d.key), masses: collect(mass), ids: collect(CASE WHEN passes THEN d.id ELSE '' END),
+    fields: collect(CASE WHEN passes THEN d.rank_fields ELSE '' END)} AS ring
 }
-RETURN request.number AS number, mentions, ring
+RETURN request.number AS number, documents, coalesce(scope.words, 0) AS words,
+  coalesce(scope.link_types, []) AS link_types, coalesce(scope.link_forward, []) AS link_forward,
+  coalesce(scope.link_backward, []) AS link_backward, frequencies, mentions, ring

@@ -71,19 +71,19 @@ CALL {
   ORDER BY toInteger(mass * 1000000000000.0 + 0.5) DESC, d.key
   LIMIT $cap
   WITH d, mass, {passes:filter} AS passes
-  RETURN count(CASE WHEN passes THEN NULL ELSE 1 END) AS excluded,
-    collect([d.key, mass, CASE WHEN passes THEN d.id ELSE NULL END,
-      CASE WHEN passes THEN d.rank_fields ELSE NULL END]) AS ring
+  RETURN count(CASE WHEN passes THEN NULL ELSE 1 END) AS excluded, {keys: collect(d.key), masses: collect(mass),
+    ids: collect(CASE WHEN passes THEN d.id ELSE '' END),
+    fields: collect(CASE WHEN passes THEN d.rank_fields ELSE '' END)} AS ring
 }
 CALL {
   WITH arrived, ring, excluded
-  UNWIND CASE WHEN size(ring) = $cap AND excluded > 0 THEN arrived ELSE [] END AS pair
+  UNWIND CASE WHEN size(ring.keys) = $cap AND excluded > 0 THEN arrived ELSE [] END AS pair
   WITH pair[0] AS d, pair[1] AS mass
   WITH d, mass, d.filter_terms AS filter_terms
   WHERE {passes:filter}
   WITH d, mass
   ORDER BY toInteger(mass * 1000000000000.0 + 0.5) DESC, d.key
   LIMIT $cap
-  RETURN collect([d.key, mass, d.id, d.rank_fields]) AS passing
+  RETURN {keys: collect(d.key), masses: collect(mass), ids: collect(d.id), fields: collect(d.rank_fields)} AS passing
 }
 RETURN request.number AS number, ring, passing

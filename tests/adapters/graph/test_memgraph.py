@@ -262,7 +262,7 @@ async def test_names_in_a_query_are_linked_as_in_this_process(tmp_path: Path, se
     for seeds, (coverage, names, documents) in zip(found, expected, strict=True):
         mass_by_key = {key_of_name(name): mass for name, mass in names.items()}
         assert dict(seeds.names) == pytest.approx(mass_by_key, rel=1e-6)
-        assert {each.id: each.mass for each in seeds.ring} == pytest.approx(documents, rel=1e-6)
+        assert dict(zip(seeds.ring.ids, seeds.ring.masses, strict=True)) == pytest.approx(documents, rel=1e-6)
         assert seeds.coverage == pytest.approx(coverage, rel=1e-9)
         if names or documents:
             assert seeds.full_length == full_length(total, len(OVERLAPPING_NAMES))

@@ -370,12 +370,13 @@ KEYS = NodeKeys("stub")
 SEED = KEYS.document((SCOPE.tenant, SCOPE.environment, "seed"))
 NAME = KEYS.names(SCOPE)("alpha centauri")
 WORD = KEYS.words(SCOPE)("alpha")
-COUNTS = {
+RING = {"keys": [SEED, "b"], "masses": [0.5, 0.5], "ids": ["a", ""], "fields": ["null", ""]}
+NO_MORE = {name: [] for name in RING}
+SEEDS = {
     "number": 0, "documents": 10, "words": 900, "link_types": ["by"], "link_forward": [1.0], "link_backward": [0.5],
-    "frequencies": [[WORD, 2]], "degrees": [[NAME, 1]],
+    "frequencies": [[WORD, 2]], "mentions": [[NAME, 1]], "ring": {name: values[:1] for name, values in RING.items()},
 }  # fmt: skip
-SEEDS = {"number": 0, "mentions": [[NAME, 1]], "ring": [[SEED, 1.0, "a", "null"]]}
-STEP = {"number": 0, "ring": [["key", 1.0, "a", "null"], ["other", 0.5, None, None]], "passing": []}
+STEP = {"number": 0, "ring": RING, "passing": NO_MORE}
 
 
 class LyingBolt(Bolt):
@@ -399,9 +400,9 @@ async def lying_graph(**rows: object) -> AsyncIterator[MemgraphGraph]:
         await graph.close()
 
 
-async def walked(counts: object = COUNTS, seeds: object = SEEDS, step: object = STEP) -> Ranking:
+async def walked(seeds: object = SEEDS, step: object = STEP) -> Ranking:
     """What a search of the graph returns for these rows of its statements."""
-    async with lying_graph(query_counts=[counts], walk_seeds=[seeds], walk_step=[step]) as graph:
+    async with lying_graph(walk_seeds=[seeds], walk_step=[step]) as graph:
         return await graph.search(SEEDED)
 
 
@@ -410,33 +411,29 @@ def without(row: dict[str, object], name: str) -> dict[str, object]:
 
 
 NO_ROWS = ({"number": 0}, {}, None, "text")
-WALKED = {"key": "walked", "mass": 1.0, "id": "w", "fields": "null"}
-NO_RING = (
-    *(None, 7, [7], [[]], [["key", 1.0, "a"]], [[*WALKED.values()], [*WALKED.values()]]),
-    *([[*(WALKED | {"mass": mass}).values()]] for mass in (float("nan"), float("inf"), -0.1, 1.1, "much", None)),
-    *([[*(WALKED | {name: 7}).values()]] for name in ("key", "id", "fields")),
-    [[*(WALKED | {"fields": "{"}).values()]],
-)
-
-
-NO_COUNTS = (None, 7, [7], [["key"]], [["unknown", 1]], [[7, 1]], [[NAME, -1]], [[NAME, 1.5]], [[NAME, None]])
+BAD_MASSES = (float("nan"), float("inf"), -0.1, 1.1, "much", None)
+NO_RING: list[object] = [
+    *(None, 7, [], {}),
+    *(without(RING, name) for name in RING),
+    *(RING | {name: value} for name in RING for value in (None, 7, [], [None, None], [7, []], RING[name] * 2)),
+    *(RING | {"masses": [mass, 0.5]} for mass in BAD_MASSES),
+    RING | {"keys": [SEED, SEED]},
+    RING | {"ids": ["other", ""], "fields": ["{", ""]},
+]
+NO_COUNTS = (None, 7, [7], [["key"]], [[7, 1]], [[NAME, -1]], [[NAME, 1.5]], [[NAME, None]])
 LIES = {
-    "counts": [
+    "seeds": [
         *NO_ROWS,
-        *(COUNTS | {name: value} for name in ("documents", "words") for value in (None, -1, 1.5, "many")),
-        *(COUNTS | {name: value} for name in ("frequencies", "degrees") for value in NO_COUNTS),
-        *(COUNTS | {"link_types": value} for value in (None, [7], ["by", "of"], [])),
+        *(SEEDS | {name: value} for name in ("documents", "words") for value in (None, -1, 1.5, "many")),
+        *(SEEDS | {"frequencies": value} for value in (*NO_COUNTS, [["unknown", 1]])),
+        *(SEEDS | {"mentions": value} for value in NO_COUNTS),
+        *(SEEDS | {"link_types": value} for value in (None, [7], ["by", "of"], [])),
         *(
-            COUNTS | {name: value}
+            SEEDS | {name: value}
             for name in ("link_forward", "link_backward")
             for value in (None, [float("nan")], [-1.0], ["much"], [], [1.0, 1.0])
         ),
-        *(without(COUNTS, name) for name in COUNTS),
-    ],
-    "seeds": [
-        *NO_ROWS,
-        *(SEEDS | {"ring": ring} for ring in (*NO_RING, [["another", 1.0, "a", "null"]])),
-        *(SEEDS | {"mentions": value} for value in NO_COUNTS if value != [["unknown", 1]]),
+        *(SEEDS | {"ring": ring} for ring in (*NO_RING, RING)),
         *(without(SEEDS, name) for name in SEEDS),
     ],
     "step": [
@@ -450,13 +447,12 @@ LIES = {
 @pytest.mark.parametrize(("statement_", "row"), [(name, row) for name, rows in LIES.items() for row in rows], ids=repr)
 async def test_rows_of_the_graph_that_are_none(statement_: str, row: object) -> None:
     with pytest.raises(BadResponse):
-        await walked(**{statement_: row})
+        await (walked(seeds=row) if statement_ == "seeds" else walked(step=row))
 
 
-@pytest.mark.parametrize(("statement_", "row"), [(name, row) for name in ("counts", "seeds") for row in LIES[name]])
-async def test_whether_a_query_mentions_an_entity_is_not_known(statement_: str, row: object) -> None:
-    rows = {"counts": COUNTS, "seeds": SEEDS | {"ring": []}, statement_: row}
-    async with lying_graph(query_counts=[rows["counts"]], walk_seeds=[rows["seeds"]]) as graph:
+@pytest.mark.parametrize("row", [row for row in LIES["seeds"] if row != SEEDS | {"ring": RING}])
+async def test_whether_a_query_mentions_an_entity_is_not_known(row: object) -> None:
+    async with lying_graph(walk_seeds=[row]) as graph:
         with pytest.raises(BadResponse):
             await graph.mentions_entity(SEEDED)
 
@@ -503,10 +499,10 @@ async def test_rows_of_the_graph_that_are_right_are_read() -> None:
     ranking = await walked()
     assert ranking.ids == ("a",)
     assert 0 < ranking.entity_coverage <= 1
-    seeds = SEEDS | {"ring": []}
-    async with lying_graph(query_counts=[COUNTS], walk_seeds=[seeds]) as graph:
+    seeds = SEEDS | {"ring": NO_MORE}
+    async with lying_graph(walk_seeds=[seeds]) as graph:
         assert await graph.mentions_entity(SEEDED)
-    async with lying_graph(query_counts=[COUNTS], walk_seeds=[seeds | {"mentions": []}]) as graph:
+    async with lying_graph(walk_seeds=[seeds | {"mentions": []}]) as graph:
         assert not await graph.mentions_entity(SEEDED)
 
 
@@ -684,13 +680,13 @@ def graph_server(rows: Sequence[dict[str, Any]]) -> Serve:
     ids=repr,
 )
 async def test_rows_of_the_graph_that_are_not_of_the_searches(rows: object) -> None:
-    async with lying_graph(query_counts=[COUNTS], walk_seeds=[SEEDS], walk_step=rows) as graph:
+    async with lying_graph(walk_seeds=[SEEDS], walk_step=rows) as graph:
         with pytest.raises(BadResponse):
             await graph.search(SEEDED)
 
 
 async def test_rows_over_bolt_that_are_right_are_read() -> None:
-    async with stub(graph_server([COUNTS | STEP | SEEDS])) as port:
+    async with stub(graph_server([STEP | SEEDS])) as port:
         server = connected(f"bolt://127.0.0.1:{port}")
         assert (await server.search(SEEDED)).ids == ("a",)
         await server.close()
@@ -699,8 +695,12 @@ async def test_rows_over_bolt_that_are_right_are_read() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        *([COUNTS | SEEDS | STEP | {"ring": ring}] for ring in NO_RING),
-        [COUNTS | SEEDS | STEP | {"ring": [[SEED, 1.0, "a", '{"importance": "much"}']]}],
+        *([SEEDS | STEP | {"ring": ring}] for ring in NO_RING),
+        [
+            STEP
+            | SEEDS
+            | {"ring": NO_MORE | {"keys": [SEED], "masses": [1.0], "ids": ["a"], "fields": ['{"x": "much"}']}}
+        ],
         [{"number": 0, "other": 1}],
         [{"other": 1}],
         [{"number": 0, "ring": None}],
