@@ -144,9 +144,10 @@ class OpenSearchKeyword(OpenSearchDocuments):
             lines = await anyio.to_thread.run_sync(bulk_lines, sequence, batch)
             pairs = list(zip(batch, lines, strict=True))
             for request in sized_batches(pairs, lambda pair: len(pair[1]), _MAX_REQUEST_BYTES):
-                written, body = zip(*request, strict=True)
+                written, operations = zip(*request, strict=True)
+                body = b"".join(operations).decode()  # the client takes bytes for a list
                 async with self._writing():
-                    response = await self._client.bulk(index=self._name, body=b"".join(body), params=BULK_PARAMETERS)
+                    response = await self._client.bulk(index=self._name, body=body, params=BULK_PARAMETERS)
                 newer |= check_bulk(response, sequence, written)
         if newer:
             raise VersionConflict("opensearch", newer)

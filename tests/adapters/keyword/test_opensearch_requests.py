@@ -90,9 +90,9 @@ async def test_a_write_is_cut_into_requests_that_the_server_accepts(
     """By default it accepts 100 MiB; the title and the text of a document are in it twice."""
     requests = []
 
-    async def bulk(index: str, body: bytes, params: object) -> Any:
+    async def bulk(index: str, body: str, params: object) -> Any:
         lines = [msgspec.json.decode(line) for line in body.splitlines()]
-        requests.append(len(body))
+        requests.append(len(body.encode()))
         (action,) = {*chain.from_iterable(lines)} & {"index", "delete"}
         return {"items": [{action: {"_id": each[action]["_id"], "status": 200}} for each in lines if action in each]}
 
