@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ def main() -> None:
         settings = {"data_dir": folder / "data", "keyword": opensearch.url, "graph": bolt.url, "cache": redis.url}
         documents = _documents()
         anyio.run(_index, settings, documents)
-        queries = iter(distinct_queries(documents, 20_000))
+        some = distinct_queries(documents, 20_000)
+        queries = (f"{query} {number}" for number, query in enumerate(cycle(some)))  # none is sent twice
         port = stack.enter_context(start_service(settings, folder / "serve.log")).port
         with _load(port, queries, _REQUESTS["hybrid"], 20.0):
             pass  # until the servers run compiled code
