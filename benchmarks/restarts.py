@@ -127,7 +127,8 @@ def _restart(port: int, queries: Iterator[str], name: str, request: str, server:
     soon = report(is_soon, f"{name} restarted, {request}: whole within {_WHOLE_S:g} s", whole)
     if request == "mode graph":  # without its only source it is an error
         return soon
-    return soon and report(restart.errors == 0, f"{name} restarted, {request}: no 5xx", f"{restart.errors}")
+    no_error = report(restart.errors == 0, f"{name} restarted, {request}: no 5xx", f"{restart.errors}")
+    return soon and no_error
 
 
 @contextmanager
