@@ -1,8 +1,8 @@
 """Connections to a graph server with a maximum size of responses.
 
 An endless response would fill the memory of the process before it times out, and the driver has no setting for a limit.
-On uvloop, a write to a closed connection raises an error that the driver does not expect. A connection whose opening is
-cancelled is left open. So the driver's class of connections is replaced. It is private to the driver:
+On uvloop, a write to a closed connection raises an error that the driver does not expect. The driver does not close a
+connection whose opening is cancelled. So the driver's class of connections is replaced. It is private to the driver:
 ``pyproject.toml`` excludes releases that this file was not tested with, and
 ``tests/adapters/servers/test_lying_servers.py`` tests the limit.
 """

@@ -131,9 +131,9 @@ def _seed_nodes(
 
 
 def _visible_nodes(graph: Graph, segments: SegmentSet, query: SourceQuery) -> npt.NDArray[np.bool_] | None:
-    """Returns for each node whether the principal may see it; ``None`` if it may see all documents.
+    """Returns for each node whether a walk may visit it: no deleted document, and none that the principal may not see.
 
-    Nobody may see a deleted one.
+    :returns: ``None`` if all nodes may be visited.
     """
     mask = segments.mask(query.access)
     if mask.count == len(graph.positions):

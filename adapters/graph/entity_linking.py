@@ -25,7 +25,7 @@ MIN_COMMON_FREQUENCY = 3
 MIN_MENTION_RATIO = 0.2
 """A single word is a name only if at least a fifth of the passages that contain it mention it as a name. It may have
 been capitalised once by chance, in a heading or at the start of a sentence."""
-NAMES_MASS_BASE, NAMES_MASS_SLOPE = 0.15, 0.7
+_NAMES_MASS_BASE, _NAMES_MASS_SLOPE = 0.15, 0.7
 """The names' fraction of the mass of a walk's seeds, if documents are seeds too: 0.15 + 0.7 * entity coverage."""
 
 
@@ -106,7 +106,7 @@ def walk_seeds(
 def seed_masses(entities: LinkedEntities, documents: Sequence[int]) -> dict[int, float]:
     """The mass of each seed by node: see :func:`walk_seeds`."""
     mass: dict[int, float] = {}
-    names_mass = NAMES_MASS_BASE + NAMES_MASS_SLOPE * entities.entity_coverage if documents else 1.0
+    names_mass = _NAMES_MASS_BASE + _NAMES_MASS_SLOPE * entities.entity_coverage if documents else 1.0
     total = sum(entities.seeds.values())
     for node, weight in entities.seeds.items():
         mass[node] = names_mass * weight / total

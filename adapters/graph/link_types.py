@@ -26,7 +26,7 @@ _MIN_LINKS = 20
 _TREE_DISPERSION, _OTHER_DISPERSION = 0.2, 0.4
 _TREE_PARENTS, _MAX_PARENTS = 1.4, 1.7
 _MIN_CHILDREN, _TREE_CHILDREN = 1.5, 2.0
-MAX_FULL_LENGTH = 25.0
+_MAX_FULL_LENGTH = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def full_length(words: float, documents: int) -> float:
     :param words: of all documents of a scope together.
     :param documents: number of documents, at least 1.
     """
-    return min(MAX_FULL_LENGTH, max(words / documents / 2, 1.0))
+    return min(_MAX_FULL_LENGTH, max(words / documents / 2, 1.0))
 
 
 def _limited(value: float) -> float:

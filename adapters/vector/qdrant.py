@@ -163,9 +163,9 @@ class QdrantVector:
             return (await self._client.count(self._name, exact=True)).count
 
     async def release(self) -> str:
-        """See :class:`adapters.ports.ServerProbe`. The request before it needs the API key, as a search does."""
+        """See :class:`adapters.ports.ServerProbe`."""
         async with self._reading():
-            await self._client.collection_exists(self._collection)
+            await self._client.collection_exists(self._collection)  # needs the API key, which the release does not
             return str((await self._client.info()).version)
 
     async def clock(self) -> float | None:
@@ -229,7 +229,7 @@ def _points(batch: Sequence[VectorRecord]) -> list[qdrant.PointStruct]:
 
 
 def _size_bytes(point: qdrant.PointStruct) -> int:
-    """At least the size of a point in JSON: the record is JSON in JSON, so each of its quotes is escaped."""
+    """An upper bound of the size of a point in JSON. The record is JSON in JSON, so each of its quotes is escaped."""
     numbers = sum(map(len, cast("list[list[float]]", point.vector)))
     payload = point.payload or {}
     terms = sum(map(len, payload["filter_terms"])) + 3 * len(payload["filter_terms"])

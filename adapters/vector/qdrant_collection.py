@@ -64,9 +64,9 @@ def creation(dimension: int, layout: CollectionLayout) -> dict[str, Any]:
 
 
 def missing_indexes(found: Collection[str]) -> Iterator[Difference]:
-    """The payload fields without an index: somebody has dropped it.
+    """A difference for each payload field whose index was dropped.
 
-    :param found: the fields with an index.
+    :param found: the payload fields that have an index.
     """
     for field in PAYLOAD_INDEXES:
         if field not in found:

@@ -165,9 +165,9 @@ async def test_a_walk_goes_on_from_more_seeds_than_it_has_by_default(
 async def test_a_probe_has_the_server_plan_what_searches_need(server_url: Callable[[str], str]) -> None:
     """As after its restart: no search is needed for it."""
     address = Address.parse(server_url("bolt"), GRAPH_SCHEMES)
-    nobody = Address.parse(f"bolt://127.0.0.1:{free_port()}", GRAPH_SCHEMES)
+    unreachable = Address.parse(f"bolt://127.0.0.1:{free_port()}", GRAPH_SCHEMES)
     limits = Limits(read_timeout_s=20.0, write_timeout_s=60.0)
-    graph, away = (MemgraphGraph(Bolt(each, limits), uuid.uuid4().hex, "test-1") for each in (address, nobody))
+    graph, stopped = (MemgraphGraph(Bolt(each, limits), uuid.uuid4().hex, "test-1") for each in (address, unreachable))
     try:
         is_warming = [graph.is_warming]
         await graph.release()
@@ -177,11 +177,11 @@ async def test_a_probe_has_the_server_plan_what_searches_need(server_url: Callab
         is_warming.append(graph.is_warming)
         assert is_warming == [False, True, False]
         with pytest.raises(Unavailable):
-            await away.release()
-        assert not away.is_warming
+            await stopped.release()
+        assert not stopped.is_warming
     finally:
         await graph.close()
-        await away.close()
+        await stopped.close()
 
 
 @pytest.mark.anyio
