@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.model.document import Scope
-from adapters.ports.documents import DocumentReader
+from adapters.ports.documents import DocumentFetcher, DocumentReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Snapshot:
     :param generation: number of the newest write that searches may find.
     :param data_version: differs whenever the documents of the scope may differ; contained in every cache key.
     :param view: the open commit of the embedded engine; ``None`` if all sources are on servers.
+    :param copies: other stores of the documents, by priority: each is read if those before it are unavailable.
     """
 
     scope: Scope
@@ -26,6 +28,7 @@ class Snapshot:
     data_version: tuple[str | int, ...]
     documents: DocumentReader
     view: object | None = None
+    copies: Sequence[DocumentFetcher] = ()
 
 
 class Snapshots(Protocol):

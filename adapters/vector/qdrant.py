@@ -6,7 +6,7 @@ shard where it is nested.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import cast
 
@@ -16,8 +16,8 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client import models as qdrant
 
 from adapters.model.batching import batches, sized_batches
-from adapters.model.document import fields, rank_fields
-from adapters.model.errors import Rejected, Unavailable, VersionMismatch
+from adapters.model.document import Record, Scope, fields, rank_fields
+from adapters.model.errors import BadResponse, Rejected, Unavailable, VersionMismatch
 from adapters.model.index_terms import filter_compiler, filter_terms
 from adapters.model.sources import VECTOR
 from adapters.ports.replica import Key, VectorRecord
@@ -37,18 +37,24 @@ from adapters.vector.qdrant_collection import (
 )
 from adapters.vector.qdrant_connection import translate
 from adapters.vector.width import search_width
-from fusion.columns import Ranking
-from fusion.rank_fields import DocumentFields
+from fusion.columns import Documents, Ranking
+from fusion.rank_fields import DocId, DocumentFields
 
 _BATCH_DOCUMENTS = 256
+_BATCH_FETCHED = 25
+"""Documents of one fetch: a response is decoded in one event loop iteration, and each may have a megabyte."""
 _MAX_REQUEST_BYTES = 16_777_216
 """Of a write. By default Qdrant accepts 32 MiB over REST, and closes the connection at more."""
 _BYTES_PER_NUMBER = 24
 """Of a vector, in JSON."""
 
+_decode_record = msgspec.json.Decoder(Record).decode
+
 
 class QdrantVector:
-    """The vector source in the collection that the alias ``name`` points to; an :class:`adapters.ports.ServerSource`.
+    """The vector source in the collection that the alias ``name`` points to.
+
+    It is an :class:`adapters.ports.ServerSource` and an :class:`adapters.ports.DocumentFetcher`.
 
     :param client: closed by :meth:`close`.
     :param dimension: length of a vector.
@@ -109,6 +115,23 @@ class QdrantVector:
     async def _search(self, searches: Sequence[qdrant.QueryRequest]) -> list[qdrant.QueryResponse]:
         async with self._reading():
             return await self._client.query_batch_points(self._name, searches)
+
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
+        """See :class:`adapters.ports.DocumentFetcher`."""
+        records: dict[DocId, Record] = {}
+        for batch in batches(documents.ids, _BATCH_FETCHED):
+            ids = [fingerprint(scope.tenant, scope.environment, id_) for id_ in batch]
+            async with self._writing():  # callers have time limits of their own
+                points = await self._client.retrieve(self._name, ids, with_payload=["record"], with_vectors=False)
+            try:
+                found = [_decode_record((point.payload or {})["record"]) for point in points]
+            except (KeyError, TypeError, msgspec.DecodeError) as error:
+                raise unreadable("qdrant's response to a fetch", error) from error
+            requested = {(scope.tenant, scope.environment, id_) for id_ in batch}
+            if not all(each.key in requested for each in found):
+                raise BadResponse("qdrant's response to a fetch has documents that were not requested")
+            records |= {each.doc_id: each for each in found}
+        return records
 
     async def check(self) -> bool:
         """See :class:`adapters.ports.IndexAdmin`."""

@@ -218,6 +218,7 @@ def _search(
             lambda: engine.index.current() if engine else None,
             backends.documents,
             bool(backends.servers),
+            replicas.copies,
         ),
         rerank=open_reranker(settings, stack),
         data_versions=caches.data_versions,

@@ -23,6 +23,7 @@ from orchestrator.bootstrap.sources import (
 )
 from orchestrator.indexing.data_version import VersionSource
 from orchestrator.indexing.log.write_log import WriteLog
+from orchestrator.indexing.replica_documents import ReplicaDocuments
 from orchestrator.indexing.replication import Replication
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
@@ -47,6 +48,13 @@ class Replicas:
     def reader(self) -> DocumentReader:
         """The reader of documents, from a server or from the embedded index."""
         return _reader(self.backends)
+
+    @property
+    def copies(self) -> list[ReplicaDocuments]:
+        """Where documents can be read by id if the server that they are read from is unavailable."""
+        if self.replication is None or self.backends.documents is None:
+            return []
+        return [ReplicaDocuments(self.replication, name, each) for name, each in self.backends.copies.items()]
 
     @property
     def writer(self) -> DocumentWriter:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adapters import SENSITIVITIES, DocumentReader, Retriever, Scope, Snapshot, SourceQuery
+from adapters import SENSITIVITIES, DocumentFetcher, DocumentReader, Retriever, Scope, Snapshot, SourceQuery
 from adapters.embedded import EmbeddedSources
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
@@ -60,6 +60,7 @@ class Backends:
     :param replicas: by the name that acknowledgements and cursors use.
     :param documents: reads documents from a server; ``None`` if they are read from the embedded engine.
     :param documents_replica: the name of the replica that documents are read from.
+    :param copies: further readers of documents by id, by the name of their replica, in the order of their priority.
     """
 
     bindings: dict[str, SourceBinding] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class Backends:
     embedded: EmbeddedSources | None = None
     documents: DocumentReader | None = None
     documents_replica: str = ""
+    copies: dict[str, DocumentFetcher] = field(default_factory=dict)
     centralities: CentralityReader | None = None
     link_strengths: LinkStrengthReader | None = None
     graph_maintenance: GraphMaintenance | None = None
@@ -103,7 +105,8 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
             quantization=layouts.qdrant_quantization,
             write_consistency=layouts.qdrant_write_consistency,
         )
-        add(VECTOR, qdrant.QdrantVector(client, index_name, dimension, build_id, limits, layout), address)
+        vectors = qdrant.QdrantVector(client, index_name, dimension, build_id, limits, layout)
+        backends.copies[add(VECTOR, vectors, address)] = vectors
     if address := settings.sources.address(KEYWORD.name):
         with extra("opensearch"):
             from adapters.keyword import opensearch, opensearch_client  # noqa: PLC0415

@@ -133,6 +133,17 @@ class Replication:
         """Whether the replica that documents are read from has every write. Blocks."""
         return not self.lag(self._documents_replica)
 
+    def comparable(self, replica: str, keys: Iterable[Key]) -> frozenset[Key]:
+        """The documents among these that a replica has in no older version than the one that documents are read from.
+
+        Blocks. A document that any replica refused is not among them.
+
+        :raises Unavailable: if the replica lacks writes that the other one has.
+        """
+        if not self._log.is_applied(replica, self._log.applied(self._documents_replica)):
+            raise Unavailable(f"{store_name(replica)} lacks some of the newest writes")
+        return frozenset(key for key in keys if not self._log.quarantine.contains(key, self._replicas))
+
     async def write(
         self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
     ) -> Acknowledgement:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from adapters import DocumentReader, Scope, Snapshot
+from adapters import DocumentFetcher, DocumentReader, Scope, Snapshot
 from orchestrator.indexing.data_version import DataVersions
 
 
@@ -15,6 +15,7 @@ class IndexSnapshots:
     :param view: the open commit of the embedded engine; ``None`` without one. It is pinned by being referenced.
     :param documents: reads documents, if not from that commit.
     :param has_servers: whether a source or the documents are on a server, which has no old states.
+    :param copies: see :class:`adapters.Snapshot`.
     """
 
     def __init__(
@@ -24,12 +25,14 @@ class IndexSnapshots:
         view: Callable[[], DocumentReader | None],
         documents: DocumentReader | None,
         has_servers: bool,
+        copies: Sequence[DocumentFetcher] = (),
     ) -> None:
         self._data_versions = data_versions
         self._generation = generation
         self._view = view
         self._documents = documents
         self._has_servers = has_servers
+        self._copies = copies
 
     def pin(self, scope: Scope) -> Snapshot:
         """See :class:`adapters.ports.Snapshots`."""
@@ -41,7 +44,7 @@ class IndexSnapshots:
         documents = self._documents or view
         if documents is None:
             raise ValueError("a snapshot needs documents: neither a reader nor a view was given")
-        return Snapshot(scope, generation, data_version, documents, view)
+        return Snapshot(scope, generation, data_version, documents, view, self._copies)
 
     def changed(self, snapshot: Snapshot) -> bool:
         """See :class:`adapters.ports.Snapshots`."""

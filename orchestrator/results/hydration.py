@@ -10,10 +10,11 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from adapters import AdapterError, Record, Sensitivity, Snapshot
+from adapters import AdapterError, DocumentFetcher, Record, Sensitivity, Snapshot
 from adapters.model.document import Metadatum, values_of
 from fusion import DocId, Documents, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
+from orchestrator.execution.budget import FIRST_STORE
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import AllSourcesFailed, Failed, Page, Ranked, logged_reason
 from orchestrator.planning.plan import Plan
@@ -65,12 +66,20 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
 
 
 async def _fetch_in_time(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
-    try:
-        async with asyncio.timeout(context.deadline.remaining_s()):
-            return await snapshot.documents.fetch(snapshot.scope, documents)
-    except (TimeoutError, AdapterError) as error:
-        failed = Failed("documents", logged_reason("reading documents", error), context.timings.total_ms())
-        raise AllSourcesFailed((failed,)) from error
+    """The records from the first store that has them in time.
+
+    :raises AllSourcesFailed: if no store has.
+    """
+    stores: tuple[DocumentFetcher, ...] = (snapshot.documents, *snapshot.copies)
+    reasons: list[str] = []
+    for store in stores:
+        fraction = 1.0 if store is stores[-1] else FIRST_STORE
+        try:
+            async with asyncio.timeout(context.deadline.within(fraction).remaining_s()):
+                return await store.fetch(snapshot.scope, documents)
+        except (TimeoutError, AdapterError) as error:
+            reasons.append(logged_reason("reading documents", error))
+    raise AllSourcesFailed((Failed("documents", "; ".join(reasons), context.timings.total_ms()),))
 
 
 def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Record, embedding_model: str) -> SearchHit:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from qdrant_client import AsyncQdrantClient
 
-from adapters import DocumentReader, Retriever, Scope, SourceQuery, VectorRecord
+from adapters import DocumentFetcher, DocumentReader, Retriever, Scope, SourceQuery, VectorRecord
 from adapters.engine import EmbeddedIndex
 from adapters.graph.bolt import Bolt
 from adapters.graph.component import GraphComponent
@@ -53,6 +53,8 @@ class SourceUnderTest(Protocol):
     source: Retriever
     reader: DocumentReader | None
     """The reader of documents, if the same source is one."""
+    fetcher: DocumentFetcher | None
+    """The same source, if documents can be fetched from it by id."""
 
     async def write(self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = ()) -> None:
         """Add or replace, and delete."""
@@ -70,7 +72,7 @@ class EmbeddedSource:
         self._folder, self._create = folder, create
         self._index = self._open()
         self.source = create(self._index)
-        self.reader = self._index
+        self.reader = self.fetcher = self._index
 
     def _open(self) -> EmbeddedIndex:
         return EmbeddedIndex(self._folder, (VectorComponent(), KeywordComponent(), GraphComponent()), "test-1")
@@ -89,6 +91,7 @@ class SourceOnServer:
         self._create = create
         self.source: Any = create()
         self.reader = self.source if isinstance(self.source, OpenSearchKeyword) else None
+        self.fetcher = self.source if isinstance(self.source, OpenSearchKeyword | QdrantVector) else None
         self.opened: list[ServerSource] = [self.source]
         self._sequence = count(1)
 

@@ -39,6 +39,7 @@ QDRANT_LOCAL = pytest.param(
 OPENSEARCH = pytest.param("opensearch", marks=pytest.mark.server)
 ALL_SOURCES = [*EMBEDDED, QDRANT_LOCAL, *(pytest.param(name, marks=pytest.mark.server) for name in SERVERS)]
 READERS = [*EMBEDDED, OPENSEARCH]
+FETCHERS = [*READERS, QDRANT_LOCAL, pytest.param("qdrant", marks=pytest.mark.server)]
 VECTOR_SOURCES = ["embedded vector", QDRANT_LOCAL, pytest.param("qdrant", marks=pytest.mark.server)]
 
 
@@ -87,8 +88,8 @@ async def test_a_replaced_document_is_no_longer_found_by_its_old_content(subject
     assert await sorted_ids(subject.source, source_query(condition=Eq("tags", "new"))) in (["a"], [])
     old = await subject.source.search(source_query())
     assert old.ids[0] == "b"
-    if subject.reader:
-        records = await subject.reader.fetch(SCOPE, Documents.of_ids(["a"]))
+    if subject.fetcher:
+        records = await subject.fetcher.fetch(SCOPE, Documents.of_ids(["a"]))
         assert records["a"].document.text == "now about Proxima and nothing else"
 
 
@@ -232,25 +233,36 @@ async def test_a_page_of_large_documents_ends_early(subject: SourceUnderTest, mo
     assert third.next is None
 
 
+@pytest.mark.parametrize("subject", FETCHERS, indirect=True)
+async def test_documents_are_fetched_as_they_were_written_and_only_of_their_scope(subject: SourceUnderTest) -> None:
+    fetcher = subject.fetcher
+    assert fetcher is not None
+    first, second = await write_two(subject)
+    assert await fetcher.fetch(SCOPE, Documents.of_ids(["a", "b", "none"])) == {"a": first.record, "b": second.record}
+    assert await fetcher.fetch(Scope("third"), Documents.of_ids(["a"])) == {}
+    assert await fetcher.fetch(SCOPE, Documents.of_ids([])) == {}
+    await subject.write([], [(SCOPE.tenant, SCOPE.environment, "a")])
+    assert await fetcher.fetch(SCOPE, Documents.of_ids(["a", "b"])) == {"b": second.record}
+
+
 @pytest.mark.parametrize("subject", READERS, indirect=True)
-async def test_a_reader_returns_documents_as_they_were_written_and_only_of_their_scope(
-    subject: SourceUnderTest,
-) -> None:
+async def test_a_reader_returns_sensitivities_only_of_their_scope(subject: SourceUnderTest) -> None:
     reader = subject.reader
     assert reader is not None
+    await write_two(subject)
+    assert await reader.sensitivities(SCOPE, ["a", "b", "none"]) == {"a": "normal", "b": "restricted"}
+    assert await reader.sensitivities(Scope("third"), ["a"]) == {}
+
+
+async def write_two(subject: SourceUnderTest) -> tuple[VectorRecord, VectorRecord]:
+    """Two documents, and one of another tenant with the id of the first."""
     first, second = (
         star("a", tags=("x",), metadata={"n": [1, "é"], "m": None}),
         star("b", parent_id="a", chunk_index=2, sensitivity="restricted"),
     )
-    await subject.write(
-        [first, second, dataclasses.replace(first, record=msgspec.structs.replace(first.record, tenant="other"))]
-    )
-    assert await reader.fetch(SCOPE, Documents.of_ids(["a", "b", "none"])) == {"a": first.record, "b": second.record}
-    assert await reader.fetch(Scope("third"), Documents.of_ids(["a"])) == {}
-    assert await reader.sensitivities(SCOPE, ["a", "b", "none"]) == {"a": "normal", "b": "restricted"}
-    assert await reader.sensitivities(Scope("third"), ["a"]) == {}
-    await subject.write([], [(SCOPE.tenant, SCOPE.environment, "a")])
-    assert await reader.fetch(SCOPE, Documents.of_ids(["a", "b"])) == {"b": second.record}
+    foreign = dataclasses.replace(first, record=msgspec.structs.replace(first.record, tenant="other"))
+    await subject.write([first, second, foreign])
+    return first, second
 
 
 async def test_a_filter_is_applied_within_the_search_not_after_it(subject: SourceUnderTest) -> None:
@@ -280,8 +292,8 @@ async def test_every_id_is_returned_as_it_was_written(subject: SourceUnderTest) 
     ids = ["é", "日本語", "a\0b", "a/b c", "x" * 512, '"quoted"', "🦊", "e\u0301", "'; --", "\u202e"]
     await subject.write([star(id_) for id_ in ids])
     assert await sorted_ids(subject.source) == sorted(ids)
-    if subject.reader:
-        assert sorted(await subject.reader.fetch(SCOPE, Documents.of_ids(ids))) == sorted(ids)
+    if subject.fetcher:
+        assert sorted(await subject.fetcher.fetch(SCOPE, Documents.of_ids(ids))) == sorted(ids)
     await subject.write([], [(SCOPE.tenant, SCOPE.environment, id_) for id_ in ids[1:]])
     assert await sorted_ids(subject.source) == ids[:1]
 

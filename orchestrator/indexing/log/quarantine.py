@@ -110,6 +110,10 @@ class Quarantine:
         entries = (self._read(self._path(replica, key)) for key in keys)
         return hidden_keys((record for entry in entries if entry for record in entry.write.records), clearance)
 
+    def contains(self, key: Key, replicas: Iterable[str]) -> bool:
+        """Whether one of these replicas refused a document."""
+        return any(self._path(replica, key).exists() for replica in replicas)
+
     def damaged(self) -> list[str]:
         """The files of entries that were set aside because of a checksum mismatch."""
         return sorted(str(path) for path in self._folder.glob(f"*{_DAMAGED}"))

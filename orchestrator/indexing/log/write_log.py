@@ -94,14 +94,18 @@ class WriteLog:
         """A number that grows whenever a replica applies a write."""
         return sum(self._number(path) for path in self._folder.glob("*.cursor"))
 
+    def applied(self, replica: str) -> int:
+        """The newest sequence number that a replica has applied; 0 if there is none."""
+        return self._number(self._applied_path(replica))
+
     def unapplied(self, replica: str) -> list[int]:
         """The sequence numbers that a replica has not applied, in order."""
-        applied = self._number(self._applied_path(replica))
+        applied = self.applied(replica)
         return [sequence for sequence in self._sequences() if sequence > applied]
 
     def is_applied(self, replica: str, sequence: int) -> bool:
         """Whether a replica has applied a write."""
-        return self._number(self._applied_path(replica)) >= sequence
+        return self.applied(replica) >= sequence
 
     def read(self, sequence: int) -> Write:
         """One write.

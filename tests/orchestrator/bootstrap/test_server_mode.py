@@ -6,6 +6,7 @@ real Neo4j over Bolt.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,9 +15,12 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
+from anyio.lowlevel import checkpoint
+from qdrant_client import AsyncQdrantClient
 from typer.testing import CliRunner
 
 from adapters import Document, Link, VersionMismatch
+from adapters.vector import qdrant_connection
 from orchestrator.bootstrap import open_service, sources
 from orchestrator.cli.main import main
 from orchestrator.cli.maintain import examine
@@ -120,6 +124,34 @@ async def test_a_server_that_is_away_degrades_the_response_and_gets_its_writes_l
         # Another address is another replica: it has applied nothing yet, so it gets every write that the log still has.
         await service.maintenance.apply_unapplied()  # as `trivium serve` does from its start on
         assert sorted(await ids(service, "The Prestige", mode="graph")) == ["nolan", "prestige"]
+
+
+@pytest.fixture
+def vector_url(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A Qdrant server if there is one, else the client's local mode."""
+    if configured := os.environ.get("TRIVIUM_TEST_QDRANT_URL"):
+        return configured
+    client = AsyncQdrantClient(":memory:")
+    monkeypatch.setattr(client, "close", checkpoint)  # it is closed by the first of two services
+    monkeypatch.setattr(qdrant_connection, "connect", lambda *_: client)
+    return "qdrant+http://127.0.0.1:1"
+
+
+@pytest.mark.filterwarnings("ignore:(Payload indexes|Local mode):UserWarning")
+async def test_pages_are_read_from_the_vector_source_while_the_keyword_source_is_away(
+    settings: Settings, vector_url: str
+) -> None:
+    settings = settings.changed(vector=vector_url)
+    async with open_service(settings) as service:
+        await index(service, DOCUMENTS)
+        whole = await search(service, "The Prestige")
+        assert whole.degraded == ()
+    away = settings.changed(keyword=f"opensearch+http://127.0.0.1:{free_port()}", source_timeout_ms=2_000)
+    async with open_service(away) as service:
+        response = await search(service, "The Prestige")
+        assert "keyword" in {each.source for each in response.degraded}
+        assert {(hit.id, hit.text) for hit in response.hits} == {(hit.id, hit.text) for hit in whole.hits}
+        assert "secret" not in {hit.id for hit in response.hits}
 
 
 async def test_writes_go_on_while_the_document_store_is_away_and_replace_nothing_above_their_clearance(

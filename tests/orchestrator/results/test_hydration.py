@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -59,10 +59,11 @@ async def hydrated(
     documents: object,
     deadline: Deadline | None = None,
     principal: Principal = PRINCIPAL,
+    copies: Sequence[object] = (),
     **fields: object,
 ) -> Page:
     context = SearchContext(deadline or Deadline.after(5.0), StageTimings())
-    snapshot = Snapshot(SCOPE, 1, ("v",), documents)  # type: ignore[arg-type]
+    snapshot = Snapshot(SCOPE, 1, ("v",), documents, copies=copies)  # type: ignore[arg-type]
     plan = plan_of(principal=principal, **fields)  # type: ignore[arg-type]
     return await hydrate(plan, ranked, snapshot, context, "model-1")
 
@@ -127,22 +128,55 @@ async def test_a_page_is_filled_up_a_limited_number_of_times() -> None:
     assert len(documents.fetched) == 4
 
 
-async def test_documents_that_cannot_be_read_fail_the_request() -> None:
-    class FailingDocuments:
-        async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
-            raise Unavailable("disk on fire")
+class FailingDocuments:
+    """A store that cannot be read."""
 
+    def __init__(self, reason: str = "disk on fire") -> None:
+        self._reason = reason
+
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
+        raise Unavailable(self._reason)
+
+
+class StalledDocuments:
+    """A store that never responds."""
+
+    async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_documents_that_cannot_be_read_fail_the_request() -> None:
     with pytest.raises(AllSourcesFailed) as raised:
-        await hydrated(ranked_of("a"), FailingDocuments())
-    assert [(each.source, each.reason) for each in raised.value.failures] == [("documents", "disk on fire")]
+        await hydrated(ranked_of("a"), FailingDocuments(), copies=[FailingDocuments("no disk")])
+    assert [(each.source, each.reason) for each in raised.value.failures] == [("documents", "disk on fire; no disk")]
+
+
+async def test_documents_are_read_from_the_next_store_if_one_is_unavailable() -> None:
+    copy = GivenDocuments(record_of("a"), record_of("secret", sensitivity="restricted"))
+    page = await hydrated(ranked_of("secret", "a"), FailingDocuments(), copies=[FailingDocuments(), copy])
+    assert [hit.text for hit in page.hits] == ["text a"]
+    assert page.withheld == 1  # whatever store it is from
+
+
+async def test_another_store_is_not_read_while_the_first_responds() -> None:
+    copy = GivenDocuments(record_of("a"))
+    await hydrated(ranked_of("a", "deleted"), GivenDocuments(record_of("a")), copies=[copy])
+    assert copy.fetched == []
+
+
+def test_a_store_that_does_not_respond_leaves_time_for_the_next_one() -> None:
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+        deadline = Deadline.after(0.1, loop.time)
+        page = await hydrated(ranked_of("a"), StalledDocuments(), deadline, copies=[GivenDocuments(record_of("a"))])
+        assert [hit.id for hit in page.hits] == ["a"]
+        assert loop.time() == pytest.approx(0.05)
+
+    virtual_clock.run(play())
 
 
 def test_documents_that_take_longer_than_the_request_may_fail_it() -> None:
-    class StalledDocuments:
-        async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
-            await asyncio.Event().wait()
-            raise AssertionError
-
     async def play() -> None:
         loop = asyncio.get_running_loop()
         with pytest.raises(AllSourcesFailed, match="documents: timed out"):
