@@ -1,8 +1,8 @@
 """``make bench-crash``: kill -9 the service or a server at random moments of a bulk write, and count lost documents.
 
-Three replicas: the embedded index, which ends with the service, a real OpenSearch, and a real Neo4j over Bolt. After
-each kill everything is started again and the service applies the write log. Then the replicas are compared with each
-other and with the acknowledged writes.
+Three replicas: a real OpenSearch, a real Neo4j over Bolt, and a real Qdrant if there is one on the path, else the
+embedded index, which ends with the service. After each kill everything is started again and the service applies the
+write log. Then the replicas are compared with each other and with the acknowledged writes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,13 @@ from rich.console import Console
 
 from adapters.graph.bolt import Bolt
 from adapters.keyword import opensearch_client
-from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, Address, Limits
+from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
+from adapters.vector import qdrant_connection
+from benchmarks.servers import started_servers
 from benchmarks.service import start_service
 from orchestrator.bootstrap import open_service
 from orchestrator.settings import load
-from tests.servers.start import Java
+from tests.servers.start import Server
 
 _console = Console()
 _DOCUMENTS = 400
@@ -120,28 +122,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
-    with tempfile.TemporaryDirectory() as work:
-        folders = {name: Path(work, name) for name in ("opensearch", "bolt")}
-        for folder in folders.values():
-            folder.mkdir()
-        with Java("opensearch", folders["opensearch"]) as keyword, Java("bolt", folders["bolt"]) as graph:
-            settings = {
-                "data_dir": f"{work}/data",
-                "keyword": keyword.url,
-                "graph": graph.url,
-                "index_name": _INDEX_NAME,
-            }
-            service = KilledService(settings | {"replication_retry_ms": 200}, Path(work, "service.log"))
-            try:
-                _run(arguments.kills, rng, service, {"opensearch": keyword, "bolt": graph}, settings)
-            finally:
-                service.kill()
+    with tempfile.TemporaryDirectory() as work, started_servers(Path(work)) as servers:
+        settings = {"data_dir": f"{work}/data", "index_name": _INDEX_NAME}
+        settings |= {source: server.url for source, server in servers.items()}
+        service = KilledService(settings | {"replication_retry_ms": 200}, Path(work, "service.log"))
+        try:
+            _run(arguments.kills, rng, service, servers, settings)
+        finally:
+            service.kill()
 
 
 def _run(
-    kills: int, rng: random.Random, service: KilledService, servers: Mapping[str, Java], settings: Mapping[str, str]
+    kills: int, rng: random.Random, service: KilledService, servers: Mapping[str, Server], settings: Mapping[str, str]
 ) -> None:
-    processes: dict[str, KilledService | Java] = {"service": service, **servers}
+    processes: dict[str, KilledService | Server] = {"service": service, **servers}
     expected: State = {}
     batch_number, wrong = 0, 0
     killed: Counter[str] = Counter()
@@ -165,7 +159,7 @@ def _run(
         batch_number = writer.batch_number
         outcomes += writer.outcomes
         expected |= writer.acknowledged
-        if all(states["embedded"].get(id_) == value for id_, value in writer.unacknowledged.items()):
+        if all(states["vector"].get(id_) == value for id_, value in writer.unacknowledged.items()):
             expected |= writer.unacknowledged  # it was in the write log, so it has to be in every replica
         differences = {replica: _differences(expected, state) for replica, state in states.items()}
         wrong += sum(differences.values())
@@ -199,24 +193,34 @@ def _wait_until_applied(write_log: Path) -> None:
 
 async def _stored(settings: Mapping[str, str]) -> dict[str, State]:
     """The documents of each replica."""
-    async with open_service(load(**settings, source_timeout_ms=30_000)) as service:
-        documents = await service.documents.get_many([str(id_) for id_ in range(_DOCUMENTS)], service.anonymous)
-    client = opensearch_client.connect(Address.parse(settings["keyword"], KEYWORD_SCHEMES), _LIMITS)
+    states: dict[str, State] = {}
+    opensearch = opensearch_client.connect(Address.parse(settings["keyword"], KEYWORD_SCHEMES), _LIMITS)
     body = {"query": {"match_all": {}}, "size": 10_000}
-    found = (await client.search(index=_INDEX_NAME, body=body))["hits"]["hits"]
-    await client.close()
+    found = (await opensearch.search(index=_INDEX_NAME, body=body))["hits"]["hits"]
+    await opensearch.close()
+    states["keyword"] = _languages(hit["_source"]["record"]["document"] for hit in found)
     bolt = Bolt(Address.parse(settings["graph"], GRAPH_SCHEMES), _LIMITS)
     rows = await bolt.read(
         "MATCH (d:Document {index: $index}) WHERE d.present RETURN d.id AS id, d.filter_terms AS terms",
         {"index": _INDEX_NAME},
     )
     await bolt.close()
-    written = [hit["_source"]["record"]["document"] for hit in found]
-    return {
-        "embedded": {id_: str(document.language) for id_, document in documents.items()},
-        "keyword": {document["id"]: document["language"] for document in written},
-        "graph": {row["id"]: _language(row["terms"]) for row in rows},
-    }
+    states["graph"] = {row["id"]: _language(row["terms"]) for row in rows}
+    if "vector" in settings:
+        qdrant = qdrant_connection.connect(Address.parse(settings["vector"], VECTOR_SCHEMES), None, _LIMITS)
+        points, _ = await qdrant.scroll(_INDEX_NAME, limit=10_000, with_payload=["record"])
+        await qdrant.close()
+        states["vector"] = _languages(json.loads((point.payload or {})["record"])["document"] for point in points)
+    else:
+        async with open_service(load(**settings, source_timeout_ms=30_000)) as service:
+            ids = [str(id_) for id_ in range(_DOCUMENTS)]
+            documents = await service.documents.get_many(ids, service.anonymous)
+        states["vector"] = {id_: str(document.language) for id_, document in documents.items()}
+    return states
+
+
+def _languages(documents: Iterable[Mapping[str, Any]]) -> State:
+    return {document["id"]: document["language"] for document in documents}
 
 
 def _language(terms: list[str]) -> str:

@@ -1,8 +1,9 @@
 """``make bench-faults``, second part: each server killed and started again, with the default limits of the service.
 
 Not behind a proxy: a server that has just started has no compiled code and no plan of a statement. Keywords are in a
-real OpenSearch, the graph in a real Neo4j, cached responses in a real Redis; vectors and documents are embedded. Every
-query is sent once, so no response comes from a cache. Exit code 1 if a claim is false.
+real OpenSearch, the graph in a real Neo4j, cached responses in a real Redis, vectors in a real Qdrant if there is one
+on the path, else they are embedded. Every query is sent once, so no response comes from a cache. Exit code 1 if a claim
+is false.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import anyio
 import msgspec
@@ -26,10 +26,11 @@ from benchmarks.claims import report
 from benchmarks.corpus import distinct_queries, index_documents
 from benchmarks.openloop import Response, offer
 from benchmarks.passages import passages
+from benchmarks.servers import started_servers
 from benchmarks.service import start_service
 from orchestrator.bootstrap import open_service
 from orchestrator.settings import load
-from tests.servers.start import Java, free_port, redis_on
+from tests.servers.start import Redis, Server, free_port
 
 _DOCUMENTS, _TOPICS = 400, 40
 _RATE = 5.0
@@ -44,23 +45,6 @@ _REQUESTS: dict[str, dict[str, object]] = {
     "mode graph": {"mode": "graph"},
     "profile rrf": {"mode": "hybrid", "profile": "rrf"},
 }
-
-
-class Redis:
-    """A Redis that can be killed and started again at its port."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack, self._port = stack, free_port()
-        self.start()
-
-    def start(self) -> None:
-        """Start it, and wait until it listens."""
-        self.url, self._process = self._stack.enter_context(redis_on(self._port))
-
-    def kill(self) -> None:
-        """Stop it without a shutdown."""
-        self._process.kill()
-        self._process.wait(30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +76,11 @@ def main() -> None:
     """Restart every server; the graph server once for each kind of request that needs it."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        for name in ("opensearch", "bolt"):
-            (folder / name).mkdir()
-        opensearch, bolt = (stack.enter_context(Java(name, folder / name)) for name in ("opensearch", "bolt"))
-        redis = Redis(stack)
-        settings = {"data_dir": folder / "data", "keyword": opensearch.url, "graph": bolt.url, "cache": redis.url}
+        servers = stack.enter_context(started_servers(folder))
+        (folder / "redis").mkdir()
+        redis = stack.enter_context(Redis(folder / "redis", free_port()))
+        settings = {"data_dir": folder / "data", "cache": redis.url}
+        settings |= {source: server.url for source, server in servers.items()}
         documents = _documents()
         anyio.run(_index, settings, documents)
         some = distinct_queries(documents, 20_000)
@@ -104,13 +88,17 @@ def main() -> None:
         port = stack.enter_context(start_service(settings, folder / "serve.log")).port
         with _load(port, queries, _REQUESTS["hybrid"], 20.0):
             pass  # until the servers run compiled code
-        scenarios: list[tuple[str, str, Any]] = [("OpenSearch", "hybrid", opensearch), ("Redis", "hybrid", redis)]
-        scenarios += [("Neo4j", request, bolt) for request in _REQUESTS]
+        scenarios: list[tuple[str, str, Server]] = [
+            ("OpenSearch", "hybrid", servers["keyword"]),
+            ("Redis", "hybrid", redis),
+            *(("Qdrant", "hybrid", server) for source, server in servers.items() if source == "vector"),
+            *(("Neo4j", request, servers["graph"]) for request in _REQUESTS),
+        ]
         claims = [_restart(port, queries, name, request, server) for name, request, server in scenarios]
     raise SystemExit(0 if all(claims) else 1)
 
 
-def _restart(port: int, queries: Iterator[str], name: str, request: str, server: Any) -> bool:
+def _restart(port: int, queries: Iterator[str], name: str, request: str, server: Server) -> bool:
     """Restart a server under load, and report whether the claims are true."""
     start = time.perf_counter()
     with _load(port, queries, _REQUESTS[request], _BEFORE_S + _AWAY_S + 60.0) as (responses, stop):

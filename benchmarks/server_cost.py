@@ -1,12 +1,13 @@
 """``make bench-servers``: CPU time per query of this process and of each server, and the fraction of complete
 responses.
 
-Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), vectors are embedded and
-queries are encoded by the static encoder (no package contains a Qdrant server). CPU times are measured without time
-limits, because work that is cancelled at a limit would look cheap; so is the saving if requests to a busy server are
-sent together (decision 30), in turn with sending each alone. Then the share of responses that have every source within
-the default time limits is measured, one at a time, and at most 16 at a time at a rate that uses half of the processor
-by the CPU times measured before. No response and no ranking comes from a cache. Exit code 1 if a goal is missed.
+Keywords are in a real OpenSearch, the graph is in a real Neo4j (no package contains Memgraph), vectors are in a real
+Qdrant if there is one on the path, else they are embedded; queries are encoded by the static encoder. CPU times are
+measured without time limits, because work that is cancelled at a limit would look cheap; so is the saving if requests
+to a busy server are sent together (decision 30), in turn with sending each alone. Then the share of responses that have
+every source within the default time limits is measured, one at a time, and at most 16 at a time at a rate that uses
+half of the processor by the CPU times measured before. No response and no ranking comes from a cache. Exit code 1 if a
+goal is missed.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ from rich.table import Table
 from adapters.servers import batcher
 from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.claims import report
+from benchmarks.servers import started_servers
 from orchestrator.bootstrap import open_service
 from orchestrator.cli.progress import progress_steps
 from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service.service import Service
 from orchestrator.settings import load
-from tests.servers.start import Java
 
 _console = Console(width=120)
 _CONCURRENCY = (1, 16)
 _MODES = ("keyword", "vector", "graph", "hybrid")
+_PRODUCTS = {"keyword": "opensearch", "graph": "neo4j", "vector": "qdrant"}
 _LIFTED_MS = 60_000
 _WARM_UP_QUERIES = 60
 _MAX_MS = {("keyword", "own"): 1.0, ("vector", "own"): 1.0, ("hybrid", "own"): 4.0, ("hybrid", "neo4j"): 8.0}
@@ -73,15 +75,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="a BEIR folder with its graph files")
     parser.add_argument("--queries", type=int, default=160, help="number of queries per measurement")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work:
-        folders = {name: Path(work, name) for name in ("opensearch", "bolt")}
-        for folder in folders.values():
-            folder.mkdir()
-        with Java("opensearch", folders["opensearch"]) as keyword, Java("bolt", folders["bolt"]) as graph:
-            servers = {"opensearch": psutil.Process(keyword.pid), "neo4j": psutil.Process(graph.pid)}
-            settings = {"data_dir": f"{work}/data", "keyword": keyword.url, "graph": graph.url}
-            run = partial(_run, settings, servers, arguments.folder, arguments.queries)
-            passed = anyio.run(run, backend_options={"use_uvloop": True})  # the event loop of the service
+    with tempfile.TemporaryDirectory() as work, started_servers(Path(work)) as started:
+        servers = {_PRODUCTS[source]: psutil.Process(each.process.pid) for source, each in started.items()}
+        settings = {"data_dir": f"{work}/data"} | {source: each.url for source, each in started.items()}
+        run = partial(_run, settings, servers, arguments.folder, arguments.queries)
+        passed = anyio.run(run, backend_options={"use_uvloop": True})  # the event loop of the service
     raise SystemExit(0 if passed else 1)
 
 

@@ -1,16 +1,18 @@
-"""Settings of server mode for the benchmarks: servers that the environment names, or those of the tests.
+"""Servers for the benchmarks.
 
-No package contains a Qdrant server. If ``TRIVIUM_TEST_QDRANT_URL`` is not set, the local mode of the Qdrant client is
-used: it compares every vector, so its results are those of Qdrant, but its speed is not.
+No package contains a Qdrant server: without one, vectors are embedded, or in the local mode of the Qdrant client, which
+compares every vector, so that its results are those of Qdrant, but not its speed.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -22,8 +24,28 @@ from tests.servers import start
 
 
 @contextmanager
+def started_servers(folder: Path) -> Iterator[dict[str, start.Server]]:
+    """An OpenSearch and a Neo4j, and a Qdrant if there is one on the path, by the setting that names a source."""
+    makers: dict[str, Callable[[Path], start.Server]] = {
+        "keyword": partial(start.Java, "opensearch"),
+        "graph": partial(start.Java, "bolt"),
+    }
+    if shutil.which("qdrant"):
+        makers["vector"] = start.Qdrant
+    with ExitStack() as running:
+        servers = {}
+        for source, make in makers.items():
+            (folder / source).mkdir()
+            servers[source] = running.enter_context(make(folder / source))
+        yield servers
+
+
+@contextmanager
 def server_settings(data_dir: Path) -> Iterator[Settings]:
-    """Settings with every source on a server, and with an index name that is not in use."""
+    """Settings with every source on a server, and with an index name that is not in use.
+
+    The servers are those that the environment names, or those of the tests.
+    """
     with ExitStack() as running:
         urls = {
             name: os.environ.get(f"TRIVIUM_TEST_{name.upper()}_URL") or running.enter_context(getattr(start, name)())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 _HERE = Path(__file__).parent
 _START_TIMEOUT_S = 180.0
@@ -44,19 +46,17 @@ def redis() -> Iterator[str]:
 
 
 @contextmanager
+def qdrant() -> Iterator[str]:
+    """A real Qdrant; its address."""
+    with tempfile.TemporaryDirectory() as folder, Qdrant(Path(folder)) as server:
+        yield server.url
+
+
+@contextmanager
 def redis_on(port: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A real Redis at a port; its address and its process."""
-    program = find_program("redis-server", "the Debian package redis-server contains it")
-    with tempfile.TemporaryDirectory() as folder:
-        command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            _wait(process, lambda: _listens(port))
-            yield f"redis://127.0.0.1:{port}", process
-        finally:
-            process.send_signal(signal.SIGCONT)  # a test may have stopped it
-            process.terminate()
-            process.wait(30)
+    with tempfile.TemporaryDirectory() as folder, Redis(Path(folder), port) as server:
+        yield server.url, server.process
 
 
 def free_port() -> int:
@@ -66,11 +66,87 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class Java:
-    """A server in one Java process, with the archives that its ``pom.xml`` names; its data is in ``folder``.
+class Server:
+    """A server in one process that can be killed and started again, with the same address and data.
 
-    Its standard input is a pipe from this process: when this process ends in any way, the server reads the end of the
-    input and stops.
+    Its standard input is a pipe from this process.
+
+    :param url: its address.
+    :param folder: of its log, and of its data.
+    :param environment: more variables.
+    :param ready: what its log contains when it accepts requests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        ready: bytes = b"",
+    ) -> None:
+        self.url = url
+        self._port = int(url.rpartition(":")[2])
+        self._command, self._folder, self._ready = command, folder, ready
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process of the last start."""
+        assert self._process, "it has not been started"
+        return self._process
+
+    def start(self) -> None:
+        """Start it, or start it again, and wait until it listens.
+
+        :raises NotAvailable: if it does not.
+        """
+        log = self._folder / "log"
+        with log.open("wb") as out:
+            self._process = process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+                cwd=self._folder,
+                env=self._environment,
+                start_new_session=True,
+            )
+        try:
+            _wait(process, lambda: _listens(self._port) and self._ready in log.read_bytes())
+        except NotAvailable as error:
+            raise NotAvailable(f"{self.url}: {error}: {log.read_text()[-2_000:]}") from error
+
+    def kill(self) -> None:
+        """Stop it without a shutdown, like a power cut."""
+        if self._process:
+            self._process.kill()
+            self._process.wait(30)
+
+    def _ask_to_stop(self, process: subprocess.Popen[bytes]) -> None:
+        process.send_signal(signal.SIGCONT)  # a test may have suspended it
+        process.terminate()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is None:
+            return
+        self._ask_to_stop(self._process)
+        if self._process.stdin:
+            self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+class Java(Server):
+    """A server with the archives that its ``pom.xml`` names. It stops at the end of its standard input, so it also
+    stops when this process is killed.
 
     :param name: ``opensearch`` or ``bolt``.
     :param jars: more archives.
@@ -81,55 +157,38 @@ class Java:
         launcher, scheme = _KINDS[name]
         java = find_program("java", "a Java 17 development kit contains it")
         home, port = _HERE / name, free_port()
-        self.url = f"{scheme}://127.0.0.1:{port}"
-        self._port, self._folder = port, folder
         class_path = ":".join((_class_path(home), *map(str, jars)))
-        command = [java, "-Xmx1g", "-cp", class_path, str(home / launcher)]
-        self._command = [*command, str(folder / "data"), str(port), *arguments]
-        self._process: subprocess.Popen[bytes] | None = None
+        command = [java, "-Xmx1g", "-cp", class_path, str(home / launcher), str(folder / "data"), str(port), *arguments]
+        super().__init__(f"{scheme}://127.0.0.1:{port}", command, folder, ready=b"ready")
 
-    @property
-    def pid(self) -> int:
-        """The id of the running process."""
-        assert self._process, "it has not been started"
-        return self._process.pid
+    def _ask_to_stop(self, process: subprocess.Popen[bytes]) -> None:
+        """It is asked by the end of its standard input."""
 
-    def start(self) -> None:
-        """Start it, or start it again, and wait until it listens.
 
-        :raises NotAvailable: if it does not.
-        """
-        log = self._folder / "log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=out, stderr=out, cwd=self._folder, start_new_session=True
-            )
-        self._process = process
-        try:
-            _wait(process, lambda: _listens(self._port) and b"ready" in log.read_bytes())
-        except NotAvailable as error:
-            raise NotAvailable(f"{self.url}: {error}: {log.read_text()[-2_000:]}") from error
+class Redis(Server):
+    """A Redis that stores nothing on disk."""
 
-    def kill(self) -> None:
-        """Stop it without a shutdown, like a power cut."""
-        if self._process:
-            self._process.kill()
-            self._process.wait(30)
+    def __init__(self, folder: Path, port: int) -> None:
+        program = find_program("redis-server", "the Debian package redis-server contains it")
+        command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
+        super().__init__(f"redis://127.0.0.1:{port}", command, folder)
 
-    def __enter__(self) -> Java:
-        self.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        process = self._process
-        if process is None:
-            return
-        if process.stdin:
-            process.stdin.close()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.kill()
+class Qdrant(Server):
+    """A Qdrant; its address is that of REST."""
+
+    def __init__(self, folder: Path) -> None:
+        program = find_program("qdrant", "build it from its source, no package contains it")
+        port, grpc_port = free_port(), free_port()
+        environment = {
+            "QDRANT__SERVICE__HOST": "127.0.0.1",
+            "QDRANT__SERVICE__HTTP_PORT": str(port),
+            "QDRANT__SERVICE__GRPC_PORT": str(grpc_port),
+            "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
+            "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
+            "QDRANT__TELEMETRY_DISABLED": "true",
+        }
+        super().__init__(f"qdrant+http://127.0.0.1:{port}", [program], folder, environment)
 
 
 @cache  # Maven takes seconds

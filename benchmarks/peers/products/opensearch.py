@@ -63,7 +63,7 @@ class Product(Base):
         return [Doc(id=hit["_id"], **hit["_source"]) for hit in found["hits"]["hits"]]
 
     def server_pid(self) -> int | None:
-        return self.server.pid if self.server else None
+        return self.server.process.pid if self.server else None
 
     def close(self) -> None:
         if self.server:
