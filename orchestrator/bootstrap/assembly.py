@@ -154,6 +154,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             embedded=backends.embedded,
             static_encoder_agreement=parts.static_encoder.agreement,
             replication=replicas.replication,
+            replica_counts=replicas.counts,
             counters=counters,
             maintenance=maintenance,
             metadata_keys=parts.metadata_keys,
@@ -164,9 +165,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         keyring=keyring,
         anonymous=anonymous_operator(scope, settings.access.open_clearance),
         upkeep=upkeep,
-        background=background_tasks(
-            settings.writes, maintenance, upkeep, keyring, bool(replicas.replication), counters
-        ),
+        background=background_tasks(settings.writes, maintenance, upkeep, keyring, replicas.counts, counters),
         cache_report=parts.caches.report,
         state=StateReader(
             search.admission,
@@ -200,10 +199,12 @@ def _search(
     centralities = backends.centralities or NoCentralities()
 
     def mismatches() -> Mapping[str, str]:
-        """The builds that differ from the settings, by source, as far as they are known."""
+        """The builds that differ from the settings, and what replicas lack, by source, as far as they are known."""
         found = {source: check.mismatch for source, check in checks.items() if check.mismatch}
         if engine and (mismatch := engine.mismatch()):
             found["index"] = mismatch
+        if replicas.counts:
+            found |= replicas.counts.problems
         return found
 
     return SearchService(

@@ -17,6 +17,7 @@ from adapters import AdapterError
 from cache import InvalidationCounters
 from orchestrator.auth.keyring import Keyring
 from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.replica_counts import ReplicaCounts
 from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.backends import WriteSettings
 from orchestrator.settings.groups import Settings
@@ -26,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 _MEASURE_S, _PAUSE_S = 0.1, 3.9
 """Seconds that the measuring process alternately runs and is stopped: it uses a fortieth of the time of its cores."""
+_COUNT_S = 60.0
+"""Seconds between two counts of the documents of each replica: a graph server reads all of them."""
 _UPKEEP_CHECK_S = 2.0
 """Maximum number of seconds between two checks whether upkeep is due."""
 
@@ -98,21 +101,22 @@ def background_tasks(
     maintenance: MaintenanceService,
     upkeep: Upkeep,
     keyring: Keyring | None,
-    has_replicas: bool,
+    replica_counts: ReplicaCounts | None,
     counters: InvalidationCounters | None,
 ) -> tuple[BackgroundTask, ...]:
     """The background tasks of a service.
 
-    :param has_replicas: whether there is a write log to apply.
+    :param replica_counts: ``None`` if there is no write log to apply.
     """
     interval_s = writes.refresh_interval_ms / 1_000
     tasks = [follow(maintenance.refresh, interval_s)]
     if keyring:
         # A task of its own, so that revoking a key does not wait for the other files.
         tasks.append(follow(keyring.refresh, interval_s))
-    if has_replicas:
+    if replica_counts:
         retry_s = writes.replication_retry_ms / 1_000
         tasks.append(repeat(maintenance.apply_unapplied, retry_s, "applying waiting writes"))
+        tasks.append(repeat(replica_counts.check, _COUNT_S, "counting the documents of each replica"))
     if counters:
         tasks.append(counters.run)
     if writes.upkeep_interval_s:

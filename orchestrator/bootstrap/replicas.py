@@ -25,6 +25,7 @@ from orchestrator.indexing.data_version import VersionSource
 from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replica_documents import ReplicaDocuments
 from orchestrator.indexing.replication import Replication
+from orchestrator.service.replica_counts import ReplicaCounts
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
 
@@ -38,11 +39,13 @@ class Replicas:
 
     :param required_build: the build id that the settings require.
     :param replication: ``None`` if the embedded index is the only replica.
+    :param counts: ``None`` without replication.
     """
 
     backends: Backends
     required_build: str
     replication: Replication | None
+    counts: ReplicaCounts | None
 
     @property
     def reader(self) -> DocumentReader:
@@ -121,7 +124,8 @@ async def open_replicas(
     for binding in more_sources:
         backends.bindings[binding.source.name] = binding
     backends.bindings = in_order(backends.bindings)
-    return Replicas(backends, required_build, _replication(settings, backends, required_build))
+    replication = _replication(settings, backends, required_build)
+    return Replicas(backends, required_build, replication, ReplicaCounts(replication) if replication else None)
 
 
 def _replication(settings: Settings, backends: Backends, build_id: str) -> Replication | None:

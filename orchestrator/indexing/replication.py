@@ -7,6 +7,8 @@ newer one. Writers wait for a slow replica, up to a time limit; searches never d
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 
@@ -21,6 +23,8 @@ from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.log.write_log import WriteLog, store_name
 from orchestrator.indexing.replica_applier import UNDECIDED, AdministeredReplica, ReplicaApplier
+
+_log = logging.getLogger(__name__)
 
 
 class Replication:
@@ -128,6 +132,32 @@ class Replication:
             except AdapterError as error:
                 counts[name] = str(error)
         return counts
+
+    async def create_missing(self) -> None:
+        """Create the indexes that were deleted. Their documents are lost, see :meth:`lacking`."""
+        for name, replica in self._replicas.items():
+            try:
+                if not await replica.check():
+                    _log.error("the index of %s does not exist: it is created again, without documents", name)
+                    await replica.create()
+            except AdapterError as error:
+                _log.warning("the index of %s could not be checked: %s", name, error.for_operators)
+
+    def lacking(self, counts: Mapping[str, int | str]) -> dict[str, str]:
+        """Which replicas have fewer documents than another one, with what they lack. Blocks.
+
+        Those with unapplied writes are left out. A document that a replica refused is not one that it lacks.
+
+        :param counts: see :meth:`counts`.
+        """
+        numbers = {name: count for name, count in counts.items() if isinstance(count, int)}
+        refused = Counter((entry.replica, bool(entry.write.records)) for entry in self.refused())
+        total = max((count - refused[name, False] for name, count in numbers.items()), default=0)
+        return {
+            store_name(name): f"has {count} of {total} documents"
+            for name, count in numbers.items()
+            if count + refused[name, True] < total and not self.lag(name)
+        }
 
     def is_current(self) -> bool:
         """Whether the replica that documents are read from has every write. Blocks."""

@@ -23,6 +23,7 @@ from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.coalesced_value import CoalescedTtlValue
 from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.replica_counts import ReplicaCounts
 
 _log = logging.getLogger(__name__)
 
@@ -73,6 +74,7 @@ class HealthService:
     embedded: EmbeddedSources | None
     static_encoder_agreement: Callable[[], float | None]
     replication: Replication | None
+    replica_counts: ReplicaCounts | None
     counters: InvalidationCounters | None
     maintenance: MaintenanceService
     metadata_keys: MetadataKeys
@@ -93,6 +95,8 @@ class HealthService:
         states = dict(self._embedded_states())
         states |= await self._probes.get()
         states |= {name: WARMING for name, server in self.servers.items() if states[name] == OK and server.is_warming}
+        lacking = self.replica_counts.problems if self.replica_counts else {}
+        states |= {name: problem for name, problem in lacking.items() if states.get(name) == OK}
         return {source: states[source] for source in self.sources if source in states}
 
     def _embedded_states(self) -> Iterator[tuple[str, str]]:

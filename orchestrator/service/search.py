@@ -58,7 +58,7 @@ class SearchService:
 
     :param trust: of a scope, in [0, 1]: the factor on the default weight of the graph.
     :param calibrations: of a scope's confidence, by encoder of the query; empty if it was not measured.
-    :param mismatches: the builds that differ from the settings, by source or for the embedded index.
+    :param mismatches: indexes of another build than the settings require, or that lack documents, by source.
     :param content_ids: see :func:`orchestrator.planning.plan_key.cache_key`.
     :param build_id: identity of the encoder and analysers that built the index.
     :param embedding_model: the model that encodes the documents.

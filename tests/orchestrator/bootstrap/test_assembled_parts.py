@@ -179,5 +179,10 @@ def test_waiting_writes_are_applied_at_the_interval_of_the_settings(monkeypatch:
     monkeypatch.setattr(background, "repeat", lambda *arguments: repeated.append(arguments))
     maintenance, upkeep = SimpleNamespace(refresh="refresh", apply_unapplied="apply"), SimpleNamespace(check="check")
     settings = Settings.of(replication_retry_ms=60_000, upkeep_interval_s=5).writes
-    background.background_tasks(settings, maintenance, upkeep, None, True, None)  # type: ignore[arg-type]
-    assert repeated == [("apply", 60.0, "applying waiting writes"), ("check", 2.0, "upkeep")]
+    counts = SimpleNamespace(check="count")
+    background.background_tasks(settings, maintenance, upkeep, None, counts, None)  # type: ignore[arg-type]
+    assert repeated == [
+        ("apply", 60.0, "applying waiting writes"),
+        ("count", 60.0, "counting the documents of each replica"),
+        ("check", 2.0, "upkeep"),
+    ]

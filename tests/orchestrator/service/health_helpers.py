@@ -20,6 +20,7 @@ from orchestrator.schema.search import EncoderName
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, HealthService
 from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.replica_counts import ReplicaCounts
 from tests.conftest import SCOPE
 from tests.orchestrator.indexing.counters import MemoryCounters
 
@@ -124,6 +125,7 @@ def service(
     servers: Mapping[str, Server] | None = None,
     searches: Mapping[str, health_module.Probe] | None = None,
     replication: Replication | None = None,
+    replica_counts: ReplicaCounts | None = None,
     counters: MemoryCounters | None = None,
     agreement: float | None = None,
     generation: int = 0,
@@ -152,6 +154,7 @@ def service(
         embedded=engine,
         static_encoder_agreement=lambda: agreement,
         replication=replication,
+        replica_counts=replica_counts,
         counters=counters,
         maintenance=maintenance,
         metadata_keys=MetadataKeys(folder / "metadata-keys"),

@@ -15,6 +15,7 @@ from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTr
 from orchestrator.schema.search import EncoderName
 from orchestrator.service import health as health_module
 from orchestrator.service.health import Finding, examine_folder
+from orchestrator.service.replica_counts import ReplicaCounts
 from tests.conftest import SCOPE, vector_record
 from tests.orchestrator.indexing.counters import MemoryCounters
 from tests.orchestrator.indexing.replicas import MemoryReplica, open_replication
@@ -280,6 +281,14 @@ async def test_a_server_that_prepares_itself_is_warming(tmp_path: Path) -> None:
     assert await health.by_source() == {"graph": "warming", "keyword": "ok"}
     servers["graph"].is_warming = False
     assert await health.by_source() == {"graph": "ok", "keyword": "ok"}
+
+
+async def test_a_server_that_lost_documents_is_not_well(tmp_path: Path) -> None:
+    counts = ReplicaCounts(replication=None)  # type: ignore[arg-type]  # nothing is counted here
+    counts.problems = {"graph": "has 0 of 3 documents", "keyword": "has 1 of 3 documents"}
+    servers = {"graph": Server(), "keyword": Server(release=Unavailable("away"))}
+    health = service(tmp_path, servers=servers, replica_counts=counts)
+    assert await health.by_source() == {"graph": "has 0 of 3 documents", "keyword": "away"}
 
 
 async def test_many_requests_probe_a_server_once_in_a_while(tmp_path: Path) -> None:
