@@ -82,6 +82,7 @@ class GraphSearch:
 
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id."""
+        self.start_planning()  # all statements at once: the second one would be planned after the first
         walk, common = Walk.of_hops(query.hops), self._common(query)
         seeds = await self._seeds(query, query.seed_ids, common)
         steps = [WalkStep(seeds.ring, _NO_RING)]
@@ -139,13 +140,16 @@ class GraphSearch:
 
     def start_planning(self) -> None:
         """Have the server plan the statements, those that it has not planned yet."""
+        seeds, step = statement("walk_seeds"), statement("walk_step")
+        if self._seed_reads.has_planned(seeds) and self._step_reads.has_planned(step):
+            return
         # Of the types of every other query: Neo4j has a plan for each combination of the types of parameters.
         visible = normal(access(Scope(), HIGHEST_CLEARANCE))
         common = self._common(SourceQuery("", 1, Scope(), visible, visible))
         nothing: Row = {"words": [], "names": [], "documents": []}
-        self._seed_reads.start_planning(statement("walk_seeds"), nothing, common)
-        step = _step_request(Walk(), _Seeds(), [WalkStep(_NO_RING, _NO_RING)])
-        self._step_reads.start_planning(statement("walk_step"), step, common)
+        self._seed_reads.start_planning(seeds, nothing, common)
+        nowhere = _step_request(Walk(), _Seeds(), [WalkStep(_NO_RING, _NO_RING)])
+        self._step_reads.start_planning(step, nowhere, common)
 
     @property
     def is_planning(self) -> bool:

@@ -67,6 +67,10 @@ class PlannedReads:
         self._slow.discard(statement)
         return row
 
+    def has_planned(self, statement: str) -> bool:
+        """Whether the server has planned a statement, as far as is known here."""
+        return statement in self._planned
+
     def start_planning(self, statement: str, request: Row, common: Row) -> None:
         """Have the server plan a statement, unless it has, or is doing it.
 

@@ -7,6 +7,9 @@ from typing import cast
 
 import httpx
 
+_IDLE_S = 4.0
+"""Seconds after which an idle connection is closed. Servers do that after 5 s, and a request at that moment fails."""
+
 
 class BoundedTransport(httpx.AsyncHTTPTransport):
     """Connections whose responses have a maximum size.
@@ -15,7 +18,7 @@ class BoundedTransport(httpx.AsyncHTTPTransport):
     """
 
     def __init__(self, max_connections: int, max_bytes: int) -> None:
-        super().__init__(limits=httpx.Limits(max_connections=max_connections))
+        super().__init__(limits=httpx.Limits(max_connections=max_connections, keepalive_expiry=_IDLE_S))
         self._max_bytes = max_bytes
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

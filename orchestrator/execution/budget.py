@@ -27,8 +27,8 @@ EXPANSION = 0.3
 """Fraction of the time of a stage for query expansion."""
 BOOSTS = 0.5
 """Fraction of the remaining time for each boost: reading the documents comes after them."""
-FIRST_STORE = 0.5
-"""Fraction of the remaining time for reading documents from a store, if another store has them, too."""
+NEXT_STORE = 0.5
+"""Fraction of the remaining time after which documents are read from the next store, too."""
 RERANK = 0.8
 """Fraction of the remaining time for the reranker: neighbouring chunks are read after it."""
 EXPLAIN = 1.0

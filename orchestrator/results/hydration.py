@@ -14,9 +14,9 @@ from adapters import AdapterError, DocumentFetcher, Record, Sensitivity, Snapsho
 from adapters.model.document import Metadatum, values_of
 from fusion import DocId, Documents, FusedHit, fused_hits, window
 from orchestrator.auth.visibility import visibility_check
-from orchestrator.execution.budget import FIRST_STORE
+from orchestrator.execution.budget import NEXT_STORE
 from orchestrator.execution.search_context import SearchContext
-from orchestrator.execution.stage_results import AllSourcesFailed, Failed, Page, Ranked, logged_reason
+from orchestrator.execution.stage_results import TIMED_OUT, AllSourcesFailed, Failed, Page, Ranked, logged_reason
 from orchestrator.planning.plan import Plan
 from orchestrator.schema.search import HYBRID, SearchHit
 
@@ -66,19 +66,31 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
 
 
 async def _fetch_in_time(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
-    """The records from the first store that has them in time.
+    """The records from the store that has them first. The next store is asked if one has failed, or takes too long.
 
-    :raises AllSourcesFailed: if no store has.
+    :raises AllSourcesFailed: if no store has them in time.
     """
-    stores: tuple[DocumentFetcher, ...] = (snapshot.documents, *snapshot.copies)
+    stores: list[DocumentFetcher] = [snapshot.documents, *snapshot.copies]
     reasons: list[str] = []
-    for store in stores:
-        fraction = 1.0 if store is stores[-1] else FIRST_STORE
-        try:
-            async with asyncio.timeout(context.deadline.within(fraction).remaining_s()):
-                return await store.fetch(snapshot.scope, documents)
-        except (TimeoutError, AdapterError) as error:
-            reasons.append(logged_reason("reading documents", error))
+    running: set[asyncio.Task[Mapping[DocId, Record]]] = set()
+    try:
+        while stores or running:
+            if stores:
+                running.add(asyncio.ensure_future(stores.pop(0).fetch(snapshot.scope, documents)))
+            limit_s = context.deadline.within(NEXT_STORE if stores else 1.0).remaining_s()
+            done, running = await asyncio.wait(running, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                try:
+                    return task.result()
+                except AdapterError as error:
+                    reasons.append(logged_reason("reading documents", error))
+            if not (done or stores):
+                reasons += [TIMED_OUT] * len(running)
+                break
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
     raise AllSourcesFailed((Failed("documents", "; ".join(reasons), context.timings.total_ms()),))
 
 

@@ -27,8 +27,9 @@ from tests.orchestrator.timed_request import TimedRequest
 TESTED = {
     "ALL_SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN",
     "NEIGHBORS", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
+    "NEXT_STORE",
 }  # fmt: skip
-"""Every fraction has a test below."""
+"""Every fraction has a test below; that of ``NEXT_STORE`` is in ``tests/orchestrator/results/test_hydration.py``."""
 
 
 def test_every_fraction_of_time_is_tested() -> None:

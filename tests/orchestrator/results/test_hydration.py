@@ -176,6 +176,27 @@ def test_a_store_that_does_not_respond_leaves_time_for_the_next_one() -> None:
     virtual_clock.run(play())
 
 
+def test_of_two_slow_stores_the_first_response_counts() -> None:
+    class SlowDocuments(GivenDocuments):
+        async def fetch(self, scope: Scope, documents: Documents) -> Mapping[str, Record]:
+            await asyncio.sleep(0.08)
+            return await super().fetch(scope, documents)
+
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+        documents, deadline = SlowDocuments(record_of("a")), Deadline.after(0.1, loop.time)
+        page = await hydrated(ranked_of("a"), documents, deadline, copies=[StalledDocuments()])
+        assert [hit.id for hit in page.hits] == ["a"]
+        assert loop.time() == pytest.approx(0.08)
+        with pytest.raises(AllSourcesFailed, match="documents: timed out; timed out"):
+            await hydrated(
+                ranked_of("a"), StalledDocuments(), Deadline.after(0.1, loop.time), copies=[StalledDocuments()]
+            )
+        assert loop.time() == pytest.approx(0.18)
+
+    virtual_clock.run(play())
+
+
 def test_documents_that_take_longer_than_the_request_may_fail_it() -> None:
     async def play() -> None:
         loop = asyncio.get_running_loop()
