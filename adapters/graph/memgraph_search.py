@@ -78,7 +78,7 @@ class GraphSearch:
     def __init__(self, bolt: Bolt, keys: NodeKeys, chosen: TypeStrengths) -> None:
         self._keys = keys
         self._chosen = dict(chosen)
-        self._seed_reads, self._step_reads = PlannedReads(bolt), PlannedReads(bolt)
+        self._reads = PlannedReads(bolt)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """Documents that a walk reaches from the names in the query and from its seeds. Ties by id."""
@@ -91,7 +91,7 @@ class GraphSearch:
             start = _step_request(walk, seeds, steps)
             if not (start["names"] or start["over_links"] or start["over_names"]):
                 break
-            step = await self._step_reads.read(statement("walk_step"), start, common)
+            step = await self._reads.read(statement("walk_step"), start, common)
             steps.append(converted(step, WalkStep, "a search"))
         return _ranking(steps, ring_weights(walk, rings), query.depth, seeds.coverage)
 
@@ -116,7 +116,7 @@ class GraphSearch:
             ],
             "documents": list(zip(documents, fractions_by_rank(len(documents)), strict=True)),
         }
-        row = await self._seed_reads.read(statement("walk_seeds"), request, common)
+        row = await self._reads.read(statement("walk_seeds"), request, common)
         found = converted(row, WalkSeeds, "a search")
         mentions = dict(found.mentions)
         with _readable():
@@ -141,30 +141,28 @@ class GraphSearch:
     def start_planning(self) -> None:
         """Have the server plan the statements, those that it has not planned yet."""
         seeds, step = statement("walk_seeds"), statement("walk_step")
-        if self._seed_reads.has_planned(seeds) and self._step_reads.has_planned(step):
+        if self._reads.has_planned(seeds) and self._reads.has_planned(step):
             return
         # Of the types of every other query: Neo4j has a plan for each combination of the types of parameters.
         visible = normal(access(Scope(), HIGHEST_CLEARANCE))
         common = self._common(SourceQuery("", 1, Scope(), visible, visible))
         nothing: Row = {"words": [], "names": [], "documents": []}
-        self._seed_reads.start_planning(seeds, nothing, common)
+        self._reads.start_planning(seeds, nothing, common)
         nowhere = _step_request(Walk(), _Seeds(), [WalkStep(_NO_RING, _NO_RING)])
-        self._step_reads.start_planning(step, nowhere, common)
+        self._reads.start_planning(step, nowhere, common)
 
     @property
     def is_planning(self) -> bool:
         """Whether the server is planning a statement now."""
-        return self._seed_reads.is_planning or self._step_reads.is_planning
+        return self._reads.is_planning
 
     def forget_plans(self) -> None:
         """Take no statement for planned: the server may have been stopped."""
-        self._seed_reads.forget()
-        self._step_reads.forget()
+        self._reads.forget()
 
     async def close(self) -> None:
         """Stop planning."""
-        await self._seed_reads.close()
-        await self._step_reads.close()
+        await self._reads.close()
 
     def _common(self, query: SourceQuery) -> Row:
         """The parameters that are the same for all statements of a walk."""

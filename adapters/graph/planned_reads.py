@@ -1,13 +1,15 @@
-"""Statements that the server plans before searches use them.
+"""Statements that the server is prepared for before searches use them.
 
 Planning a walk takes a server up to seconds when it has just started, longer than a search may take; and a plan that is
-not finished is not kept. So a statement is planned by a read of its own, which no search waits for.
+not finished is not kept. So a statement is planned by a read of its own, which no search waits for. A server in Java
+is slow for some seconds more, until it has compiled its code: the read is repeated until it is fast.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict, deque
 from time import monotonic
 
 from adapters.graph.batched_reads import BatchedReads
@@ -18,22 +20,32 @@ _log = logging.getLogger(__name__)
 
 _WAIT = 0.5
 """Fraction of the time limit of a search, after the beginning of planning, for which searches wait for the plan."""
+_FAST = 1 / 6
+"""Fraction of the time limit of a search in which a read is fast: a search needs several, one after the other."""
+_MAX_WARM_UPS = 100
+"""Maximum number of reads of a statement before searches use it, however slow they are."""
+_SAMPLES = 8
+"""Requests that are read again to warm the server up."""
 
 
 class PlannedReads:
     """Batched reads with statements that the server has planned, as far as is known here.
 
-    A server that is stopped loses its plans. That is noticed by a lost connection, or by a read that takes too long.
+    A server that is stopped loses its plans, which is noticed by the lost connection.
     """
 
     def __init__(self, bolt: Bolt) -> None:
         self._bolt = bolt
-        self._reads = BatchedReads(bolt)
+        self._reads: defaultdict[str, BatchedReads] = defaultdict(lambda: BatchedReads(bolt))
         self._planned: set[str] = set()
+        self._warm: set[str] = set()
+        """Statements that the server has run often enough since its start."""
         self._planning: dict[str, asyncio.Task[AdapterError | None]] = {}
         self._started_at: dict[str, float] = {}
+        self._newest: defaultdict[str, deque[tuple[Row, Row]]] = defaultdict(lambda: deque(maxlen=_SAMPLES))
+        """The parameters of the newest reads of each statement."""
         self._slow: set[str] = set()
-        """Statements whose last read was cancelled."""
+        """Statements whose last read took too long."""
 
     @property
     def is_planning(self) -> bool:
@@ -46,6 +58,7 @@ class PlannedReads:
         :raises Warming: if the server has yet to plan the statement; that goes on.
         :raises AdapterError: as :meth:`BatchedReads.read`.
         """
+        self._newest[statement].append((request, common))
         if statement not in self._planned:
             planning = self._plan(statement, request, common)
             waited_s = monotonic() - self._started_at[statement]
@@ -55,11 +68,11 @@ class PlannedReads:
             if error := planning.result():
                 raise error
         try:
-            row = await self._reads.read(statement, request, common)
-        except (Unavailable, TimedOut):
+            row = await self._reads[statement].read(statement, request, common)
+        except Unavailable:
             self.forget()
             raise
-        except asyncio.CancelledError:  # it took too long
+        except (TimedOut, asyncio.CancelledError):  # it took too long
             if statement in self._slow:  # again: after many writes a server plans a statement anew
                 self._planned.discard(statement)
             self._slow.add(statement)
@@ -82,6 +95,7 @@ class PlannedReads:
     def forget(self) -> None:
         """Take no statement for planned: the server may have been stopped."""
         self._planned.clear()
+        self._warm.clear()
 
     async def close(self) -> None:
         """Stop planning."""
@@ -93,16 +107,26 @@ class PlannedReads:
     def _plan(self, statement: str, request: Row, common: Row) -> asyncio.Task[AdapterError | None]:
         if statement not in self._planning:
             self._started_at[statement] = monotonic()
-            task = self._planning[statement] = asyncio.create_task(self._read_once(statement, request, common))
+            task = self._planning[statement] = asyncio.create_task(self._prepare(statement, request, common))
             task.add_done_callback(lambda _: self._planning.pop(statement, None))
         return self._planning[statement]
 
-    async def _read_once(self, statement: str, request: Row, common: Row) -> AdapterError | None:
-        """Read for the plan. Returns why it failed."""
+    async def _prepare(self, statement: str, request: Row, common: Row) -> AdapterError | None:
+        """Read for the plan; after a start of the server, until the newest requests are fast. Returns why it failed."""
+        fast = 0
         try:
-            await self._bolt.read(statement, {"requests": [{"number": 0, **request}], **common}, planning=True)
+            for number in range(1 if statement in self._warm else _MAX_WARM_UPS):
+                newest = self._newest[statement]
+                request, common = newest[number % len(newest)] if newest else (request, common)
+                begin = monotonic()
+                await self._bolt.read(statement, {"requests": [{"number": 0, **request}], **common}, planning=True)
+                fast = fast + 1 if monotonic() - begin <= _FAST * self._bolt.read_timeout_s else 0
+                if fast >= max(1, len(newest)):
+                    break
         except AdapterError as error:
-            _log.warning("the graph server did not plan a statement: %s", error.for_operators)
+            if not isinstance(error, Unavailable):  # that one is reported by every search
+                _log.warning("the graph server did not plan a statement: %s", error.for_operators)
             return error
         self._planned.add(statement)
+        self._warm.add(statement)
         return None
