@@ -44,6 +44,9 @@ _IDLE_S = 60.0
 _MAX_SEARCH_BYTES = 67_108_864
 _MAX_RESPONSE_BYTES = 1_073_741_824
 """Maximum size of what a search reads, and of what maintenance reads: centralities need all links of a graph."""
+_MEMGRAPH_TIMEOUT = "because of transaction timeout"
+_REFUSED_CONNECTIONS = ("Memgraph.ClientError.Security.", "Memgraph.ClientError.Statement.SessionLimitReached")
+_REJECTIONS = ("Neo.ClientError.Statement", "Memgraph.ClientError.")
 _READ, _WRITE = neo4j.READ_ACCESS, neo4j.WRITE_ACCESS
 
 
@@ -178,13 +181,18 @@ def _translate(error: Exception) -> AdapterError | None:
 
 
 def _translate_server_error(error: driver.Neo4jError) -> AdapterError:
-    """The adapter error for a failure that the server reports; timeouts have several codes."""
+    """The adapter error for a failure that the server reports.
+
+    Neo4j has a code for each kind of failure, Memgraph one for each class: transient ones, those of the client (the
+    statement, or the documents), and those of the database.
+    """
     code = str(error.code)
-    if any(text in f"{code} {error.message}".lower() for text in ("timeout", "timedout", "timed out")):
+    if "TimedOut" in code or "Timeout" in code or _MEMGRAPH_TIMEOUT in str(error.message):
         return TimedOut("the graph server timed out", named_kind(code))
-    if code.startswith("Neo.ClientError.Statement"):
+    if code.startswith(_REFUSED_CONNECTIONS):
+        return Unavailable("the graph server rejected the connection", named_kind(code))
+    if code.startswith(_REJECTIONS):
         return Rejected("the graph server rejected the statement", named_kind(code))
     if ".TransientError." in code:
         return Unavailable("the graph server reported a transient error", named_kind(code))
-    # Memgraph has one code for all other failures, full memory included.
     return ExecutionFailed("a statement failed on the graph server", named_kind(code))

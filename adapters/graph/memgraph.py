@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
+from operator import itemgetter
 
 import anyio.to_thread
 
@@ -175,10 +176,13 @@ class MemgraphGraph:
 
 
 def _weighted_edges(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    """Each document with the names and documents that its edges lead to, and their weights."""
-    for row in rows:
+    """Each document with the names and documents that its edges lead to, and their weights.
+
+    In order: servers have different orders, and a sum in another order differs in its last digit.
+    """
+    for row in sorted(rows, key=itemgetter("key")):
         mentions = [(key, 1 / sqrt(degree)) for key, degree in row["mentions"] if key is not None]
-        yield row["key"], mentions + [(key, weight) for key, weight in row["links"] if key is not None]
+        yield row["key"], sorted(mentions + [(key, weight) for key, weight in row["links"] if key is not None])
 
 
 def _scaled(values: Mapping[str, float], scopes: Mapping[str, str]) -> list[Row]:

@@ -36,6 +36,7 @@ from fusion import Documents, Ranking
 from tests.adapters.servers.test_wire import LIMITS, QUOTED, SCHEMES, connected, packed
 from tests.adapters.source_fixtures import source_query
 from tests.conftest import SCOPE, vector_record
+from tests.servers.bolt_stub import graph_server
 from tests.servers.stub import Serve, http, stub
 
 pytestmark = pytest.mark.anyio
@@ -310,7 +311,7 @@ async def begin_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
     return b"1," * 30_000
 
 
-MAX_RESPONSE_MIB = {"bolt": 64, "opensearch+http": 256, "qdrant+http": 64}
+MAX_RESPONSE_MIB = {"bolt": 2 * 64, "opensearch+http": 256, "qdrant+http": 64}  # two statements are planned at once
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -611,60 +612,6 @@ async def test_points_of_qdrant_that_are_right_are_read(protocol: Any) -> None:
         ranking = await server.search(source_query())
         assert (ranking.ids, ranking.scores.tolist()) == (("a", "b"), [0.5, 0.25])
         await server.close()
-
-
-def packed_value(value: object) -> bytes:
-    """A value in PackStream 1."""
-    match value:
-        case None:
-            return b"\xc0"
-        case bool():
-            return b"\xc3" if value else b"\xc2"
-        case int():
-            return b"\xcb" + struct.pack(">q", value)
-        case float():
-            return b"\xc1" + struct.pack(">d", value)
-        case str():
-            return b"\xd2" + struct.pack(">I", len(value.encode())) + value.encode()
-        case list():
-            return b"\xd6" + struct.pack(">I", len(value)) + b"".join(map(packed_value, value))
-        case dict():
-            pairs = (packed_value(each) for pair in value.items() for each in pair)
-            return b"\xda" + struct.pack(">I", len(value)) + b"".join(pairs)
-        case _:
-            raise TypeError(type(value))
-
-
-def bolt_message(tag: int, value: object) -> bytes:
-    body = b"\xb1" + bytes([tag]) + packed_value(value)
-    chunks = [body[start : start + 65_535] for start in range(0, len(body), 65_535)]
-    return b"".join(struct.pack(">H", len(chunk)) + chunk for chunk in chunks) + b"\0\0"
-
-
-def graph_server(rows: Sequence[dict[str, Any]]) -> Serve:
-    """A Bolt 4.4 server whose statements return these rows."""
-    success, record, run, pull = 0x70, 0x71, 0x10, 0x3F
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readexactly(20)
-        writer.write(b"\0\0\x04\x04")
-        while True:
-            body = b""
-            while length := struct.unpack(">H", await reader.readexactly(2))[0]:
-                body += await reader.readexactly(length)
-            if not body:
-                continue
-            if body[1] == run:
-                writer.write(bolt_message(success, {"fields": list(rows[0]) if rows else []}))
-            elif body[1] == pull:
-                for row in rows:
-                    writer.write(bolt_message(record, list(row.values())))
-                writer.write(bolt_message(success, {"type": "r"}))
-            else:
-                writer.write(bolt_message(success, {"server": "Neo4j/5.26.0", "connection_id": "stub"}))
-            await writer.drain()
-
-    return serve
 
 
 @pytest.mark.parametrize(

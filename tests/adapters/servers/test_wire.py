@@ -232,13 +232,17 @@ def bolt(answer: bytes) -> Serve:
     [
         (packed(0x7F, code="Neo.TransientError.General.DatabaseUnavailable", message=QUOTED), (Unavailable, TimedOut)),
         (
-            packed(0x7F, code="Memgraph.TransientError.MemgraphError.MemgraphError", message="timeout"),
+            packed(
+                0x7F,
+                code="Memgraph.TransientError.MemgraphError.MemgraphError",
+                message="because of transaction timeout",
+            ),
             (TimedOut,),
         ),
         (packed(0x7F, code="Neo.ClientError.Transaction.TransactionTimedOut", message=QUOTED), (TimedOut,)),
         (packed(0x7F, code="Neo.ClientError.Statement.SyntaxError", message=QUOTED), (Rejected,)),
         (packed(0x7F, code="Neo.ClientError.Security.Unauthorized", message=QUOTED), (Unavailable,)),
-        (packed(0x7F, code="Memgraph.ClientError.MemgraphError.MemgraphError", message=QUOTED), (Unavailable,)),
+        (packed(0x7F, code="Memgraph.TransientError.MemgraphError.MemgraphError", message=QUOTED), (Unavailable,)),
         (packed(0x7F, code="Neo.DatabaseError.General.UnknownError", message=QUOTED), (Unavailable,)),
         (b"\0\x03\xb1\x01\xff\0\0", (BadResponse, Unavailable)),
         (b"", (Unavailable, TimedOut)),
