@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality_measures import compute_from_edges
-from adapters.graph.cypher import schema, statement
+from adapters.graph.cypher import statement
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.memgraph_rows import (
     Build,
@@ -19,6 +19,7 @@ from adapters.graph.memgraph_rows import (
     ServerTime,
     converted,
 )
+from adapters.graph.memgraph_schema import analyze, create_schema
 from adapters.graph.memgraph_search import GraphSearch
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
@@ -82,6 +83,7 @@ class MemgraphGraph:
 
     async def update_strengths(self) -> None:
         """See :class:`adapters.ports.GraphMaintenance`."""
+        await analyze(self._bolt)
         rows = await self._bolt.read(statement("document_keys"), {"index": self._name}, maintenance=True)
         for keys in batches([row["key"] for row in rows], _BATCH_UPDATES):
             await self._bolt.write(statement("update_strengths"), {"keys": list(keys)})
@@ -112,7 +114,7 @@ class MemgraphGraph:
 
     async def create(self) -> None:
         """See :class:`adapters.ports.IndexAdmin`."""
-        await self._bolt.change_schema(schema(await self._bolt.dialect()))
+        await create_schema(self._bolt)
         parameters = {"index": self._name, "build_id": self._build_id}
         rows = await self._bolt.write(statement("create_index"), parameters)
         for row in converted(rows, list[Build], "the creation of the index"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.servers.stub import Serve
@@ -101,3 +101,44 @@ def failing_memgraph(code: str, message: str, at: int = _RUN) -> Serve:
             await writer.drain()
 
     return serve
+
+
+def memgraph(rows: Mapping[str, Sequence[dict[str, Any]]], statements: list[str]) -> Serve:
+    """A Memgraph, which speaks Bolt 5.2.
+
+    :param rows: by statement; the others return none.
+    :param statements: those that were run are added.
+    """
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(20)
+        writer.write(b"\0\0\x02\x05")
+        found: Sequence[dict[str, Any]] = ()
+        while True:
+            body = await _message(reader)
+            if not body:
+                continue
+            if body[1] == _HELLO:
+                writer.write(bolt_message(_SUCCESS, {"server": MEMGRAPH, "connection_id": "bolt-1"}))
+                continue
+            if body[1] == _RUN:
+                statements.append(_text(body[2:]))
+                found = rows.get(statements[-1], ())
+                writer.write(bolt_message(_SUCCESS, {"fields": list(found[0]) if found else []}))
+                continue
+            if body[1] == _PULL:
+                for row in found:
+                    writer.write(bolt_message(_RECORD, list(row.values())))
+            writer.write(bolt_message(_SUCCESS, {}))
+            await writer.drain()
+
+    return serve
+
+
+def _text(packed: bytes) -> str:
+    """The text at the beginning of PackStream data."""
+    if packed[0] & 0xF0 == 0x80:
+        return packed[1 : 1 + (packed[0] & 0x0F)].decode()
+    size_bytes = 1 << packed[0] - 0xD0
+    length = int.from_bytes(packed[1 : 1 + size_bytes], "big")
+    return packed[1 + size_bytes : 1 + size_bytes + length].decode()

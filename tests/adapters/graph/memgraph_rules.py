@@ -164,6 +164,6 @@ def _clauses(statement: str) -> Iterator[tuple[str, str]]:
                 found.append(("}", token.start(), token.end()))
         elif not enclosing or enclosing[-1] == "CALL {":
             found.append((token[0], token.start(), token.end()))
-    ends = [*(start for _, start, _ in found[1:]), len(text)]
+    ends = [start for _, start, _ in found[1:]] + [len(text)] * bool(found)
     for (clause, _, start), end in zip(found, ends, strict=True):
         yield clause, text[start:end]

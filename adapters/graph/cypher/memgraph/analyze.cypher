@@ -1,0 +1,2 @@
+// Statistics of all indexes, from which the planner chooses the index of a pattern.
+ANALYZE GRAPH
