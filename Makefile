@@ -103,7 +103,7 @@ bench-quality: setup  ## Quality of hybrid search on judged data sets, compared 
 bench-graph-harm: setup  ## Graphs that say nothing must not make hybrid search worse; after bench-quality
 	$(BIN)/python -m benchmarks.graph_harm $(SETS)
 
-bench-recall: setup  ## How many of the nearest documents the embedded vector search finds; after bench-quality
+bench-recall: setup  ## How many of the nearest documents the vector search finds, also in a Qdrant on PATH; after bench-quality
 	$(BIN)/python -m benchmarks.recall $(SETS)
 
 bench-load: setup  ## Uncached hybrid search over HTTP, 100,000 passages: rate, latency, time by stage

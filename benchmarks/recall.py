@@ -1,15 +1,16 @@
-"""``make bench-recall``: how many of the nearest documents the embedded vector search finds, and what that costs.
+"""``make bench-recall``: how many of the nearest documents the vector search finds, and what that costs.
 
 The passages of all judged data sets in one index, too many to be compared one by one. Searched with the vectors of
 their queries, as widely as searches are (``adapters/vector/width.py``) and as narrowly as they can be, in turn.
 A document counts as found if its cosine is among the highest, so that equal texts may replace each other.
-Then with filters, in one segment and in eight. Exit code 1 if a search finds less than 99 % at the depth of a page of
-ten, a query less than 90 %, or fewer documents than pass a filter.
+Then with filters, in one segment and in eight, and in a real Qdrant if one is on the path. Exit code 1 if a search
+finds less than 99 % at the depth of a page of ten, a query less than 90 %, or fewer documents than pass a filter.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,15 +21,18 @@ import anyio
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
+from qdrant_client.models import CollectionStatus
 from rich.table import Table
 
-from adapters import Scope, SourceQuery, VectorRecord
+from adapters import Retriever, Scope, SourceQuery, VectorRecord
 from adapters.encoders.minilm import MiniLM
 from adapters.engine.index import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.model.filter import Filter, In, conjunction
 from adapters.ports.encoders import Matrix, Vector
-from adapters.vector import embedded
+from adapters.servers.server import VECTOR_SCHEMES, Address, Limits
+from adapters.vector import embedded, qdrant_connection
+from adapters.vector.qdrant import QdrantVector
 from adapters.vector.width import search_width
 from benchmarks.claims import out, report
 from benchmarks.corpus import indexed_records
@@ -36,6 +40,7 @@ from orchestrator.auth.visibility import access_filter
 from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.evaluation.workspace import Workspace
 from orchestrator.settings import load
+from tests.servers.start import Qdrant
 
 _DEPTHS, _PAGE_DEPTH = (50, 100, 300), 100
 _SEGMENTS = (1, 8)
@@ -84,7 +89,25 @@ async def _measure(folder: Path, records: Sequence[VectorRecord], vectors: Matri
         if segments == 1:
             passed.append(await _without_filter(source, records[0], cosines, vectors))
         passed.append(await _with_filters(source, records, cosines, vectors))
+    if shutil.which("qdrant"):
+        (folder / "qdrant").mkdir()
+        with Qdrant(folder / "qdrant") as server:
+            passed.append(await _in_qdrant(server.url, records, cosines, vectors))
     return all(passed)
+
+
+async def _in_qdrant(url: str, records: Sequence[VectorRecord], cosines: Matrix, vectors: Matrix) -> bool:
+    limits = Limits(read_timeout_s=60.0, write_timeout_s=120.0)
+    client = qdrant_connection.connect(Address.parse(url, VECTOR_SCHEMES), None, limits)
+    source = QdrantVector(client, "recall", vectors.shape[1], "recall", limits)
+    await source.create()
+    await source.apply(1, records, ())
+    while (await client.get_collection("recall")).status != CollectionStatus.GREEN:  # noqa: ASYNC110
+        await anyio.sleep(0.5)  # nothing reports when the graph of the vectors is built
+    out.print(f"{await source.count():,} passages in Qdrant {await source.release()}")
+    passed = await _with_filters(source, records, cosines, vectors)
+    await source.close()
+    return passed
 
 
 def _cosines(vectors: Matrix, records: Sequence[VectorRecord]) -> Matrix:
@@ -131,9 +154,7 @@ def _narrowest(depth: int, is_filtered: bool = False) -> int:
     return depth
 
 
-async def _with_filters(
-    source: embedded.EmbeddedVector, records: Sequence[VectorRecord], cosines: Matrix, vectors: Matrix
-) -> bool:
+async def _with_filters(source: Retriever, records: Sequence[VectorRecord], cosines: Matrix, vectors: Matrix) -> bool:
     """Filters that keep random passages, and those nearest to one passage: most queries are about other topics."""
     rng = np.random.default_rng(0)
     firsts = np.stack([each.vectors[0] for each in records])
@@ -184,7 +205,7 @@ def _visible(of_scope: VectorRecord) -> Filter:
 
 
 async def _search(
-    source: embedded.EmbeddedVector, condition: Filter, vectors: Matrix, depth: int
+    source: Retriever, condition: Filter, vectors: Matrix, depth: int
 ) -> tuple[list[npt.NDArray[np.float64]], float]:
     """The cosines of the documents that each query finds, and the mean CPU time of a search in ms."""
     query = SourceQuery("", depth, Scope(), condition, condition)
