@@ -90,9 +90,10 @@ def translate(error: Exception) -> AdapterError | None:
 def _is_limit(message: str) -> bool:
     """Whether a request is refused in Qdrant's strict mode: for the number of points, memory or disk of the server.
 
-    Only such errors say what helps (``CollectionError::strict_mode`` in its source). The same write succeeds later.
+    The same write succeeds later. The limit of points in one request is none of these: smaller requests succeed now.
+    Messages: ``lib/collection/src/operations/verification`` in Qdrant's source.
     """
-    return ". Help: " in message
+    return (" limit of " in message and "reached!" in message) or " usage is at " in message
 
 
 def _error_of_code(code: grpc.StatusCode) -> AdapterError:

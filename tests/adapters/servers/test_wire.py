@@ -146,18 +146,35 @@ async def test_http_statuses_and_bodies(scheme: str, call: str, serve: Serve, ex
         assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{port}", call), expected)
 
 
-LIMIT = "Max points count limit of 9 reached. Help: Delete points, or raise `max_points_count` in strict mode."
-"""What Qdrant answers in its strict mode: ``CollectionError::strict_mode`` in its source."""
+LIMITS_OF_QDRANT = [
+    "Max points count limit of 20 reached!",
+    "Max vector storage size limit of 0.5MB reached!",
+    "Max payload storage size limit of 0.5MB reached!",
+    "Resident memory usage is at 91% of total memory, exceeding the configured limit of 90%. Help: Reduce it.",
+]
+"""Messages of Qdrant 1.18 in its strict mode: ``lib/collection/src/operations/verification`` in its source."""
 
 
 @pytest.mark.parametrize("call", ["search", "apply", "count"])
-async def test_a_limit_of_qdrant_is_no_fault_of_a_request(call: str) -> None:
+@pytest.mark.parametrize("message", LIMITS_OF_QDRANT)
+async def test_a_limit_of_qdrant_is_no_fault_of_a_request(call: str, message: str) -> None:
     """The same write succeeds when the operator has raised the limit: it waits, and is not set aside."""
-    body = json.dumps({"status": {"error": f"Bad request: {LIMIT}"}, "time": 0.1}).encode()
+    assert await errors_of_qdrant(message, call) == {Unavailable}
+
+
+async def test_too_many_points_in_a_request_are_sent_in_smaller_ones() -> None:
+    """A refused request is divided, an unavailable server is waited for."""
+    message = 'Limit exceeded 3 > 2 for "upsert limit". Help: Reduce the "upsert limit" parameter to or below 2.'
+    assert await errors_of_qdrant(message, "apply") == {Rejected}
+
+
+async def errors_of_qdrant(message: str, call: str) -> set[type]:
+    """The kinds of errors for a message, over REST and gRPC."""
+    body = json.dumps({"status": {"error": f"Bad request: {message}"}, "time": 0.1}).encode()
     async with stub(http("400 Bad Request", body)) as port:
-        assert isinstance(await error_of_call(f"qdrant+http://127.0.0.1:{port}", call), Unavailable)
-    async with refusing(grpc.StatusCode.INVALID_ARGUMENT, f"Bad request: {LIMIT}") as port:
-        assert isinstance(await error_of_call(f"qdrant+grpc://127.0.0.1:{port}", call), Unavailable)
+        rest = await error_of_call(f"qdrant+http://127.0.0.1:{port}", call)
+    async with refusing(grpc.StatusCode.INVALID_ARGUMENT, f"Bad request: {message}") as port:
+        return {type(rest), type(await error_of_call(f"qdrant+grpc://127.0.0.1:{port}", call))}
 
 
 @asynccontextmanager
