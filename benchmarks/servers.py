@@ -16,9 +16,11 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
+import anyio
 from qdrant_client import AsyncQdrantClient
 
 from adapters.vector import qdrant_connection
+from orchestrator.bootstrap import open_service
 from orchestrator.settings import Settings, load
 from tests.servers import start
 
@@ -49,21 +51,33 @@ def server_settings(data_dir: Path) -> Iterator[Settings]:
     with ExitStack() as running:
         urls = {
             name: os.environ.get(f"TRIVIUM_TEST_{name.upper()}_URL") or running.enter_context(getattr(start, name)())
-            for name in ("opensearch", "bolt")
+            for name in ("opensearch", "bolt", *(["qdrant"] if has_qdrant() else []))
         }
-        vector = os.environ.get("TRIVIUM_TEST_QDRANT_URL")
-        if vector is None:
-            vector = "qdrant+http://127.0.0.1:1"
+        if "qdrant" not in urls:
             client = AsyncQdrantClient(":memory:")
             running.enter_context(mock.patch.object(qdrant_connection, "connect", lambda *_: client))
             running.enter_context(warnings.catch_warnings())
             warnings.filterwarnings("ignore", "(Payload indexes|Local mode)", UserWarning)
-        yield load(
+        settings = load(
             data_dir=data_dir,
-            vector=vector,
+            vector=urls.get("qdrant", "qdrant+http://127.0.0.1:1"),
             keyword=urls["opensearch"],
             graph=urls["bolt"],
             index_name=f"bench-{uuid.uuid4().hex[:12]}",
             source_timeout_ms=10_000,
             query_encoder="model",
         )
+        yield settings
+        if "qdrant" in urls:  # the local mode ends with its client
+            anyio.run(_drop, settings)
+
+
+def has_qdrant() -> bool:
+    """Whether a Qdrant is on the path, or named by the environment."""
+    return bool(shutil.which("qdrant") or os.environ.get("TRIVIUM_TEST_QDRANT_URL"))
+
+
+async def _drop(settings: Settings) -> None:
+    async with open_service(settings, prepare=False) as service:
+        for server in service.health.servers.values():
+            await server.drop()

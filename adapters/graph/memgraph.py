@@ -167,6 +167,11 @@ class MemgraphGraph:
         (row,) = converted(rows, tuple[ServerTime], "a request for the time")
         return row.now / (1_000_000 if await self._bolt.dialect() == "memgraph" else 1_000)
 
+    async def drop(self) -> None:
+        """See :class:`adapters.ports.ServerSource`. Several transactions: one would need memory for all nodes."""
+        while any(row["deleted"] for row in await self._bolt.write(statement("drop_nodes"), {"index": self._name})):
+            pass
+
     async def differences(self) -> Sequence[Difference]:
         """See :class:`adapters.ports.ServerSource`. A graph is not divided: each replica has all of it."""
         return ()

@@ -7,6 +7,7 @@ here, by the embedded engine's parser (quotes, stop words, number of words). Ope
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import anyio.to_thread
@@ -180,6 +181,13 @@ class OpenSearchKeyword(OpenSearchDocuments):
             return list(differences(self._index, settings[self._index]["settings"]["index"], self.partitioning))
         except (KeyError, TypeError, ValueError) as error:
             raise unreadable("opensearch's response to a request for settings", error) from error
+
+    async def drop(self) -> None:
+        """See :class:`adapters.ports.ServerSource`."""
+        async with self._writing():
+            await self._client.indices.delete(index=self._index, params={"ignore_unavailable": "true"})
+            with suppress(driver.NotFoundError):
+                await self._client.indices.delete_index_template(name=self._index)
 
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""

@@ -45,6 +45,13 @@ class ServerSource(Retriever, Replica, IndexAdmin, ServerProbe, Protocol):
         """
         ...
 
+    async def drop(self) -> None:
+        """Delete the index with its documents, if it exists.
+
+        :raises AdapterError: and nothing else; then some of it may be left.
+        """
+        ...
+
     async def close(self) -> None:
         """Close the connections."""
         ...

@@ -204,6 +204,11 @@ class QdrantVector:
             *differences(self._collection, found.config, self.layout),
         ]
 
+    async def drop(self) -> None:
+        """See :class:`adapters.ports.ServerSource`. The alias is deleted with the collection."""
+        async with self._writing():
+            await self._client.delete_collection(self._collection)
+
     async def close(self) -> None:
         """See :class:`adapters.ports.ServerSource`."""
         await self._client.close()

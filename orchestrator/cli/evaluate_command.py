@@ -81,6 +81,7 @@ def evaluate(
         with progress_bar(err, "searching", "queries", total) as advance:
             runner.run_all(_open_service, workspace, store, workers, advance)
         results = runner.collect(workspace, store)
+        anyio.run(workspace.remove_from_servers, _open_service)
         ranked = figures.as_runs(results, dataset)
         by_run = figures.measure_runs({**ranked, **external}, dataset)
         evaluation = figures.evaluate(
@@ -119,6 +120,7 @@ def tune(
 
         with reported_errors(usage_errors=(tuning.TooFewQueries,)):
             result = anyio.run(search)
+            anyio.run(workspace.remove_from_servers, _open_service)
         if result.supported:
             output.write_text(tuning.as_settings_file(result.changed), "utf-8")
     if as_json:
@@ -169,6 +171,8 @@ def compare(
                     documents,
                     advance,
                 )
+            for each in (one, other):
+                anyio.run(each.remove_from_servers, _open_service)
     if as_json:
         sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
         return

@@ -30,6 +30,7 @@ OpenService: TypeAlias = Callable[[Settings], AbstractAsyncContextManager[Servic
 """Opens a service that accepts queries of any length. A function of a module, so that other processes can import it."""
 
 _GRAPH_FILES = ("edges.jsonl", "mentions.jsonl", "entities.jsonl")
+_MARKER = "indexed.json"
 _WITHOUT_EFFECT = {"data_dir", "model_dir", "log_level"}
 """Settings that change no response."""
 _ACCESS = {
@@ -106,8 +107,19 @@ class Workspace:
         async with open_service(fits_static_encoder) as service:
             return await self._index(service, advance)
 
+    async def remove_from_servers(self, open_service: OpenService) -> None:
+        """Delete the indexes on servers, where no one would look for them. An embedded index stays in the folder.
+
+        :raises AdapterError: if a server is unavailable.
+        """
+        if any(self.settings.sources.address(source.name) for source in SOURCES):
+            (self.folder / _MARKER).unlink(missing_ok=True)
+            async with open_service(self.settings) as service:
+                for server in service.health.servers.values():
+                    await server.drop()
+
     async def _index(self, service: Service, advance: Callable[[int], None]) -> IndexedCorpus:
-        marker = self.folder / "indexed.json"
+        marker = self.folder / _MARKER
         build_id = service.search.build_id()
         if marker.is_file():
             present = msgspec.json.decode(marker.read_bytes(), type=IndexedCorpus)

@@ -27,7 +27,6 @@ from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.model.filter import And, Filter, access, normal
 from adapters.ports import Key, ServerSource
-from adapters.servers.fingerprints import build_name
 from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
 from adapters.vector import qdrant_connection
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
@@ -127,7 +126,7 @@ async def source_under_test(name: str, folder: Path, url: ServerUrl) -> AsyncIte
     try:
         yield subject
     finally:
-        await _drop(name, index, url)
+        await subject.source.drop()
         for opened in subject.opened:
             await opened.close()
 
@@ -146,22 +145,3 @@ def _factory(name: str, index: str, url: ServerUrl) -> Callable[[], Any]:
         return lambda: OpenSearchKeyword(opensearch_client.connect(address, LIMITS), index, "test-1", LIMITS)
     address = Address.parse(url("bolt"), GRAPH_SCHEMES)
     return lambda: MemgraphGraph(Bolt(address, LIMITS), index, "test-1")
-
-
-async def _drop(name: str, index: str, url: ServerUrl) -> None:
-    """Leave a server as it was: it may be a developer's own."""
-    build = build_name(index, "test-1")
-    if name == "qdrant":
-        client = qdrant_connection.connect(Address.parse(url("qdrant"), VECTOR_SCHEMES), None, LIMITS)
-        await client.delete_collection(build)
-        await client.close()
-    elif name == "opensearch":
-        server = opensearch_client.connect(Address.parse(url("opensearch"), KEYWORD_SCHEMES), LIMITS)
-        await server.indices.delete(index=build)
-        await server.indices.delete_index_template(name=build)
-        await server.close()
-    elif name == "memgraph":
-        bolt = Bolt(Address.parse(url("bolt"), GRAPH_SCHEMES), LIMITS)
-        for label in ("Document", "Name", "Word", "Scope"):
-            await bolt.write(f"MATCH (n:{label} {{index: $index}}) DETACH DELETE n", {"index": index})
-        await bolt.close()

@@ -37,7 +37,8 @@ QDRANT_LOCAL = pytest.param(
     "qdrant local", marks=pytest.mark.filterwarnings("ignore:(Payload indexes|Local mode):UserWarning")
 )
 OPENSEARCH = pytest.param("opensearch", marks=pytest.mark.server)
-ALL_SOURCES = [*EMBEDDED, QDRANT_LOCAL, *(pytest.param(name, marks=pytest.mark.server) for name in SERVERS)]
+ON_SERVERS = [QDRANT_LOCAL, *(pytest.param(name, marks=pytest.mark.server) for name in SERVERS)]
+ALL_SOURCES = [*EMBEDDED, *ON_SERVERS]
 READERS = [*EMBEDDED, OPENSEARCH]
 FETCHERS = [*READERS, QDRANT_LOCAL, pytest.param("qdrant", marks=pytest.mark.server)]
 VECTOR_SOURCES = ["embedded vector", QDRANT_LOCAL, pytest.param("qdrant", marks=pytest.mark.server)]
@@ -80,6 +81,17 @@ async def test_added_documents_are_found_also_after_a_restart(subject: SourceUnd
     await subject.write([star("a"), star("b")])
     assert await sorted_ids(subject.source) == ["a", "b"]
     assert await sorted_ids(await subject.reopen()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("subject", ON_SERVERS, indirect=True)
+async def test_an_index_that_was_dropped_has_no_documents_and_can_be_created_again(subject: SourceUnderTest) -> None:
+    await subject.write([star("a"), star("b", links=(Link("a", "next"),))])
+    for _ in range(2):
+        await subject.source.drop()  # type: ignore[attr-defined]
+        assert not await subject.source.check()  # type: ignore[attr-defined]
+    assert await sorted_ids(await subject.reopen()) == []
+    await subject.write([star("c")])
+    assert await sorted_ids(subject.source) == ["c"]
 
 
 async def test_a_replaced_document_is_no_longer_found_by_its_old_content(subject: SourceUnderTest) -> None:
