@@ -4,7 +4,8 @@ The passages of all judged data sets in one index, too many to be compared one b
 their queries, as widely as searches are (``adapters/vector/width.py``) and as narrowly as they can be, in turn.
 A document counts as found if its cosine is among the highest, so that equal texts may replace each other.
 Then with filters, in one segment and in eight, and in a real Qdrant if one is on the path. Exit code 1 if a search
-finds less than 99 % at the depth of a page of ten, a query less than 90 %, or fewer documents than pass a filter.
+finds less than 99 % at the depth of a page of ten, a query less than 90 % (80 % in Qdrant), or fewer documents than
+pass a filter.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from tests.servers.start import Qdrant
 _DEPTHS, _PAGE_DEPTH = (50, 100, 300), 100
 _SEGMENTS = (1, 8)
 _KEPT = (0.5, 0.3, 0.2, 0.1, 0.06, 0.02, 0.005)
-_MIN_RECALL, _MIN_WORST = 0.99, 0.9
+_MIN_RECALL, _MIN_WORST, _MIN_WORST_IN_QDRANT = 0.99, 0.9, 0.8
 _QUERIES_PER_SET = 50
 _ROUNDING = 1e-6
 
@@ -105,7 +106,7 @@ async def _in_qdrant(url: str, records: Sequence[VectorRecord], cosines: Matrix,
     while (await client.get_collection("recall")).status != CollectionStatus.GREEN:  # noqa: ASYNC110
         await anyio.sleep(0.5)  # nothing reports when the graph of the vectors is built
     out.print(f"{await source.count():,} passages in Qdrant {await source.release()}")
-    passed = await _with_filters(source, records, cosines, vectors)
+    passed = await _with_filters(source, records, cosines, vectors, _MIN_WORST_IN_QDRANT)
     await source.close()
     return passed
 
@@ -136,7 +137,7 @@ async def _without_filter(
         row = [f"{depth}"]
         for width in (search_width, _narrowest):
             with patch.object(embedded, "search_width", width):
-                found, cpu_ms = await _search(source, _visible(of_scope), vectors, depth)
+                found, cpu_ms = await _search(source, _scope(of_scope), _visible(of_scope), vectors, depth)
             recall = float(np.mean(np.stack(found) >= cosines[:, depth - 1 : depth] - _ROUNDING))
             recalls.setdefault(depth, recall)
             row += [f"{width(depth)}", f"{recall:.4f}", f"{cpu_ms:.2f}"]
@@ -154,13 +155,20 @@ def _narrowest(depth: int, is_filtered: bool = False) -> int:
     return depth
 
 
-async def _with_filters(source: Retriever, records: Sequence[VectorRecord], cosines: Matrix, vectors: Matrix) -> bool:
+async def _with_filters(
+    source: Retriever,
+    records: Sequence[VectorRecord],
+    cosines: Matrix,
+    vectors: Matrix,
+    min_worst: float = _MIN_WORST,
+) -> bool:
     """Filters that keep random passages, and those nearest to one passage: most queries are about other topics."""
     rng = np.random.default_rng(0)
     firsts = np.stack([each.vectors[0] for each in records])
     table = _table("kept", "passages", "hits missing", "mean recall", "worst query", "CPU ms", "without filter")
     missing, means, worst = 0, [], []
-    _, unfiltered_ms = await _search(source, _visible(records[0]), vectors, _PAGE_DEPTH)
+    scope = _scope(records[0])
+    _, unfiltered_ms = await _search(source, scope, _visible(records[0]), vectors, _PAGE_DEPTH)
     for fraction in _KEPT:
         for kind in ("random", "of a topic"):
             count = int(len(records) * fraction)
@@ -170,7 +178,7 @@ async def _with_filters(source: Retriever, records: Sequence[VectorRecord], cosi
                 _visible(records[0]), In("id", tuple(records[row].record.document.id for row in kept))
             )
             of_kept = -np.sort(-cosines[:, kept], axis=1)
-            found, cpu_ms = await _search(source, condition, vectors, _PAGE_DEPTH)
+            found, cpu_ms = await _search(source, scope, condition, vectors, _PAGE_DEPTH)
             depth = min(_PAGE_DEPTH, count)
             recalls = [
                 float(np.sum(each >= of_query[depth - 1] - _ROUNDING)) / depth
@@ -188,7 +196,7 @@ async def _with_filters(source: Retriever, records: Sequence[VectorRecord], cosi
         [
             report(missing == 0, "with a filter as many hits as match", f"{missing} missing"),
             report(min(means) >= _MIN_RECALL, f"mean recall at least {_MIN_RECALL:g}", f"{min(means):.4f}"),
-            report(min(worst) >= _MIN_WORST, f"recall of every query at least {_MIN_WORST:g}", f"{min(worst):.2f}"),
+            report(min(worst) >= min_worst, f"recall of every query at least {min_worst:g}", f"{min(worst):.2f}"),
         ]
     )
 
@@ -200,15 +208,19 @@ def _table(*columns: str) -> Table:
     return table
 
 
+def _scope(of_scope: VectorRecord) -> Scope:
+    return Scope(of_scope.record.tenant, of_scope.record.environment)
+
+
 def _visible(of_scope: VectorRecord) -> Filter:
-    return access_filter(Scope(of_scope.record.tenant, of_scope.record.environment), HIGHEST_CLEARANCE)
+    return access_filter(_scope(of_scope), HIGHEST_CLEARANCE)
 
 
 async def _search(
-    source: Retriever, condition: Filter, vectors: Matrix, depth: int
+    source: Retriever, scope: Scope, condition: Filter, vectors: Matrix, depth: int
 ) -> tuple[list[npt.NDArray[np.float64]], float]:
     """The cosines of the documents that each query finds, and the mean CPU time of a search in ms."""
-    query = SourceQuery("", depth, Scope(), condition, condition)
+    query = SourceQuery("", depth, scope, condition, condition)
     await source.search(replace(query, vector=vectors[0]))  # the filter is evaluated once
     start = process_time()
     found = [(await source.search(replace(query, vector=vector))).scores for vector in vectors]

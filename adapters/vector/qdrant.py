@@ -45,6 +45,8 @@ _BATCH_FETCHED = 25
 """Documents of one fetch: a response is decoded in one event loop iteration, and each may have a megabyte."""
 _MAX_REQUEST_BYTES = 16_777_216
 """Of a write. By default Qdrant accepts 32 MiB over REST, and closes the connection at more."""
+_FILTERED_WIDTH = 2
+"""How much wider a search with a filter is."""
 _BYTES_PER_NUMBER = 24
 """Of a vector, in JSON."""
 
@@ -94,7 +96,7 @@ class QdrantVector:
             qdrant.QueryRequest(
                 query=[query.vector.tolist()],
                 filter=_tenant_filter(query),
-                params=qdrant.SearchParams(hnsw_ef=search_width(query.depth), quantization=SEARCH_QUANTIZATION),
+                params=_search_params(query),
                 limit=query.depth,
                 with_payload=["id", "rank_fields"],
                 with_vector=False,
@@ -262,6 +264,17 @@ def _size_bytes(point: qdrant.PointStruct) -> int:
     payload = point.payload or {}
     terms = sum(map(len, payload["filter_terms"])) + 3 * len(payload["filter_terms"])
     return _BYTES_PER_NUMBER * numbers + 2 * (len(payload["record"].encode()) + terms)
+
+
+def _search_params(query: SourceQuery) -> qdrant.SearchParams:
+    """With a filter, a search sees only documents that pass it, and few of these may be neighbours: then ACORN also
+    looks at the neighbours of others (Patel et al., 2024). Measured: docs/decisions/0037-filters-in-qdrant.md."""
+    is_filtered = query.filter != query.access
+    return qdrant.SearchParams(
+        hnsw_ef=search_width(query.depth) * (_FILTERED_WIDTH if is_filtered else 1),
+        acorn=qdrant.AcornSearchParams(enable=True, max_selectivity=1.0),
+        quantization=SEARCH_QUANTIZATION,
+    )
 
 
 def _tenant_filter(query: SourceQuery) -> qdrant.Filter:

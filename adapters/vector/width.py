@@ -10,4 +10,4 @@ def search_width(depth: int, is_filtered: bool = False) -> int:
     passages of six corpora: docs/decisions/0025-trust-by-query.md and 0032-search-of-hnsw.md.
     """
     width = 75 + depth * 3 // 2
-    return width * 5 // 4 if is_filtered else width
+    return width * 3 // 2 if is_filtered else width
