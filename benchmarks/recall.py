@@ -137,7 +137,7 @@ async def _without_filter(
         row = [f"{depth}"]
         for width in (search_width, _narrowest):
             with patch.object(embedded, "search_width", width):
-                found, cpu_ms = await _search(source, _scope(of_scope), _visible(of_scope), vectors, depth)
+                found, cpu_ms = await _search(source, of_scope, _visible(of_scope), vectors, depth)
             recall = float(np.mean(np.stack(found) >= cosines[:, depth - 1 : depth] - _ROUNDING))
             recalls.setdefault(depth, recall)
             row += [f"{width(depth)}", f"{recall:.4f}", f"{cpu_ms:.2f}"]
@@ -167,8 +167,7 @@ async def _with_filters(
     firsts = np.stack([each.vectors[0] for each in records])
     table = _table("kept", "passages", "hits missing", "mean recall", "worst query", "CPU ms", "without filter")
     missing, means, worst = 0, [], []
-    scope = _scope(records[0])
-    _, unfiltered_ms = await _search(source, scope, _visible(records[0]), vectors, _PAGE_DEPTH)
+    _, unfiltered_ms = await _search(source, records[0], _visible(records[0]), vectors, _PAGE_DEPTH)
     for fraction in _KEPT:
         for kind in ("random", "of a topic"):
             count = int(len(records) * fraction)
@@ -178,7 +177,7 @@ async def _with_filters(
                 _visible(records[0]), In("id", tuple(records[row].record.document.id for row in kept))
             )
             of_kept = -np.sort(-cosines[:, kept], axis=1)
-            found, cpu_ms = await _search(source, scope, condition, vectors, _PAGE_DEPTH)
+            found, cpu_ms = await _search(source, records[0], condition, vectors, _PAGE_DEPTH)
             depth = min(_PAGE_DEPTH, count)
             recalls = [
                 float(np.sum(each >= of_query[depth - 1] - _ROUNDING)) / depth
@@ -208,19 +207,16 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _scope(of_scope: VectorRecord) -> Scope:
-    return Scope(of_scope.record.tenant, of_scope.record.environment)
-
-
 def _visible(of_scope: VectorRecord) -> Filter:
-    return access_filter(_scope(of_scope), HIGHEST_CLEARANCE)
+    return access_filter(Scope(of_scope.record.tenant, of_scope.record.environment), HIGHEST_CLEARANCE)
 
 
 async def _search(
-    source: Retriever, scope: Scope, condition: Filter, vectors: Matrix, depth: int
+    source: Retriever, of_scope: VectorRecord, condition: Filter, vectors: Matrix, depth: int
 ) -> tuple[list[npt.NDArray[np.float64]], float]:
     """The cosines of the documents that each query finds, and the mean CPU time of a search in ms."""
-    query = SourceQuery("", depth, scope, condition, condition)
+    scope = Scope(of_scope.record.tenant, of_scope.record.environment)
+    query = SourceQuery("", depth, scope, _visible(of_scope), condition)
     await source.search(replace(query, vector=vectors[0]))  # the filter is evaluated once
     start = process_time()
     found = [(await source.search(replace(query, vector=vector))).scores for vector in vectors]
