@@ -10,14 +10,17 @@ from orchestrator.auth.loopback import is_loopback
 from orchestrator.auth.principal import UNAUTHENTICATED, Forbidden, Principal, Role
 from orchestrator.service.service import Service
 
+_FORWARDED = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip")
+"""Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3)."""
+
 
 def authorize(service: Service, headers: Mapping[bytes, bytes], role: Role) -> Principal:
     """The principal of a request, if it has the role.
 
     :raises UnknownKey: if a key is needed and the request has no valid one.
     :raises Forbidden: if the principal does not have the role; or if there are no keys and the request comes from a web
-        page of another site, by its own name or by a name that resolves to this machine (DNS rebinding). Without keys
-        the service trusts the user of this machine only.
+        page of another site, by its own name or by a name that resolves to this machine (DNS rebinding), or through a
+        proxy, which may have come from anywhere. Without keys the service trusts the user of this machine only.
     """
     if role == "none":
         return UNAUTHENTICATED
@@ -26,6 +29,10 @@ def authorize(service: Service, headers: Mapping[bytes, bytes], role: Role) -> P
         principal.require(role)
         return principal
     host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin", b"").decode("latin-1")
+    if forwarded := [name.decode() for name in _FORWARDED if name in headers]:
+        raise Forbidden(
+            f"without keys, requests through a proxy are refused, and this one has {forwarded[0]!r}: add keys"
+        )
     if not _is_this_machine(host):
         raise Forbidden(f"without keys the host has to be localhost or 127.0.0.1, not {host[:80]!r}")
     if origin and origin.partition("://")[2] != host:

@@ -47,6 +47,7 @@ class RequestBoundary:
         outgoing = _Outgoing(context, scope, send, start)
         metrics.in_flight += 1
         try:
+            context.require_single_headers()
             await self._app(scope, receive, outgoing.send)
         except asyncio.CancelledError:
             if context.is_disconnected:

@@ -140,6 +140,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if size > self._limits.max_header_bytes:
             self._headers_too_large = True
             raise ValueError
+        if self.parser.get_http_version() == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
+            raise ValueError  # a proxy may see another end of the body (RFC 9112, section 6.1)
         super().on_headers_complete()
         self.headers = []  # those of a trailer are not headers of the request (RFC 9110, section 6.5.1)
         self.cycle.transport = cast(asyncio.Transport, _ClosingTransport(self.transport, self._close_after_response))

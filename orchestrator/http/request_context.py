@@ -24,6 +24,8 @@ STATE_KEY = "trivium.http"
 
 _MAX_JOINED_HERE = 1_048_576
 """Maximum bytes that are joined on the event loop: 64 MiB take 50 ms. CPython joins larger bodies without the GIL."""
+_SINGLE = (b"authorization", b"content-length", b"content-type", b"host", b"origin", b"x-request-id")
+"""Headers that a request has once at most: of two values a proxy may check one, and this service read the other."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -57,6 +59,17 @@ class HttpContext:
         context = cls(request, headers, request_id(headers), request.app.state.service)
         request.scope.setdefault("state", {})[STATE_KEY] = context
         return context
+
+    def require_single_headers(self) -> None:
+        """Check that no header is repeated that has one value (RFC 9110, section 5.3; RFC 9112, section 3.2).
+
+        :raises HttpError: 400 if one is.
+        """
+        sent = self.request.scope["headers"]
+        if len(sent) != len(self.headers):
+            names = [name for name, _ in sent]
+            if repeated := [name.decode() for name in _SINGLE if names.count(name) > 1]:
+                raise HttpError(400, f"the header {repeated[0]!r} is repeated, one is allowed")
 
     @property
     def has_unread_body(self) -> bool:

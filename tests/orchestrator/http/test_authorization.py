@@ -38,7 +38,7 @@ class KeyedClient:
 
     async def request(self, name: str | None, method: str, path: str, **options: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self._keys[name]}"} if name else {}
-        return await self._client.request(method, path, headers=headers, **options)
+        return await self._client.request(method, path, headers=headers | options.pop("headers", {}), **options)
 
     async def found(self, name: str) -> set[str]:
         response = await self.request(name, "POST", "/v1/search", json={"query": "alpha", "timeout_ms": 10_000})
@@ -160,3 +160,28 @@ async def test_without_keys_pages_of_other_origins_are_refused(client: httpx.Asy
         response = await client.get("/v1/collections", headers={"Origin": origin})
         assert response.status_code == status, origin
         assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("name", ["Host", "Authorization", "X-Request-Id", "Content-Type", "Origin"])
+async def test_a_header_that_has_one_value_must_not_be_repeated(client: httpx.AsyncClient, name: str) -> None:
+    """A proxy may have checked the first value."""
+    for other in ("localhost", "10.0.0.1"):
+        for path in ("/v1/collections", "/livez"):
+            response = await client.get(path, headers=[(name, "localhost"), (name.lower(), other)])
+            assert response.status_code == 400, path
+            assert f"the header '{name.lower()}' is repeated" in response.json()["detail"]
+    assert (await client.get("/livez", headers=[("Accept", "text/html"), ("Accept", "*/*")])).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"])
+async def test_without_keys_requests_through_a_proxy_are_refused(client: httpx.AsyncClient, name: str) -> None:
+    """A proxy on this machine that sends its own host would make an operator of everyone."""
+    response = await client.get("/v1/collections", headers={"Host": "localhost", name: "203.0.113.7"})
+    assert response.status_code == 403
+    assert f"has '{name.lower()}': add keys" in response.json()["detail"]
+    assert (await client.get("/livez", headers={name: "203.0.113.7"})).status_code == 200
+
+
+async def test_with_keys_requests_may_come_through_a_proxy(keyed: KeyedClient) -> None:
+    response = await keyed.request("reader", "GET", "/v1/collections", headers={"X-Forwarded-For": "203.0.113.7"})
+    assert response.status_code == 200

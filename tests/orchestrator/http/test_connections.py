@@ -123,6 +123,14 @@ async def test_a_request_behind_a_running_one_closes_the_connection_after_its_re
     writer.close()
 
 
+async def test_a_chunked_body_of_http_1_0_is_refused(paused: PausedServer) -> None:
+    """A proxy of that version sees the end of the body elsewhere (RFC 9112, section 6.1)."""
+    reader, writer = await paused.connect()
+    writer.write(b"POST /v1/search HTTP/1.0\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")
+    assert response_statuses(await reader.read()) == [400]
+    writer.close()
+
+
 async def test_requests_one_after_the_other_share_a_connection(paused: PausedServer) -> None:
     reader, writer = await paused.connect()
     for _ in range(3):
