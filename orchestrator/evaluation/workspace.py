@@ -108,7 +108,7 @@ class Workspace:
             return await self._index(service, advance)
 
     async def remove_from_servers(self, open_service: OpenService) -> None:
-        """Delete the indexes on servers, where no one would look for them. An embedded index stays in the folder.
+        """Delete the indexes on servers. An embedded index stays in the folder.
 
         :raises AdapterError: if a server is unavailable.
         """

@@ -92,10 +92,8 @@ async def test_the_stub_introduces_itself_as_memgraph_does() -> None:
 
 
 @pytest.mark.parametrize("message", NEVER)
-async def test_a_server_that_refuses_everything_is_not_asked_to_keep_documents_from_its_writers(
-    tmp_path: Path, message: str
-) -> None:
-    """A wrong role or a replica refuses the probe, too: the documents wait, and are not quarantined."""
+async def test_documents_wait_for_a_server_that_refuses_everything(tmp_path: Path, message: str) -> None:
+    """A user without the right to write is refused the probe, too: the documents are not quarantined."""
     usual = MemoryReplica()
     async with stub(failing_memgraph(CLIENT, message)) as port:
         server = graph(port)

@@ -67,7 +67,7 @@ async def test_a_limit_of_points_in_a_request_refuses_it(
 
 
 async def test_a_write_may_be_larger_than_a_request(source: QdrantVector) -> None:
-    """Each quote of a text is six bytes in JSON in JSON, and a request has 32 MiB at most."""
+    """Each quote of a text is four bytes in JSON in JSON, and a request has 32 MiB at most."""
     await source.apply(1, [vector_record(f"{number}", '"' * 1_000_000) for number in range(20)], [])
     assert await source.count() == 20
 
