@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -224,19 +225,23 @@ class Index:
     def _call(self, function: Callable[..., Awaitable[T]], *arguments: object) -> T:
         """The result of a coroutine function of the service. An interrupt cancels it."""
         self._check_open()
-        future = self._portal.start_task_soon(self._run, lambda: function(*arguments))
+        # The call may run before the portal returns its future, so an interrupt cancels it by a future made before.
+        abandoned: Future[None] = Future()
         try:
-            return future.result()
+            return self._portal.start_task_soon(self._run, lambda: function(*arguments), abandoned).result()
         except BaseException:
-            future.cancel()
+            abandoned.cancel()
             raise
 
-    async def _run(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _run(self, call: Callable[[], Awaitable[T]], abandoned: Future[None]) -> T:
         self._check_open()
         self._running += 1
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        abandoned.add_done_callback(lambda _: task and loop.call_soon_threadsafe(task.cancel))
         try:
             return await call()
         finally:
+            abandoned.set_running_or_notify_cancel()  # too late to cancel it
             self._running -= 1
             if not self._running and self._all_returned:
                 self._all_returned.set()

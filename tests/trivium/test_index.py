@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.from_thread import BlockingPortal
 
 import trivium
 from trivium import Document, Index, InvalidDocuments
@@ -208,6 +210,30 @@ def test_a_forked_process_is_told_to_open_the_index_itself(index: Index) -> None
     with os.fdopen(read, "rb") as message:
         assert message.read().decode().endswith(f"was opened in process {os.getpid()}: open it in this one")
     os.waitpid(child, 0)
+
+
+def test_an_interrupt_that_comes_while_a_call_starts_stops_it(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = BlockingPortal.start_task_soon
+    running = threading.Event()
+    stopped = threading.Event()
+
+    def interrupted(self: BlockingPortal, *arguments: Any) -> None:
+        start(self, *arguments)
+        assert running.wait(10)
+        raise KeyboardInterrupt
+
+    def documents() -> Iterator[dict[str, str]]:
+        try:
+            for number in itertools.count():
+                running.set()
+                yield {"id": str(number), "text": "x"}
+        finally:
+            stopped.set()
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(BlockingPortal, "start_task_soon", interrupted)
+        index.add(documents())
+    assert stopped.wait(10)
 
 
 @pytest.mark.process

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,12 +19,20 @@ pytestmark = [pytest.mark.anyio, pytest.mark.server]
 MANY_ROWS = "UNWIND range(1, 2000000) AS number RETURN number, toString(number) AS text"
 
 
+@asynccontextmanager
+async def one_connection(url: str, read_timeout_s: float) -> AsyncIterator[Bolt]:
+    limits = Limits(read_timeout_s=read_timeout_s, write_timeout_s=30.0, max_connections=1)
+    bolt = Bolt(Address.parse(url, GRAPH_SCHEMES), limits)
+    try:
+        yield bolt
+    finally:
+        await bolt.close()
+
+
 @pytest.fixture
 async def bolt(server_url: Callable[[str], str]) -> AsyncIterator[Bolt]:
-    address = Address.parse(server_url("bolt"), GRAPH_SCHEMES)
-    bolt = Bolt(address, Limits(read_timeout_s=0.3, write_timeout_s=30.0, max_connections=1))
-    yield bolt
-    await bolt.close()
+    async with one_connection(server_url("bolt"), read_timeout_s=30.0) as bolt:
+        yield bolt
 
 
 async def answers(bolt: Bolt) -> bool:
@@ -45,11 +53,14 @@ async def test_a_read_that_is_cancelled_in_the_middle_leaves_no_rows_to_the_next
         assert await answers(bolt)
 
 
-async def test_a_read_that_takes_too_long_is_an_error_and_the_next_one_succeeds(bolt: Bolt) -> None:
-    for _ in range(3):
-        with pytest.raises(TimedOut):
-            await bolt.read(MANY_ROWS, {})
-        assert await answers(bolt)
+async def test_a_read_that_takes_too_long_is_an_error_and_the_next_one_succeeds(
+    server_url: Callable[[str], str],
+) -> None:
+    async with one_connection(server_url("bolt"), read_timeout_s=1.0) as bolt:  # also the limit of a new connection
+        for _ in range(3):
+            with pytest.raises(TimedOut):
+                await bolt.read(MANY_ROWS, {})
+            assert await answers(bolt)
 
 
 async def test_a_change_of_the_schema_that_another_client_made_is_no_error(bolt: Bolt) -> None:
