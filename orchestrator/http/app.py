@@ -20,6 +20,7 @@ from starlette.routing import Route
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.http import documents, operations
+from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
 from orchestrator.http.errors import STATUSES, error_response, problem
 from orchestrator.http.interpreter import tuned_for_serving
@@ -81,6 +82,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
     others.state = app.state
     app.router.redirect_slashes = False  # a redirect would use the Host header
     app.state.draining = False
+    app.state.byte_budgets = ByteBudgets()
     app.state.connection_limits = ConnectionLimits(client_timeout_s=chosen.server.client_timeout_ms / 1_000)
     return app
 

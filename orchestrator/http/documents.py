@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
-from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from collections.abc import Iterator, Mapping
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated, TypeVar
 from urllib.parse import urlencode
 
 import anyio.to_thread
@@ -43,8 +43,9 @@ _MAX_FILTER_BYTES = 1_048_576
 _MAX_LINES = 100_000
 _MAX_DIGITS = 9
 """Of a limit: the text is read as a number only if it is short."""
-_SLICE_BYTES = 1_048_576
-"""Lines are counted in slices of this size: counting 64 MiB at once holds the GIL for 30 ms."""
+_MAX_BYTES_IN_MEMORY = 262_144
+"""Maximum size of a body of documents in memory; a larger one is in a temporary file, and its lines are read from there
+when they are written."""
 
 
 class _AnyText(Convertor[str]):
@@ -69,10 +70,13 @@ async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_D
     """Index NDJSON."""
     replaces_chunks = _choice(_parameters(context, PUT_DOCUMENTS), "replace", {"children": True}, default=False)
 
-    async def read_lines() -> list[ParsedLine]:
-        return await anyio.to_thread.run_sync(_parse, await context.body(_MAX_BODY_BYTES))
+    with SpooledTemporaryFile(_MAX_BYTES_IN_MEMORY) as file:
 
-    outcome = await context.service.documents.put(read_lines, context.principal, replaces_chunks)
+        async def read_lines() -> Iterator[ParsedLine]:
+            await _receive(context, file)
+            return parse_ndjson(file)
+
+        outcome = await context.service.documents.put(read_lines, context.principal, replaces_chunks)
     context.log_fields.update(
         indexed=outcome.indexed, pending=outcome.pending, incomplete=outcome.incomplete, rejected=outcome.rejected
     )
@@ -201,8 +205,26 @@ def _start(cursor: str) -> str:
         raise BadRequest("cursor: not a cursor of this service, give the next_cursor of a response") from None
 
 
-def _parse(body: bytes) -> list[ParsedLine]:
-    count = sum(body.count(b"\n", start, start + _SLICE_BYTES) for start in range(0, len(body), _SLICE_BYTES))
-    if count > _MAX_LINES:
-        raise BadRequest(f"the body has {count} lines, allowed are {_MAX_LINES}: send several requests")
-    return list(parse_ndjson(io.BytesIO(body)))
+async def _receive(context: HttpContext, file: IO[bytes]) -> None:
+    """Write the body to a file, and go back to its start.
+
+    :raises HttpError: as :meth:`HttpContext.chunks`.
+    :raises BadRequest: if it has too many lines.
+    """
+    received = bytearray()
+    lines = 0
+    async for chunk in context.chunks(_MAX_BODY_BYTES, context.byte_budgets.uploads):
+        received += chunk
+        if len(received) >= _MAX_BYTES_IN_MEMORY:
+            lines += await anyio.to_thread.run_sync(_append, file, bytes(received))
+            received.clear()
+    lines += await anyio.to_thread.run_sync(_append, file, bytes(received))
+    if lines > _MAX_LINES:
+        raise BadRequest(f"the body has {lines} lines, allowed are {_MAX_LINES}: send several requests")
+    await anyio.to_thread.run_sync(file.seek, 0)
+
+
+def _append(file: IO[bytes], content: bytes) -> int:
+    """Returns the number of line ends. Blocks."""
+    file.write(content)
+    return content.count(b"\n")

@@ -23,6 +23,8 @@ from orchestrator.telemetry.tracing import Tracing
 OPERATION_KEY = "trivium.operation"
 """Key in the state of the ASGI scope: the operation of the request."""
 
+_PART_BYTES = 65_536
+"""Maximum size of what is written at once: the connection copies it."""
 _STOPPING = Unavailable("the service is stopping: try again")
 
 
@@ -64,6 +66,7 @@ class RequestBoundary:
             _clear_variables(error)
         finally:
             metrics.in_flight -= 1
+            context.give_back_bytes()
             outgoing.record(metrics)  # after the response, so that the client does not wait for it
             # The scope and the context reference each other. Otherwise each request would be left to the garbage
             # collector, which stops all threads for 100 ms and longer.
@@ -92,8 +95,9 @@ class _Outgoing:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._status = message["status"]
             context = self._context
+            context.hold_response(_content_length(message))
+            self._status = message["status"]
             context.task = None  # the response has begun: there is nothing to cancel
             headers = [(b"x-request-id", context.request_id.encode())]
             if self._scope["app"].state.draining or context.has_unread_body:
@@ -101,6 +105,12 @@ class _Outgoing:
                 headers.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", ()), *headers]
         else:
+            body, start = message.get("body", b""), 0
+            while len(body) - start > _PART_BYTES:
+                part = body[start : start + _PART_BYTES]
+                await self._send({"type": "http.response.body", "body": part, "more_body": True})
+                start += _PART_BYTES
+            message = {**message, "body": body[start:]} if start else message
             self.is_ended = not message.get("more_body", False)
         await self._send(message)
 
@@ -142,6 +152,11 @@ class _Outgoing:
             environment=principal.scope.environment,
             **context.log_fields,
         )
+
+
+def _content_length(message: Message) -> int:
+    """The size of a response, from its first message; 0 if it is not known."""
+    return next((int(value) for name, value in message.get("headers", ()) if name == b"content-length"), 0)
 
 
 def authorized(operation: Operation) -> Callable[[Request], Awaitable[HttpContext]]:

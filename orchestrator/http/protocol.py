@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
@@ -30,12 +29,15 @@ class ConnectionLimits:
     """Limits of each connection, and the number of connections to each process.
 
     :param max_header_bytes: of a request's headers, or of a trailer.
-    :param client_timeout_s: time limit for a client to send a request, and to read a part of a response.
+    :param client_timeout_s: time limit for a client to send a request. A client that reads a response is observed for
+        as long, again and again.
+    :param min_read_bytes_per_s: that a client reads, unless it has read everything.
     """
 
     max_connections: int = 1_024
     max_header_bytes: int = 32_768
     client_timeout_s: float = 30.0
+    min_read_bytes_per_s: int = 16_384
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
@@ -54,7 +56,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     _request_timer: asyncio.TimerHandle | None = None
     """Runs while a request is awaited, and until all of it was received."""
     _reader_timer: asyncio.TimerHandle | None = None
-    """Runs while the client does not read."""
+    """Runs from the moment when the client does not read as fast as a response is written, until it was written."""
+    _written_bytes = 0
+    """By requests to their responses, since the connection was made."""
 
     def __init__(self, config: Config, *arguments: Any, **options: Any) -> None:
         super().__init__(config, *arguments, **options)
@@ -104,11 +108,18 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._start_reader_timer(self.transport.get_write_buffer_size())
+        if not self._reader_timer:
+            self._start_reader_timer()
 
     def resume_writing(self) -> None:
-        self._stop_reader_timer()
+        if not self._running_cycle:
+            self._stop_reader_timer()
         super().resume_writing()
+
+    def on_response_complete(self) -> None:
+        if not self.flow.write_paused:
+            self._stop_reader_timer()
+        super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
         limit = self._limits.max_header_bytes
@@ -144,7 +155,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             raise ValueError  # a proxy may see another end of the body (RFC 9112, section 6.1)
         super().on_headers_complete()
         self.headers = []  # those of a trailer are not headers of the request (RFC 9110, section 6.5.1)
-        self.cycle.transport = cast(asyncio.Transport, _ClosingTransport(self.transport, self._close_after_response))
+        self.cycle.transport = cast(asyncio.Transport, _ResponseTransport(self))
 
     def on_body(self, body: bytes) -> None:
         self._header_bytes = 0
@@ -175,22 +186,28 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         elif not self.transport.is_closing():
             self._refuse(408)
 
-    def _start_reader_timer(self, unsent: int) -> None:
-        self._stop_reader_timer()
-        self._reader_timer = self.loop.call_later(self._limits.client_timeout_s, self._on_reader_timeout, unsent)
+    def write_response(self, data: bytes) -> None:
+        """Write a part of the response to the request."""
+        self._written_bytes += len(data)
+        self.transport.write(data)
+
+    def _start_reader_timer(self) -> None:
+        read_bytes = self._written_bytes - self.transport.get_write_buffer_size()
+        self._reader_timer = self.loop.call_later(self._limits.client_timeout_s, self._on_reader_timeout, read_bytes)
 
     def _stop_reader_timer(self) -> None:
         if self._reader_timer:
             self._reader_timer.cancel()
             self._reader_timer = None
 
-    def _on_reader_timeout(self, unsent_before: int) -> None:
-        """Close the connection if the client has read nothing since the timer started."""
-        unsent = self.transport.get_write_buffer_size()
-        if unsent < unsent_before:
-            self._start_reader_timer(unsent)
-        else:
+    def _on_reader_timeout(self, read_before: int) -> None:
+        """Close the connection if the client has read less than it has to since the timer started."""
+        limits = self._limits
+        read_bytes = self._written_bytes - self.transport.get_write_buffer_size() - read_before
+        if self.flow.write_paused and read_bytes < limits.min_read_bytes_per_s * limits.client_timeout_s:
             self.transport.abort()
+        else:
+            self._start_reader_timer()
 
     def _refuse(self, status: int) -> None:
         """Send an error and close the connection; if a request is being processed, close it after its response."""
@@ -213,7 +230,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._discard_and_close()
         log_request("none", "none", "none", status)
 
-    def _close_after_response(self) -> None:
+    def close_after_response(self) -> None:
+        """Close the connection as soon as the response is sent."""
         has_unread = self.flow.read_paused or self.cycle.more_body
         if has_unread and not self.transport.is_closing():
             self._discard_and_close()
@@ -229,11 +247,13 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._request_timer = self.loop.call_later(_DISCARD_S, self.transport.close)
 
 
-class _ClosingTransport:
-    """The transport that a request writes its response to: closing it discards unread data first."""
+class _ResponseTransport:
+    """The transport that a request writes its response to: what it writes is counted, and closing it discards unread
+    data first."""
 
-    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
-        self.write, self.is_closing, self.close = transport.write, transport.is_closing, close
+    def __init__(self, connection: LimitedHttpProtocol) -> None:
+        self.write, self.close = connection.write_response, connection.close_after_response
+        self.is_closing = connection.transport.is_closing
 
 
 _DETAILS = {

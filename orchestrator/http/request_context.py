@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from random import getrandbits
 
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from orchestrator.auth.principal import UNAUTHENTICATED, Principal
+from orchestrator.http.byte_budget import ByteBudget, ByteBudgets, HeldBytes
 from orchestrator.http.errors import HttpError
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
@@ -44,6 +45,7 @@ class HttpContext:
     headers: Mapping[bytes, bytes]
     request_id: str
     service: Service
+    byte_budgets: ByteBudgets
     principal: Principal = UNAUTHENTICATED
     log_fields: dict[str, object] = field(default_factory=dict)
     search: EncodedResponse | None = None
@@ -51,12 +53,15 @@ class HttpContext:
     task: asyncio.Task[object] | None = None
     is_disconnected: bool = False
     _is_body_read: bool = False
+    _held_body: HeldBytes | None = None
+    _held_response: HeldBytes | None = None
 
     @classmethod
     def of(cls, request: Request) -> HttpContext:
         """The context of a request; it is stored in the ASGI scope, too."""
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
-        context = cls(request, headers, request_id(headers), request.app.state.service)
+        state = request.app.state
+        context = cls(request, headers, request_id(headers), state.service, state.byte_budgets)
         request.scope.setdefault("state", {})[STATE_KEY] = context
         return context
 
@@ -85,21 +90,46 @@ class HttpContext:
     async def body(self, max_bytes: int) -> bytes:
         """The whole body.
 
-        :raises HttpError: 413 as soon as it is known to be larger.
+        :raises HttpError: as :meth:`chunks`.
+        """
+        chunks = [chunk async for chunk in self.chunks(max_bytes, self.byte_budgets.requests)]
+        if sum(map(len, chunks)) <= _MAX_JOINED_HERE:
+            return b"".join(chunks)
+        return await anyio.to_thread.run_sync(b"".join, chunks)
+
+    async def chunks(self, max_bytes: int, budget: ByteBudget) -> AsyncIterator[bytes]:
+        """The body as it arrives. Its bytes are held in the budget until the request ends.
+
+        :raises HttpError: 413 as soon as it is known to be larger; 429 or 503 if the budget has not enough left.
         """
         declared = self.headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared) > max_bytes:
             raise HttpError(413, f"the body has {int(declared)} bytes, allowed are {max_bytes}")
-        chunks, size = [], 0
+        self._held_body = HeldBytes(budget, self.principal.scope.tenant)
+        self._held_body.grow_to(int(declared or 0))
+        size = 0
         async for chunk in self.request.stream():
             size += len(chunk)
             if size > max_bytes:
                 raise HttpError(413, f"the body has more than the {max_bytes} bytes allowed")
-            chunks.append(chunk)
+            self._held_body.grow_to(size)
+            yield chunk
         self._is_body_read = True
-        if size <= _MAX_JOINED_HERE:
-            return b"".join(chunks)
-        return await anyio.to_thread.run_sync(b"".join, chunks)
+
+    def hold_response(self, size: int) -> None:
+        """Hold the bytes of the response until the request ends.
+
+        :raises HttpError: as :meth:`ByteBudget.take`.
+        """
+        if self.principal is not UNAUTHENTICATED:  # what others may read is in memory once for all
+            self._held_response = HeldBytes(self.byte_budgets.responses, self.principal.scope.tenant)
+            self._held_response.grow_to(size)
+
+    def give_back_bytes(self) -> None:
+        """End the request: it holds no bytes any more."""
+        for held in (self._held_body, self._held_response):
+            if held:
+                held.give_back()
 
 
 def request_id(headers: Mapping[bytes, bytes]) -> str:

@@ -69,7 +69,7 @@ def parse_beir(folder: Path) -> Iterator[ParsedLine]:
         for number, line in enumerate(_without_bom(lines), start=1):
             if not line.strip():
                 continue
-            if too_large := size_error(line.strip()):
+            if too_large := size_error(len(line.strip())):
                 yield InvalidLine(number, too_large)
                 continue
             try:

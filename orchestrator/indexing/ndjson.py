@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 import msgspec
 
@@ -20,6 +20,8 @@ _decoder = msgspec.json.Decoder(Document)
 
 MAX_DOCUMENT_BYTES = 1_048_576
 """Maximum size of one line."""
+_MAX_LINE_END = 2
+"""Bytes of a line end: CR LF."""
 MAX_ITEMS = 10_000
 """Maximum number of tags, entities or links of one document."""
 MAX_KEYS = 256
@@ -59,13 +61,14 @@ class InvalidLine(msgspec.Struct, frozen=True, gc=False):
 ParsedLine: TypeAlias = ValidLine | InvalidLine
 
 
-def parse_ndjson(lines: Iterable[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) -> Iterator[ParsedLine]:
-    """One value for each line that is not blank, in order. Nothing is buffered, so the input may have any size."""
-    for number, line in enumerate(lines, start=1):
+def parse_ndjson(file: IO[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) -> Iterator[ParsedLine]:
+    """One value for each line that is not blank, in order. The file may have any size, and so may its lines."""
+    for number, (line, size) in enumerate(_bounded_lines(file, max_bytes + _MAX_LINE_END), start=1):
         stripped = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip()
-        if not stripped:
+        is_whole = size == len(line)
+        if is_whole and not stripped:
             continue
-        if too_large := size_error(stripped, max_bytes):
+        if too_large := size_error(len(stripped) if is_whole else size, max_bytes):
             yield InvalidLine(number, too_large)
             continue
         try:
@@ -74,6 +77,16 @@ def parse_ndjson(lines: Iterable[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) ->
             yield InvalidLine(number, describe_line_error(error, stripped, Document))
         except ValueError as error:
             yield InvalidLine(number, str(error))
+
+
+def _bounded_lines(file: IO[bytes], max_bytes: int) -> Iterator[tuple[bytes, int]]:
+    """At most this many bytes of each line, and the size of the whole line."""
+    while line := file.readline(max_bytes):
+        size, last = len(line), line
+        while len(last) == max_bytes and not last.endswith(b"\n"):
+            last = file.readline(max_bytes)
+            size += len(last)
+        yield line, size
 
 
 def _decode(line: bytes) -> Document:
@@ -106,9 +119,9 @@ def describe_line_error(
     return describe_decode_error(error, kind, decoded(line))
 
 
-def size_error(line: bytes, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
+def size_error(size: int, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
     """What is wrong with the size of a line; empty if nothing is."""
-    return "" if len(line) <= max_bytes else f"the line has {len(line)} bytes, allowed are {max_bytes}"
+    return "" if size <= max_bytes else f"the line has {size} bytes, allowed are {max_bytes}"
 
 
 def checked(document: Document) -> Document:

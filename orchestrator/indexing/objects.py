@@ -29,7 +29,7 @@ def _parsed(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[Parse
             # The fields of a struct that a program makes are not checked, so it is converted, too.
             fields = msgspec.to_builtins(document) if isinstance(document, Document) else document
             converted = from_fields(fields)
-            if too_large := size_error(msgspec.json.encode(converted)):
+            if too_large := size_error(len(msgspec.json.encode(converted))):
                 yield InvalidLine(number, too_large)
             else:
                 yield ValidLine(number, checked(converted))

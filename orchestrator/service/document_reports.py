@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from adapters import Scope, VectorRecord
 from adapters.ports.replica import Key
@@ -18,6 +20,14 @@ MAX_LISTED_REJECTIONS = 1_000
 """Rejected lines that a response lists; it counts the others."""
 MAX_LISTED_COLLECTIONS = 10_000
 """Collections that a response lists; it counts the others."""
+
+
+class WrittenLine(msgspec.Struct, frozen=True, gc=False):
+    """A line whose document was written; a body may have 100,000, whose documents do not fit in memory."""
+
+    line: int
+    id: str
+    collection: str
 
 
 @dataclass(slots=True)
@@ -62,7 +72,14 @@ def collections_response(counts: Mapping[str, int]) -> CollectionsResponse:
     return CollectionsResponse(collections, len(counts) - len(largest))
 
 
-def bulk_response(lines: Sequence[ParsedLine], report: IndexReport, scope: Scope, generation: int) -> BulkResponse:
+def without_document(line: ParsedLine) -> WrittenLine | InvalidLine:
+    """What a response needs of a line."""
+    return line if isinstance(line, InvalidLine) else WrittenLine(line.line, line.document.id, line.document.collection)
+
+
+def bulk_response(
+    lines: Iterable[WrittenLine | InvalidLine], report: IndexReport, scope: Scope, generation: int
+) -> BulkResponse:
     """The response to a write of lines. Blocks: there may be a hundred thousand.
 
     :param generation: of the newest write, if nothing was written.
@@ -86,11 +103,11 @@ def bulk_response(lines: Sequence[ParsedLine], report: IndexReport, scope: Scope
     )
 
 
-def _outcome(line: ParsedLine, report: IndexReport, scope: Scope) -> LineOutcome:
+def _outcome(line: WrittenLine | InvalidLine, report: IndexReport, scope: Scope) -> LineOutcome:
     if isinstance(line, InvalidLine):
         return LineOutcome(line.line, "rejected", error=line.error)
-    id_ = line.document.id
-    key = (scope.tenant, scope.environment, doc_id(id_, line.document.collection))
+    id_ = line.id
+    key = (scope.tenant, scope.environment, doc_id(id_, line.collection))
     missing = {**report.pending, **report.rejected.get(key, {})}
     if key in report.undecided:
         return LineOutcome(line.line, "pending", id=id_, missing=missing)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -23,14 +23,20 @@ from fusion import DocId
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
-from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_WRITE_DOCUMENTS, size_bytes
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import request_filter
 from orchestrator.schema.documents import BulkResponse, CollectionsResponse, DeleteManyResponse, DeleteResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.document_lookup import DocumentLookup
-from orchestrator.service.document_reports import IndexReport, bulk_response, collections_response
+from orchestrator.service.document_reports import (
+    IndexReport,
+    WrittenLine,
+    bulk_response,
+    collections_response,
+    without_document,
+)
 from orchestrator.service.errors import NotFound
 from orchestrator.service.line_writer import LineWriter
 
@@ -68,14 +74,14 @@ class DocumentService:
 
     async def put(
         self,
-        read_lines: Callable[[], Awaitable[Sequence[ParsedLine]]],
+        read_lines: Callable[[], Awaitable[Iterable[ParsedLine]]],
         principal: Principal,
         replace_chunks: bool = False,
     ) -> BulkResponse:
         """Index lines: each valid line is stored, each invalid one is reported.
 
-        :param read_lines: reads the body. Few bodies of a tenant are read at once, and each before its write takes a
-            slot, so that a slow upload delays no other tenant.
+        :param read_lines: receives the body; its lines are parsed as they are written. Few bodies of a tenant are
+            received at once, and each before its write takes a slot, so that a slow upload delays no other tenant.
         :param replace_chunks: whether the lines are all chunks of the documents that they belong to: in the same write,
             the chunks of these documents that are not among the lines are deleted. Then every line has to be valid.
         :raises Forbidden: if the principal may not write.
@@ -86,12 +92,19 @@ class DocumentService:
         principal.require("admin")
         tenant = principal.scope.tenant
         async with self.uploads[tenant].slot(tenant, self.write_timeout_s):
-            parsed = await read_lines()
-            lines: list[ParsedLine] = []
+            lines = await read_lines()
+            outcomes: list[WrittenLine | InvalidLine] = []
+
+            def keep(written: Collection[ParsedLine]) -> None:
+                outcomes.extend(map(without_document, written))
+
             async with self.writes.slot(tenant, self.write_timeout_s):
-                replaced = await self._replaced(parsed, principal) if replace_chunks else []
-                report = await self.lines.write(parsed, principal, lines.extend, replaced=replaced)
-            return await anyio.to_thread.run_sync(bulk_response, lines, report, principal.scope, self.generation())
+                replaced: list[Key] = []
+                if replace_chunks:
+                    valid = await anyio.to_thread.run_sync(_lines_of_one_write, lines)
+                    lines, replaced = valid, await self._replaced(valid, principal)
+                report = await self.lines.write(lines, principal, keep, replaced=replaced)
+            return await anyio.to_thread.run_sync(bulk_response, outcomes, report, principal.scope, self.generation())
 
     async def index(
         self,
@@ -244,17 +257,9 @@ class DocumentService:
     def _lookup(self) -> DocumentLookup:
         return DocumentLookup(self.documents, self.is_current)
 
-    async def _replaced(self, lines: Sequence[ParsedLine], principal: Principal) -> list[Key]:
-        """The chunks of the documents that lines belong to, without those among the lines.
-
-        :raises BadRequest: if a line is invalid, or they do not fit in one write.
-        """
-        advice = "send several requests, each with all chunks of its documents"
-        if len(lines) > MAX_WRITE_DOCUMENTS:
-            raise BadRequest(f"replace: {len(lines)} lines, allowed are {MAX_WRITE_DOCUMENTS}: {advice}")
-        documents = [_document(line) for line in lines]
-        if (size := sum(map(size_bytes, documents))) >= MAX_BATCH_BYTES:
-            raise BadRequest(f"replace: {size} bytes, allowed are fewer than {MAX_BATCH_BYTES}: {advice}")
+    async def _replaced(self, lines: Iterable[ValidLine], principal: Principal) -> list[Key]:
+        """The chunks of the documents that lines belong to, without those among the lines."""
+        documents = [line.document for line in lines]
         kept = {doc_id(document.id, document.collection) for document in documents}
         chunks = await self._lookup.chunks_beside(documents, principal)
         return [chunk.key for chunk in chunks if chunk.doc_id not in kept]
@@ -268,11 +273,21 @@ class DocumentService:
             raise TimedOut(f"the documents could not be read within {READ_TIMEOUT_S:g} s") from None
 
 
-def _document(line: ParsedLine) -> Document:
-    """The document of a line.
+def _lines_of_one_write(lines: Iterable[ParsedLine]) -> list[ValidLine]:
+    """The lines, which are all valid. Blocks.
 
-    :raises BadRequest: if the line is invalid.
+    :raises BadRequest: if one is invalid, or they do not fit in one write.
     """
-    if isinstance(line, InvalidLine):
-        raise BadRequest(f"replace: line {line.line} is invalid, so nothing is written: {line.error}")
-    return line.document
+    advice = "send several requests, each with all chunks of its documents"
+    valid: list[ValidLine] = []
+    size = 0
+    for line in lines:
+        if isinstance(line, InvalidLine):
+            raise BadRequest(f"replace: line {line.line} is invalid, so nothing is written: {line.error}")
+        valid.append(line)
+        size += size_bytes(line.document)
+        if len(valid) > MAX_WRITE_DOCUMENTS:
+            raise BadRequest(f"replace: more than the {MAX_WRITE_DOCUMENTS} lines allowed: {advice}")
+        if size >= MAX_BATCH_BYTES:
+            raise BadRequest(f"replace: {size} bytes and more, allowed are fewer than {MAX_BATCH_BYTES}: {advice}")
+    return valid

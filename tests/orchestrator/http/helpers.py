@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.auth.principal import anonymous_operator
+from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary
 from tests.conftest import SCOPE
 from tests.secrets import register_secret
@@ -70,6 +71,7 @@ class Exchange:
     incoming: list[Message] = field(default_factory=list)
     method: str = "GET"
     is_draining: bool = False
+    byte_budgets: ByteBudgets = field(default_factory=ByteBudgets)
     sent: list[Message] = field(default_factory=list)
 
     async def run(self) -> Exchange:
@@ -82,7 +84,9 @@ class Exchange:
             self.sent.append(message)
 
         metrics = SimpleNamespace(in_flight=0, record=lambda *_: None)
-        state = SimpleNamespace(service=SERVICE, draining=self.is_draining, metrics=metrics, tracing=None)
+        state = SimpleNamespace(
+            service=SERVICE, draining=self.is_draining, metrics=metrics, tracing=None, byte_budgets=self.byte_budgets
+        )
         application = SimpleNamespace(state=state)
         scope: Scope = {
             "type": "http", "method": self.method, "path": "/some/path", "query_string": b"", "headers": self.headers,

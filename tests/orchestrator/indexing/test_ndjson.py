@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
 
 import msgspec
 import pytest
@@ -13,12 +13,12 @@ from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, par
 
 
 def outcome(line: bytes, max_bytes: int = 10_000) -> ParsedLine:
-    (only,) = parse_ndjson([line], max_bytes)
+    (only,) = parse_ndjson(io.BytesIO(line), max_bytes)
     return only
 
 
 def test_valid_lines_are_read_between_blank_and_invalid_ones() -> None:
-    lines = [b'{"id":"a","text":"x"}\n', b"\n", b"{broken\n", b'{"id":"b","text":"y"}']
+    lines = io.BytesIO(b'{"id":"a","text":"x"}\n\n{broken\n{"id":"b","text":"y"}')
     first, invalid, last = parse_ndjson(lines, 1_000)
     assert (first, last) == (ValidLine(1, Document(id="a", text="x")), ValidLine(4, Document(id="b", text="y")))
     assert isinstance(invalid, InvalidLine)
@@ -99,7 +99,7 @@ def test_lists_of_metadata_and_links_are_deduplicated_and_one_is_not_true() -> N
 
 
 def test_a_byte_order_mark_is_removed_from_the_first_line() -> None:
-    assert list(parse_ndjson([b'\xef\xbb\xbf{"id":"a","text":"x"}'], 100)) == [ValidLine(1, Document(id="a", text="x"))]
+    assert outcome(b'\xef\xbb\xbf{"id":"a","text":"x"}', 100) == ValidLine(1, Document(id="a", text="x"))
 
 
 def test_too_many_tags_are_refused() -> None:
@@ -109,7 +109,7 @@ def test_too_many_tags_are_refused() -> None:
 
 def test_too_many_metadata_values_are_refused() -> None:
     line = msgspec.json.encode({"id": "a", "text": "x", "metadata": {"a": list(range(1_000)), "b": True}})
-    (parsed,) = parse_ndjson([line])
+    parsed = outcome(line)
     assert parsed == InvalidLine(1, "metadata: 1001 values, allowed are 1000 - at `$.metadata`")
 
 
@@ -121,27 +121,51 @@ def test_too_many_metadata_keys_are_refused() -> None:
 
 @given(st.lists(st.binary(max_size=60), max_size=20))
 def test_no_bytes_raise(lines: list[bytes]) -> None:
-    assert all(isinstance(line, ValidLine | InvalidLine) for line in parse_ndjson(lines, 1_000))
+    parsed = parse_ndjson(io.BytesIO(b"\n".join(lines)), 1_000)
+    assert all(isinstance(line, ValidLine | InvalidLine) for line in parsed)
+
+
+class RecordedFile(io.BytesIO):
+    """Records the size of what is read at once."""
+
+    sizes: list[int]
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        self.sizes.append(len(line))
+        return line
 
 
 def test_nothing_is_read_ahead() -> None:
     """The input may be larger than memory."""
-    read = 0
-
-    def endless() -> Iterator[bytes]:
-        nonlocal read
-        while True:
-            read += 1
-            yield b'{"id":"a","text":"x"}'
-
-    lines = parse_ndjson(endless())
+    file = RecordedFile(b'{"id":"a","text":"x"}\n' * 5)
+    file.sizes = []
+    lines = parse_ndjson(file)
     for number in range(1, 4):
-        assert next(lines).line == read == number
+        assert next(lines).line == len(file.sizes) == number
+
+
+def test_a_long_line_is_refused_without_being_in_memory() -> None:
+    """Blanks count, too, in a line that is longer than a document may be."""
+    file = RecordedFile(b'{"id":"a","text":"' + b"x" * 5_000 + b'"}\n' + b" " * 9_000 + b'\n{"id":"b","text":"y"}\r\n')
+    file.sizes = []
+    first, second, last = parse_ndjson(file, 100)
+    assert first == InvalidLine(1, "the line has 5021 bytes, allowed are 100")
+    assert second == InvalidLine(2, "the line has 9001 bytes, allowed are 100")
+    assert last == ValidLine(3, Document(id="b", text="y"))
+    assert max(file.sizes) == 102
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_a_line_end_does_not_count(end: bytes) -> None:
+    line = b'{"id":"a","text":"x"}'
+    assert isinstance(outcome(line + end, len(line)), ValidLine)
+    assert isinstance(outcome(line + end, len(line) - 1), InvalidLine)
 
 
 def test_control_characters_are_removed_from_texts_and_line_breaks_are_not() -> None:
     line = rb'{"id":"a","title":"A\u0007 title","text":"\u001b[31mred\u001b[0m,\tthen\r\nblue\u0085","tags":["b\n"]}'
-    (parsed,) = parse_ndjson([line])
+    parsed = outcome(line)
     assert isinstance(parsed, ValidLine)
     assert parsed.document.title == "A title"
     assert parsed.document.text == "[31mred[0m,\tthen\r\nblue\x85"
@@ -167,6 +191,6 @@ def test_control_characters_are_removed_in_short_steps(monkeypatch: pytest.Monke
 
 
 def test_a_text_of_control_characters_is_empty() -> None:
-    (parsed,) = parse_ndjson([rb'{"id":"a","text":"\u0000\u0001"}'])
+    parsed = outcome(rb'{"id":"a","text":"\u0000\u0001"}')
     assert isinstance(parsed, InvalidLine)
     assert parsed.error.startswith("text: empty")

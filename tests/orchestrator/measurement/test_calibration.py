@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import AsyncIterator
 
@@ -43,7 +44,9 @@ async def service(chosen: Settings) -> AsyncIterator[Service]:
         for number, sentence in enumerate(SENTENCES)
     ]
     async with open_service(chosen) as service:
-        report = await service.documents.index(parse_ndjson(lines), service.anonymous, lambda _: None)
+        report = await service.documents.index(
+            parse_ndjson(io.BytesIO(b"\n".join(lines))), service.anonymous, lambda _: None
+        )
         assert report.indexed == len(RIVERS) * len(SENTENCES)
         yield service
 

@@ -141,12 +141,12 @@ async def test_chunks_are_not_replaced_by_half(service: DocumentService, monkeyp
     with pytest.raises(BadRequest, match="line 2 is invalid, so nothing is written: oops"):
         await service.put(read, WRITER, replace_chunks=True)
     monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 1)
-    with pytest.raises(BadRequest, match="2 lines, allowed are 1: send several requests"):
+    with pytest.raises(BadRequest, match="more than the 1 lines allowed: send several requests"):
         await replace_chunks(service, chunk("a", 1), chunk("a", 5))
     with pytest.raises(Unavailable):
         await replace_chunks(replace(service, is_current=lambda: False), Document(id="a", text="x"))
     monkeypatch.setattr(documents_module, "MAX_BATCH_BYTES", 1)
-    with pytest.raises(BadRequest, match="1 bytes, allowed are fewer than 1: send several requests"):
+    with pytest.raises(BadRequest, match="1 bytes and more, allowed are fewer than 1: send several requests"):
         await replace_chunks(service, chunk("a", 1))
     assert await ids(service) == {"a-0", "a-1", "a-2"}
 
