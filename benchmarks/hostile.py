@@ -1,5 +1,5 @@
 """``make bench-hostile``: schemathesis with the OpenAPI document of the service, then 100,000 hostile requests, then
-6,000 that are as large as they may be.
+6,000 that are as large as they may be, then clients that pipeline, flood, read slowly, and send slowly.
 
 The hostile requests are random, mutated, truncated, deeply nested, or contain statements of other languages.
 
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from adapters import Scope
+from benchmarks import hostile_clients
 from benchmarks.claims import out, report
 from benchmarks.large_requests import observe
 from benchmarks.openloop import percentile
@@ -105,6 +106,7 @@ def main() -> None:
                 _fuzz(server, api_keys, arguments.bodies, arguments.seed),
                 observe(server, *api_keys, arguments.large, arguments.seed),
             ]
+        passed.append(hostile_clients.observe(Path(folder, "clients")))
     raise SystemExit(0 if all(passed) else 1)
 
 

@@ -31,6 +31,7 @@ from orchestrator.http.protocol import ConnectionLimits
 from orchestrator.http.request_context import STATE_KEY, HttpContext, encoded_response
 from orchestrator.http.routes import SEARCH, methods_of
 from orchestrator.http.search_route import search
+from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
@@ -83,6 +84,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
     app.router.redirect_slashes = False  # a redirect would use the Host header
     app.state.draining = False
     app.state.byte_budgets = ByteBudgets()
+    app.state.unkeyed_rate = UnkeyedRate()
     app.state.connection_limits = ConnectionLimits(client_timeout_s=chosen.server.client_timeout_ms / 1_000)
     return app
 

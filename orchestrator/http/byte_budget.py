@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.http.errors import HttpError
 
+MAX_REQUEST_BYTES, MAX_UPLOAD_BYTES, MAX_RESPONSE_BYTES = 67_108_864, 1_073_741_824, 134_217_728
+"""Of the bodies of requests in memory, of documents in files, and of responses: of all tenants in one process."""
 _UNCOUNTED_BYTES = 65_536
 """Bodies of this size or less are not counted: the connections that they came from are limited."""
 
@@ -78,6 +80,10 @@ class ByteBudgets:
     :param responses: bodies that clients have not read yet.
     """
 
-    requests: ByteBudget = field(default_factory=lambda: ByteBudget(67_108_864, "requests"))
-    uploads: ByteBudget = field(default_factory=lambda: ByteBudget(1_073_741_824, "documents that wait to be written"))
-    responses: ByteBudget = field(default_factory=lambda: ByteBudget(134_217_728, "responses that are being read"))
+    requests: ByteBudget = field(default_factory=lambda: ByteBudget(MAX_REQUEST_BYTES, "requests"))
+    uploads: ByteBudget = field(
+        default_factory=lambda: ByteBudget(MAX_UPLOAD_BYTES, "documents that wait to be written")
+    )
+    responses: ByteBudget = field(
+        default_factory=lambda: ByteBudget(MAX_RESPONSE_BYTES, "responses that are being read")
+    )

@@ -12,17 +12,19 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapters import Unavailable
+from orchestrator.auth.principal import UNAUTHENTICATED
 from orchestrator.http.authorization import authorize
 from orchestrator.http.errors import error_response
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.request_context import STATE_KEY, HttpContext
-from orchestrator.http.routes import Operation
+from orchestrator.http.routes import LIVENESS, READINESS, Operation
 from orchestrator.telemetry.access_log import log_request
 from orchestrator.telemetry.tracing import Tracing
 
 OPERATION_KEY = "trivium.operation"
 """Key in the state of the ASGI scope: the operation of the request."""
 
+_PROBES = (LIVENESS, READINESS)
 _PART_BYTES = 65_536
 """Maximum size of what is written at once: the connection copies it."""
 _STOPPING = Unavailable("the service is stopping: try again")
@@ -97,6 +99,7 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             context = self._context
             context.hold_response(_content_length(message))
+            await self._wait_for_rate()
             self._status = message["status"]
             context.task = None  # the response has begun: there is nothing to cancel
             headers = [(b"x-request-id", context.request_id.encode())]
@@ -113,6 +116,16 @@ class _Outgoing:
             message = {**message, "body": body[start:]} if start else message
             self.is_ended = not message.get("more_body", False)
         await self._send(message)
+
+    async def _wait_for_rate(self) -> None:
+        """Wait if there are too many requests without a valid key; probes never wait."""
+        context, rate = self._context, self._scope["app"].state.unkeyed_rate
+        if context.principal is not UNAUTHENTICATED or self._scope["state"].get(OPERATION_KEY) in _PROBES:
+            return
+        if not context.waits_for_rate and rate.is_exceeded():  # it has waited if the process is stopping
+            context.waits_for_rate = True
+            await rate.wait()
+            context.waits_for_rate = False
 
     @property
     def is_started(self) -> bool:

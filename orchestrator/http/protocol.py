@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
+import struct
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
@@ -20,6 +22,9 @@ from orchestrator.http.errors import problem
 from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.telemetry.access_log import log_request
 
+_KERNEL_BUFFER_BYTES = 131_072
+"""Size of the buffers of the kernel for what is sent and for what is received; it takes twice as much. By itself it
+takes up to ten megabytes for a connection, which count as memory of the container."""
 _DISCARD_S = 1.0
 """Seconds for which the rest of a refused request is read and discarded."""
 
@@ -71,6 +76,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        connection: socket.socket = transport.get_extra_info("socket")
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            connection.setsockopt(socket.SOL_SOCKET, buffer, _KERNEL_BUFFER_BYTES)
         self._start_request_timer()
         if len(self.connections) > self._limits.max_connections and not self._close_longest_idle():
             self._refuse(503)
@@ -88,10 +96,12 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def idle_until(self) -> float:
         """When the wait for a request, or for the rest of one, times out, by the clock of the event loop.
 
-        Infinite if the connection does not wait for either.
+        Infinite if the connection does not wait for either; 0 if a response without a key waits for its turn.
         """
         timer = self._request_timer or self.timeout_keep_alive_task
         cycle = self._running_cycle
+        if (context := _context_of(cycle)) and context.waits_for_rate:
+            return 0.0
         is_processed = cycle is not None and (cycle.response_started or not cycle.more_body)
         is_used = is_processed or self._ignores_input or self.transport.is_closing()
         return math.inf if is_used or timer is None or timer.cancelled() else timer.when()
@@ -99,11 +109,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_request_timer()
         self._stop_reader_timer()
-        if cycle := self._running_cycle:
-            context: HttpContext | None = cycle.scope["state"].get(STATE_KEY)
-            if context and context.task:
-                context.is_disconnected = True
-                context.task.cancel()
+        if (context := _context_of(self._running_cycle)) and context.task:
+            context.is_disconnected = True
+            context.task.cancel()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -122,6 +130,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
+        if self._ignores_input:
+            # uvloop reads from a connection up to 32 times before it serves the others, unless it is paused.
+            self.flow.pause_reading()
+            self.loop.call_soon(self._resume_discarding)
+            return
         limit = self._limits.max_header_bytes
         for start in range(0, len(data), limit):  # so that one piece is never larger than the limit
             self._receive(data[start : start + limit] if len(data) > limit else data)
@@ -205,6 +218,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         limits = self._limits
         read_bytes = self._written_bytes - self.transport.get_write_buffer_size() - read_before
         if self.flow.write_paused and read_bytes < limits.min_read_bytes_per_s * limits.client_timeout_s:
+            # A reset: otherwise the kernel keeps what is unsent for as long as the client reads it.
+            connection: socket.socket = self.transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
         else:
             self._start_reader_timer()
@@ -238,6 +254,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
+    def _resume_discarding(self) -> None:
+        if not (self._running_cycle or self.transport.is_closing()):
+            self.flow.resume_reading()
+
     def _discard_and_close(self) -> None:
         """Discard further input for a moment: closing at once would reset the connection and lose the response."""
         self._stop_request_timer()
@@ -245,6 +265,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         self.transport.write_eof()
         self._request_timer = self.loop.call_later(_DISCARD_S, self.transport.close)
+
+
+def _context_of(cycle: RequestResponseCycle | None) -> HttpContext | None:
+    return cycle.scope["state"].get(STATE_KEY) if cycle else None
 
 
 class _ResponseTransport:

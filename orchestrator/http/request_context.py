@@ -39,6 +39,7 @@ class HttpContext:
     :param search: the response to a search, for metrics.
     :param span: of the request, if requests are traced.
     :param task: cancelled when the client disconnects.
+    :param waits_for_rate: whether its response waits only because there are too many requests without a key.
     """
 
     request: Request
@@ -52,6 +53,7 @@ class HttpContext:
     span: RequestSpan | None = None
     task: asyncio.Task[object] | None = None
     is_disconnected: bool = False
+    waits_for_rate: bool = False
     _is_body_read: bool = False
     _held_body: HeldBytes | None = None
     _held_response: HeldBytes | None = None

@@ -55,7 +55,7 @@ def serving(
             yield process, address
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) in {0, -signal.SIGTERM}
+            assert process.wait(60) in {0, -signal.SIGTERM}
 
 
 def environment(**settings: object) -> dict[str, str]:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary
+from orchestrator.http.unkeyed_rate import UnkeyedRate
 from tests.conftest import SCOPE
 from tests.secrets import register_secret
 
@@ -72,6 +73,7 @@ class Exchange:
     method: str = "GET"
     is_draining: bool = False
     byte_budgets: ByteBudgets = field(default_factory=ByteBudgets)
+    unkeyed_rate: UnkeyedRate = field(default_factory=UnkeyedRate)
     sent: list[Message] = field(default_factory=list)
 
     async def run(self) -> Exchange:
@@ -85,8 +87,9 @@ class Exchange:
 
         metrics = SimpleNamespace(in_flight=0, record=lambda *_: None)
         state = SimpleNamespace(
-            service=SERVICE, draining=self.is_draining, metrics=metrics, tracing=None, byte_budgets=self.byte_budgets
-        )
+            service=SERVICE, draining=self.is_draining, metrics=metrics, tracing=None, byte_budgets=self.byte_budgets,
+            unkeyed_rate=self.unkeyed_rate,
+        )  # fmt: skip
         application = SimpleNamespace(state=state)
         scope: Scope = {
             "type": "http", "method": self.method, "path": "/some/path", "query_string": b"", "headers": self.headers,

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -206,12 +206,9 @@ async def test_an_error_reaches_a_client_that_is_still_sending(paused: PausedSer
 
 
 async def test_a_client_that_does_not_read_is_disconnected(paused: PausedServer) -> None:
-    """Its response is more than the buffers of the kernel, which are small here."""
-    for server in paused.server.servers:
-        for listening in server.sockets:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+    """Its response is more than the buffers of the kernel."""
     unexpected: list[object] = []
-    lines = [ValidLine(1, Document(id="large", text="a" * 500_000))]
+    lines = [ValidLine(1, Document(id="large", text="a" * 990_000))]
     await paused.service.documents.index(lines, paused.service.anonymous, unexpected.append)
     loop = asyncio.get_running_loop()
     request = b"GET /v1/documents/large HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -225,6 +222,66 @@ async def test_a_client_that_does_not_read_is_disconnected(paused: PausedServer)
     await until(lambda: paused.running == 0)
     assert not paused.server.server_state.connections
     assert not unexpected
+
+
+async def test_a_client_that_reads_a_byte_now_and_then_is_disconnected(paused: PausedServer) -> None:
+    """One that reads at the minimum rate gets all of a response that takes it several times the time limit."""
+    state = paused.server.config.loaded_app.state
+    state.connection_limits = replace(state.connection_limits, min_read_bytes_per_s=20_000)
+    unexpected: list[object] = []
+    lines = [ValidLine(1, Document(id="large", text="a" * 990_000))]
+    await paused.service.documents.index(lines, paused.service.anonymous, unexpected.append)
+
+    async def read(size: int) -> int:
+        """Bytes that are received if at most this many are read every 10 ms."""
+        received = 0
+        with socket.socket() as connection, suppress(ConnectionError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32_768)
+            connection.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(connection, ("127.0.0.1", paused.server.config.port))
+            request = b"GET /v1/documents/large HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+            await loop.sock_sendall(connection, request)
+            while content := await loop.sock_recv(connection, size):
+                received += len(content)
+                await asyncio.sleep(0.01)
+        return received
+
+    slow = asyncio.ensure_future(read(1))
+    assert await read(5_000) > 990_000
+    await until(lambda: not paused.server.server_state.connections)
+    assert not slow.done()  # it reads what its kernel has received
+    slow.cancel()
+    with suppress(asyncio.CancelledError):
+        await slow
+    assert not unexpected
+
+
+async def test_a_response_of_several_parts_is_whole_on_a_connection_that_is_used_again(paused: PausedServer) -> None:
+    lines = [ValidLine(1, Document(id="large", text="a" * 500_000))]
+    await paused.service.documents.index(lines, paused.service.anonymous, pytest.fail)
+    reader, writer = await paused.connect()
+    for _ in range(3):
+        writer.write(b"GET /v1/documents/large HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        size = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        assert json.loads(await reader.readexactly(size))["text"] == "a" * 500_000
+    writer.close()
+
+
+async def test_responses_that_wait_for_the_rate_leave_their_connections_to_new_ones(paused: PausedServer) -> None:
+    state = paused.server.config.loaded_app.state
+    state.connection_limits = replace(state.connection_limits, max_connections=3, client_timeout_s=30.0)
+    state.unkeyed_rate.is_exceeded = lambda: True
+    waiting = [await paused.connect() for _ in range(3)]
+    for _, writer in waiting:
+        writer.write(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    await until(lambda: paused.running == 3)
+    reader, writer = await paused.connect()
+    writer.write(LIVEZ)
+    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 200")
+    for each in (writer, *(writer for _, writer in waiting)):
+        each.close()
 
 
 async def test_a_connection_above_the_limit_is_refused_until_another_is_closed(paused: PausedServer) -> None:
