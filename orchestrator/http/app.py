@@ -21,7 +21,7 @@ from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.http import documents, operations
 from orchestrator.http.byte_budget import ByteBudgets
-from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
+from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import STATUSES, error_response, problem
 from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.http.lifecycle import drain_on_sigterm
@@ -70,8 +70,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
             if app.state.tracing:
                 await anyio.to_thread.run_sync(app.state.tracing.close)
 
-    # Resolving the dependencies of a FastAPI endpoint costs more than a cached response.
-    fast = Route(SEARCH.path, raw_endpoint(SEARCH, search), methods=[SEARCH.method])
+    fast = Route(SEARCH.path, endpoint_of(SEARCH, search), methods=[SEARCH.method])
     others = _others()
     app = Starlette(
         routes=[fast],

@@ -6,17 +6,17 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from tempfile import SpooledTemporaryFile
-from typing import IO, Annotated, TypeVar
+from typing import IO, TypeVar
 from urllib.parse import urlencode
 
 import anyio.to_thread
 import msgspec
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 
 from adapters.model.filter import Eq, Filter
-from orchestrator.http.endpoint import authorized
+from orchestrator.http.endpoint import serves
 from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import (
     COLLECTIONS,
@@ -65,8 +65,8 @@ register_url_convertor("id", _AnyText())
 router = APIRouter()
 
 
-@router.post(PUT_DOCUMENTS.path)
-async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_DOCUMENTS))]) -> Response:
+@serves(router, PUT_DOCUMENTS)
+async def put_documents(context: HttpContext) -> Response:
     """Index NDJSON."""
     replaces_chunks = _choice(_parameters(context, PUT_DOCUMENTS), "replace", {"children": True}, default=False)
 
@@ -83,8 +83,8 @@ async def put_documents(context: Annotated[HttpContext, Depends(authorized(PUT_D
     return json_response(outcome)
 
 
-@router.api_route(LIST_DOCUMENTS.path, methods=["GET", "HEAD"])
-async def list_documents(context: Annotated[HttpContext, Depends(authorized(LIST_DOCUMENTS))]) -> Response:
+@serves(router, LIST_DOCUMENTS)
+async def list_documents(context: HttpContext) -> Response:
     """Some documents, and where the next ones begin; one a line if the client accepts NDJSON."""
     parameters = _parameters(context, LIST_DOCUMENTS)
     condition = listed_filter(parameters.get("filter"), _collection(parameters))
@@ -104,34 +104,32 @@ async def list_documents(context: Annotated[HttpContext, Depends(authorized(LIST
     return response
 
 
-@router.api_route(COLLECTIONS.path, methods=["GET", "HEAD"])
-async def collections(context: Annotated[HttpContext, Depends(authorized(COLLECTIONS))]) -> Response:
+@serves(router, COLLECTIONS)
+async def collections(context: HttpContext) -> Response:
     """Every collection that the caller may see."""
     return json_response(await context.service.documents.collections(context.principal))
 
 
-@router.api_route(GET_DOCUMENT.path.replace("{id}", "{id_:id}"), methods=["GET", "HEAD"])
-async def get_document(id_: str, context: Annotated[HttpContext, Depends(authorized(GET_DOCUMENT))]) -> Response:
+@serves(router, GET_DOCUMENT)
+async def get_document(context: HttpContext) -> Response:
     """One document."""
     collection = _collection(_parameters(context, GET_DOCUMENT))
-    return json_response(await context.service.documents.get(id_, context.principal, collection))
+    return json_response(await context.service.documents.get(_id(context), context.principal, collection))
 
 
-@router.delete(DELETE_DOCUMENTS.path)
-async def delete_documents(context: Annotated[HttpContext, Depends(authorized(DELETE_DOCUMENTS))]) -> Response:
+@serves(router, DELETE_DOCUMENTS)
+async def delete_documents(context: HttpContext) -> Response:
     """Delete the documents that match a filter."""
     dry_run = _flag(_parameters(context, DELETE_DOCUMENTS), "dry_run", default=False)
     request = decode_delete_request(await context.body(_MAX_FILTER_BYTES))
     return await _delete_many(context, request.filter, dry_run)
 
 
-@router.delete(DELETE_COLLECTION.path.replace("{id}", "{name:id}"))
-async def delete_collection(
-    name: str, context: Annotated[HttpContext, Depends(authorized(DELETE_COLLECTION))]
-) -> Response:
+@serves(router, DELETE_COLLECTION)
+async def delete_collection(context: HttpContext) -> Response:
     """Delete a collection."""
     dry_run = _flag(_parameters(context, DELETE_COLLECTION), "dry_run", default=False)
-    return await _delete_many(context, Eq("collection", name), dry_run)
+    return await _delete_many(context, Eq("collection", _id(context)), dry_run)
 
 
 async def _delete_many(context: HttpContext, condition: Filter, dry_run: bool) -> Response:
@@ -140,13 +138,21 @@ async def _delete_many(context: HttpContext, condition: Filter, dry_run: bool) -
     return json_response(outcome)
 
 
-@router.delete(DELETE_DOCUMENT.path.replace("{id}", "{id_:id}"))
-async def delete_document(id_: str, context: Annotated[HttpContext, Depends(authorized(DELETE_DOCUMENT))]) -> Response:
+@serves(router, DELETE_DOCUMENT)
+async def delete_document(context: HttpContext) -> Response:
     """Delete one document and its chunks."""
     parameters = _parameters(context, DELETE_DOCUMENT)
     with_chunks = _flag(parameters, "children", default=True)
-    outcome = await context.service.documents.delete(id_, context.principal, _collection(parameters), with_chunks)
+    outcome = await context.service.documents.delete(
+        _id(context), context.principal, _collection(parameters), with_chunks
+    )
     return json_response(outcome)
+
+
+def _id(context: HttpContext) -> str:
+    """The id in the path."""
+    id_: str = context.request.path_params["id"]
+    return id_
 
 
 def _parameters(context: HttpContext, operation: Operation) -> dict[str, str]:

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from traceback import clear_frames
+from typing import TypeAlias
 
+from fastapi import APIRouter
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +22,8 @@ from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import LIVENESS, READINESS, Operation
 from orchestrator.telemetry.access_log import log_request
 from orchestrator.telemetry.tracing import Tracing
+
+Handler: TypeAlias = Callable[[HttpContext], Awaitable[Response]]
 
 OPERATION_KEY = "trivium.operation"
 """Key in the state of the ASGI scope: the operation of the request."""
@@ -172,28 +176,26 @@ def _content_length(message: Message) -> int:
     return next((int(value) for name, value in message.get("headers", ()) if name == b"content-length"), 0)
 
 
-def authorized(operation: Operation) -> Callable[[Request], Awaitable[HttpContext]]:
-    """The dependency of an operation's endpoint: the context of the request, with a principal that has the role."""
+def serves(router: APIRouter, operation: Operation) -> Callable[[Handler], Handler]:
+    """Registers the handler of an operation. It is called for requests whose principal has the role of the operation.
 
-    async def dependency(request: Request) -> HttpContext:
-        return _authorized_context(operation, request)
+    FastAPI's own endpoints parse the query before they know who sent it, and take longer than a cached response.
+    """
 
-    return dependency
+    def register(handler: Handler) -> Handler:
+        router.add_route(operation.path.replace("{id}", "{id:id}"), endpoint_of(operation, handler), [operation.method])
+        return handler
 
-
-def raw_endpoint(
-    operation: Operation, handler: Callable[[HttpContext], Awaitable[Response]]
-) -> Callable[[Request], Awaitable[Response]]:
-    """A Starlette endpoint without FastAPI's dependency resolution, which costs more than a cached response."""
-
-    async def endpoint(request: Request) -> Response:
-        return await handler(_authorized_context(operation, request))
-
-    return endpoint
+    return register
 
 
-def _authorized_context(operation: Operation, request: Request) -> HttpContext:
-    context: HttpContext = request.scope["state"][STATE_KEY]
-    request.scope["state"][OPERATION_KEY] = operation
-    context.principal = authorize(context.service, context.headers, operation.role)
-    return context
+def endpoint_of(operation: Operation, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of an operation for a route of Starlette."""
+
+    async def authorized(request: Request) -> Response:
+        context: HttpContext = request.scope["state"][STATE_KEY]
+        request.scope["state"][OPERATION_KEY] = operation
+        context.principal = authorize(context.service, context.headers, operation.role)
+        return await handler(context)
+
+    return authorized

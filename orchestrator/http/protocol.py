@@ -34,6 +34,7 @@ class ConnectionLimits:
     """Limits of each connection, and the number of connections to each process.
 
     :param max_header_bytes: of a request's headers, or of a trailer.
+    :param max_path_bytes: of a request's path; an id of 512 characters has up to 6,144 bytes.
     :param client_timeout_s: time limit for a client to send a request. A client that reads a response is observed for
         as long, again and again.
     :param min_read_bytes_per_s: that a client reads, unless it has read everything.
@@ -41,6 +42,7 @@ class ConnectionLimits:
 
     max_connections: int = 1_024
     max_header_bytes: int = 32_768
+    max_path_bytes: int = 8_192
     client_timeout_s: float = 30.0
     min_read_bytes_per_s: int = 16_384
 
@@ -161,7 +163,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._header_bytes = 0
         size = len(self.url) + sum([len(name) + len(value) for name, value in self.headers])
-        if size > self._limits.max_header_bytes:
+        path, _, _ = self.url.partition(b"?")
+        if size > self._limits.max_header_bytes or len(path) > self._limits.max_path_bytes:
             self._headers_too_large = True
             raise ValueError
         if self.parser.get_http_version() == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
@@ -237,7 +240,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             cycle.disconnected = True  # the rest of its body is not read
             cycle.message_event.set()
         limits = self._limits
-        detail = _DETAILS[status].format(max_bytes=limits.max_header_bytes, timeout_s=limits.client_timeout_s)
+        detail = _DETAILS[status].format(
+            max_bytes=limits.max_header_bytes, max_path_bytes=limits.max_path_bytes, timeout_s=limits.client_timeout_s
+        )
         response = problem(status, detail, "none")
         response.headers["Connection"] = "close"
         head = b"".join(b"%s: %s\r\n" % pair for pair in response.raw_headers)
@@ -283,6 +288,6 @@ class _ResponseTransport:
 _DETAILS = {
     400: "the request is not valid HTTP/1.1",
     408: "the request was not received within {timeout_s:g} s",
-    431: "the headers have more than the {max_bytes} bytes allowed",
+    431: "the headers have more than the {max_bytes} bytes allowed, or the path more than {max_path_bytes}",
     503: "there are more connections than allowed",
 }

@@ -25,6 +25,9 @@ class NotLoopback(ValueError):
 _WORKER_TIMEOUT_S = 60
 """Seconds after which a worker that does not answer its supervisor is killed. One that starts cannot answer before it
 has imported its packages, which takes long on a busy machine."""
+_KEEP_ALIVE_S = 75
+"""Seconds after which an idle connection is closed: more than clients and load balancers keep them, so that none of
+them sends a request on a connection that is being closed."""
 
 
 def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
@@ -50,6 +53,7 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
         "log_config": None,
         "server_header": False,
         "proxy_headers": False,  # nothing depends on the address of the client
+        "timeout_keep_alive": _KEEP_ALIVE_S,
         "timeout_graceful_shutdown": settings.server.shutdown_grace_ms / 1_000,
         "timeout_worker_healthcheck": _WORKER_TIMEOUT_S,
     }

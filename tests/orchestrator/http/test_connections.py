@@ -142,6 +142,14 @@ async def test_requests_one_after_the_other_share_a_connection(paused: PausedSer
     writer.close()
 
 
+async def test_blank_lines_behind_a_request_leave_the_connection_idle(paused: PausedServer) -> None:
+    paused.server.config.timeout_keep_alive = 1
+    reader, writer = await paused.connect()
+    writer.write(LIVEZ + b"\r\n\r\n")
+    assert response_statuses(await asyncio.wait_for(reader.read(), 10)) == [200]
+    writer.close()
+
+
 async def test_a_disconnect_cancels_the_running_request_even_if_another_is_queued_behind_it(
     paused: PausedServer,
 ) -> None:

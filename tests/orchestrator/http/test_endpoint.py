@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.auth.principal import Forbidden
-from orchestrator.http.endpoint import RequestBoundary, raw_endpoint
+from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import HttpError
 from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import DELETE_DOCUMENT, LIVENESS, OPERATIONS
@@ -171,10 +171,10 @@ async def test_the_log_line_names_the_operation_the_principal_and_the_decisions(
         context.log_fields.update(mode="auto")
         return PlainTextResponse("ok")
 
-    endpoint = raw_endpoint(DELETE_DOCUMENT, handler)
+    deletion = endpoint_of(DELETE_DOCUMENT, handler)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await (await endpoint(Request(scope, receive)))(scope, receive, send)
+        await (await deletion(Request(scope, receive)))(scope, receive, send)
 
     await Exchange(app, [(b"host", b"localhost")], method="DELETE").run()
     (line,) = log_lines
@@ -189,7 +189,7 @@ async def test_a_path_without_a_role_has_no_principal_in_its_log_line(log_lines:
         return PlainTextResponse("ok")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        response = await raw_endpoint(LIVENESS, handler)(Request(scope, receive))
+        response = await endpoint_of(LIVENESS, handler)(Request(scope, receive))
         await response(scope, receive, send)
 
     await Exchange(app, [(b"host", b"evil.example")]).run()

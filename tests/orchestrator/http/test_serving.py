@@ -99,7 +99,6 @@ CHUNKED = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chun
     [
         ((), [408]),
         ((LIVEZ, b"\r\n"), [200]),
-        ((LIVEZ + b"\r\n\r\n",), [200]),
         ((CHUNKED, b"5\r\nhello"), [404]),
         ((b"POST /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [405]),
         ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [200]),
@@ -108,7 +107,6 @@ CHUNKED = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chun
     ids=[
         "nothing",
         "a blank line",
-        "blank lines at once",
         "half of chunks",
         "405",
         "a body of a GET",
@@ -120,7 +118,7 @@ def test_a_connection_is_closed_if_the_rest_of_a_request_does_not_arrive(
 ) -> None:
     start = time.monotonic()
     received = exchange(port, *parts)
-    assert time.monotonic() - start < 8  # an idle connection is closed after five seconds
+    assert time.monotonic() - start < 8
     assert response_statuses(received) in (statuses, [*statuses, 408])
 
 
