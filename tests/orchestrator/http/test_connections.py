@@ -150,6 +150,16 @@ async def test_blank_lines_behind_a_request_leave_the_connection_idle(paused: Pa
     writer.close()
 
 
+async def test_a_blank_line_after_a_response_is_the_start_of_a_request(paused: PausedServer) -> None:
+    """So its time limit begins: uvicorn's timer for idle connections stops."""
+    reader, writer = await paused.connect()
+    writer.write(LIVEZ)
+    await reader.readuntil(b'{"live":true}')
+    writer.write(b"\r\n")
+    assert response_statuses(await asyncio.wait_for(reader.read(), 10)) == [408]
+    writer.close()
+
+
 async def test_a_disconnect_cancels_the_running_request_even_if_another_is_queued_behind_it(
     paused: PausedServer,
 ) -> None:

@@ -98,7 +98,6 @@ CHUNKED = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chun
     ("parts", "statuses"),
     [
         ((), [408]),
-        ((LIVEZ, b"\r\n"), [200]),
         ((CHUNKED, b"5\r\nhello"), [404]),
         ((b"POST /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [405]),
         ((b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n1",), [200]),
@@ -106,7 +105,6 @@ CHUNKED = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chun
     ],
     ids=[
         "nothing",
-        "a blank line",
         "half of chunks",
         "405",
         "a body of a GET",
