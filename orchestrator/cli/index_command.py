@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from rich.markup import escape
 
 from adapters import AdapterError
+from adapters.model.document import HIGHEST_CLEARANCE
 from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
@@ -38,7 +40,9 @@ def index(
 
         async def run(service: Service) -> tuple[IndexReport, int | None]:
             with progress_bar(err, "encoding", "documents", total) as advance:
-                report = await service.documents.index(lines, service.anonymous, invalid.add, advance)
+                # Who may change the data folder may write every document.
+                writer = replace(service.anonymous, clearance=HIGHEST_CLEARANCE)
+                report = await service.documents.index(lines, writer, invalid.add, advance)
             documents: int | None = None
             try:
                 await optimize(service)

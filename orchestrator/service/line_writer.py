@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import DocumentWriter, Scope, VectorRecord
+from adapters import SENSITIVITIES, DocumentWriter, Sensitivity, VectorRecord
+from adapters.model.document import is_visible
 from adapters.ports.replica import Key
 from fusion.doc_ids import doc_id
 from orchestrator.auth.principal import Principal
@@ -53,7 +54,7 @@ class LineWriter:
         records: list[VectorRecord] = []
         size, line_count = 0, 0
         remaining = iter(lines)
-        while batch := await anyio.to_thread.run_sync(self._checked_batch, remaining, principal.scope):
+        while batch := await anyio.to_thread.run_sync(self._checked_batch, remaining, principal):
             line_count += len(batch)
             waiting += batch
             documents = [line.document for line in batch if isinstance(line, ValidLine)]
@@ -69,9 +70,10 @@ class LineWriter:
         on_lines(await self._write(waiting, records, replaced, principal, report))
         return report
 
-    def _checked_batch(self, lines: Iterator[ParsedLine], scope: Scope) -> Sequence[ParsedLine]:
-        """The next lines; those with too many new metadata keys become invalid."""
-        return self.metadata_keys.checked(next_batch(lines), scope)
+    def _checked_batch(self, lines: Iterator[ParsedLine], principal: Principal) -> Sequence[ParsedLine]:
+        """The next lines; those above the writer's clearance, and with too many new metadata keys, become invalid."""
+        batch = [_within_clearance(line, principal.clearance) for line in next_batch(lines)]
+        return self.metadata_keys.checked(batch, principal.scope)
 
     async def _write(
         self,
@@ -96,3 +98,15 @@ class LineWriter:
             else line
             for line in lines
         ]
+
+
+def _within_clearance(line: ParsedLine, clearance: Sensitivity) -> ParsedLine:
+    """The line, or why its writer may not write it: the writer could neither see, replace nor delete the document."""
+    if isinstance(line, InvalidLine) or is_visible(line.document.sensitivity, clearance):
+        return line
+    allowed = ", ".join(each for each in SENSITIVITIES if is_visible(each, clearance))
+    return InvalidLine(
+        line.line,
+        f"sensitivity: {line.document.sensitivity!r} is above your clearance, allowed are {allowed} - at "
+        "`$.sensitivity`",
+    )

@@ -214,8 +214,10 @@ async def test_the_counters_of_every_cache_are_reported(opened: OpenService) -> 
 async def test_the_embedded_documents_decide_what_a_writer_may_replace(opened: OpenService) -> None:
     """One source is on a server, the documents are embedded; the server waits for the decision."""
     async with opened() as service:
-        await index(service, [structs.replace(ALPHA, sensitivity="restricted")])
-        writer = replace(service.anonymous, clearance="public")
+        protected = [ValidLine(1, structs.replace(ALPHA, sensitivity="restricted"))]
+        owner = replace(service.anonymous, clearance="restricted")
+        await service.documents.index(protected, owner, lambda _: None)
+        writer = replace(service.anonymous, clearance="normal")
 
         async def read() -> Iterable[ParsedLine]:
             return [ValidLine(1, structs.replace(ALPHA, text="stolen")), ValidLine(2, BETA)]

@@ -37,6 +37,7 @@ def _model(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_command(folder: Path, lines: bytes) -> tuple[int, dict[int, str]]:
+    """The clearance of the command line is always the highest: who may change the folder may write every document."""
     result = CliRunner().invoke(
         main, ["index", "-", "--json"], input=lines, catch_exceptions=False, env={"TRIVIUM_DATA_DIR": str(folder)}
     )
@@ -100,27 +101,30 @@ ONE_OF_EACH = ndjson(*({"id": name, "text": "old", "sensitivity": name} for name
 
 
 @pytest.mark.parametrize("clearance", SENSITIVITIES)
-def test_a_document_above_the_clearance_is_not_replaced(both: Callable[[str, bytes], Outcome], clearance: str) -> None:
-    """The command line has the clearance of callers without a key."""
-    assert both("restricted", ONE_OF_EACH).errors == {}
-    outcome = both(clearance, ndjson(*({"id": name, "text": "new"} for name in SENSITIVITIES)))
+def test_a_caller_of_the_api_writes_and_replaces_up_to_its_clearance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clearance: str
+) -> None:
+    assert by_command(tmp_path, ONE_OF_EACH) == (len(SENSITIVITIES), {})
+    monkeypatch.setenv("TRIVIUM_OPEN_CLEARANCE", clearance)
     visible = SENSITIVITIES[: SENSITIVITIES.index(clearance) + 1]  # type: ignore[arg-type]
-    assert outcome.indexed == len(visible)
-    assert outcome.errors == {
+    lines = ndjson(*({"id": name, "text": "new", "sensitivity": "public"} for name in SENSITIVITIES))
+    indexed, errors = by_api(tmp_path, lines)
+    assert indexed == len(visible)
+    assert errors == {
         number: f"id: {name!r} is taken by a document above your clearance - at `$.id`"
         for number, name in enumerate(SENSITIVITIES, start=1)
         if name not in visible
     }
-    assert outcome.documents == {name: "new" if name in visible else "old" for name in SENSITIVITIES}
+    assert documents(tmp_path) == {name: "new" if name in visible else "old" for name in SENSITIVITIES}
+    indexed, errors = by_api(tmp_path, ONE_OF_EACH.replace(b'"id": "', b'"id": "other-'))
+    assert indexed == len(visible)
+    assert all("is above your clearance, allowed are public" in error for error in errors.values())
 
 
-def test_a_public_writer_may_write_a_restricted_document_and_not_replace_it(
-    both: Callable[[str, bytes], Outcome],
-) -> None:
-    assert both("public", ndjson({"id": "a", "text": "1", "sensitivity": "restricted"})).indexed == 1
-    outcome = both("public", ndjson({"id": "a", "text": "2"}, {"id": "b", "text": "3"}))
-    assert (outcome.indexed, set(outcome.errors)) == (1, {1})
-    assert outcome.documents == {"a": "1", "b": "3"}
+def test_the_command_line_replaces_what_the_api_may_not_see(tmp_path: Path) -> None:
+    by_command(tmp_path, ndjson({"id": "a", "text": "old", "sensitivity": "restricted"}))
+    assert by_command(tmp_path, ndjson({"id": "a", "text": "new"})) == (1, {})
+    assert documents(tmp_path) == {"a": "new"}
 
 
 INVALID = [
@@ -216,7 +220,7 @@ def test_documents_of_other_tenants_are_out_of_reach(
 ) -> None:
     both("restricted", ONE_OF_EACH)
     monkeypatch.setenv("TRIVIUM_TENANT", "other")
-    assert both("public", ndjson({"id": "restricted", "text": "of another tenant"})).indexed == 1
+    assert both("normal", ndjson({"id": "restricted", "text": "of another tenant"})).indexed == 1
 
     async def text_of(folder: Path, tenant: str) -> str:
         async with open_service(load(data_dir=folder)) as service:

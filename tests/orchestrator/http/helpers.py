@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
+from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapters.model.document import HIGHEST_CLEARANCE
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary
 from orchestrator.http.unkeyed_rate import UnkeyedRate
+from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
 from tests.conftest import SCOPE
 from tests.secrets import register_secret
 
@@ -36,8 +41,16 @@ def ndjson(*documents: object) -> bytes:
     return b"\n".join(json.dumps(document).encode() for document in documents)
 
 
-async def index_documents(client: httpx.AsyncClient) -> None:
-    assert (await client.post("/v1/documents", content=ndjson(*DOCUMENTS))).status_code == 200
+async def index_documents(app: Starlette, documents: Sequence[object] = DOCUMENTS) -> None:
+    """Write documents of every sensitivity, in one write."""
+    documents_service, anonymous = app.state.service.documents, app.state.service.anonymous
+    lines = list(parse_ndjson(io.BytesIO(ndjson(*documents))))
+
+    async def read_lines() -> list[ParsedLine]:
+        return lines
+
+    report = await documents_service.put(read_lines, replace(anonymous, clearance=HIGHEST_CLEARANCE))
+    assert report.indexed == len(documents)
 
 
 async def search(client: httpx.AsyncClient, **body: object) -> httpx.Response:

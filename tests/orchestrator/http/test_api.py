@@ -21,8 +21,8 @@ from tests.orchestrator.http.helpers import DOCUMENTS, index_documents, ndjson, 
 pytestmark = pytest.mark.anyio
 
 
-async def test_indexed_documents_are_returned_in_one_ranking(client: httpx.AsyncClient) -> None:
-    await index_documents(client)
+async def test_indexed_documents_are_returned_in_one_ranking(app: FastAPI, client: httpx.AsyncClient) -> None:
+    await index_documents(app)
     response = await search(client, query="films by Christopher Nolan")
     assert response.status_code == 200
     body = response.json()
@@ -36,8 +36,10 @@ async def test_indexed_documents_are_returned_in_one_ranking(client: httpx.Async
     assert msgspec.json.decode(response.content, type=SearchResponse, strict=True)
 
 
-async def test_restricted_documents_are_not_found_and_memory_only_by_name(client: httpx.AsyncClient) -> None:
-    await index_documents(client)
+async def test_restricted_documents_are_not_found_and_memory_only_by_name(
+    app: FastAPI, client: httpx.AsyncClient
+) -> None:
+    await index_documents(app)
     found = {hit["id"] for hit in (await search(client, query="Christopher Nolan secret pasta")).json()["hits"]}
     assert found == {"nolan", "prestige", "pasta"}
     named = (await search(client, query="pasta", collections=["memory"])).json()
@@ -45,8 +47,8 @@ async def test_restricted_documents_are_not_found_and_memory_only_by_name(client
     problem(await client.get("/v1/documents/secret"), 404)
 
 
-async def test_filters_over_http(client: httpx.AsyncClient) -> None:
-    await index_documents(client)
+async def test_filters_over_http(app: FastAPI, client: httpx.AsyncClient) -> None:
+    await index_documents(app)
     condition = {"op": "range", "field": "metadata.year", "gte": 2000, "lt": 2010}
     response = await search(client, query="film", filter=condition)
     assert [hit["id"] for hit in response.json()["hits"]] == ["prestige"]
@@ -86,8 +88,8 @@ async def test_documents_are_deleted_by_a_filter_and_by_collection(client: httpx
     assert (await client.get("/v1/documents/0", params={"collection": "notes"})).status_code == 404
 
 
-async def test_documents_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
-    await index_documents(client)
+async def test_documents_are_listed_page_by_page(app: FastAPI, client: httpx.AsyncClient) -> None:
+    await index_documents(app)
     listed: list[str] = []
     path = "/v1/documents?limit=2"
     while path:
@@ -99,8 +101,8 @@ async def test_documents_are_listed_page_by_page(client: httpx.AsyncClient) -> N
     assert (await client.head("/v1/documents")).status_code == 200
 
 
-async def test_a_list_of_documents_can_be_indexed_again(client: httpx.AsyncClient) -> None:
-    await index_documents(client)
+async def test_a_list_of_documents_can_be_indexed_again(app: FastAPI, client: httpx.AsyncClient) -> None:
+    await index_documents(app)
     condition = json.dumps({"op": "eq", "field": "tags", "value": "person"})
     listed = await client.get("/v1/documents", params={"filter": condition}, headers={"accept": "application/x-ndjson"})
     assert listed.headers["content-type"] == "application/x-ndjson"
@@ -182,8 +184,8 @@ async def test_an_id_of_several_collections_is_a_conflict(client: httpx.AsyncCli
         assert "name a collection, one of a, b" in response.json()["detail"]
 
 
-async def test_a_document_is_read_replaced_and_deleted(client: httpx.AsyncClient) -> None:
-    await index_documents(client)
+async def test_a_document_is_read_replaced_and_deleted(app: FastAPI, client: httpx.AsyncClient) -> None:
+    await index_documents(app)
     assert (await client.get("/v1/documents/pasta")).json() == DOCUMENTS[2]
     changed = {**DOCUMENTS[2], "text": "Never rinse."}
     await client.post("/v1/documents", content=ndjson(changed))
@@ -202,8 +204,8 @@ async def test_a_document_with_any_id_can_be_read(client: httpx.AsyncClient, id_
     assert (await client.get(path)).json()["id"] == id_
 
 
-async def test_collections_are_counted(client: httpx.AsyncClient) -> None:
-    await index_documents(client)
+async def test_collections_are_counted(app: FastAPI, client: httpx.AsyncClient) -> None:
+    await index_documents(app)
     assert (await client.get("/v1/collections")).json() == {
         "collections": [{"name": "documents", "documents": 3}, {"name": "memory", "documents": 1}]
     }
@@ -218,7 +220,7 @@ async def test_health(client: httpx.AsyncClient) -> None:
 async def test_a_service_whose_indexes_all_lack_documents_is_not_ready(
     client: httpx.AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await index_documents(client)
+    await index_documents(app)
     embedded = app.state.service.health.embedded
     monkeypatch.setattr(embedded, "documents_by_source", lambda: {"vector": 5, "graph": 4, "keyword": 0})
     ready = await client.get("/readyz")
@@ -242,7 +244,7 @@ async def test_a_body_of_lines_that_are_no_documents_costs_little(client: httpx.
 async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted(
     client: httpx.AsyncClient, app: FastAPI
 ) -> None:
-    await index_documents(client)
+    await index_documents(app)
     body = ndjson({"id": "secret", "text": "mine now"}, {"id": "new", "text": "fine"})
     outcome = (await client.post("/v1/documents", content=body)).json()
     assert [line["status"] for line in outcome["lines"]] == ["rejected", "indexed"]
@@ -267,7 +269,7 @@ async def test_the_same_request_gives_the_same_bytes_also_after_a_restart(chosen
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client,
         ):
             if not seen:
-                await index_documents(client)
+                await index_documents(app)
             for _ in range(50):
                 body = (await search(client, query="films by Christopher Nolan")).json()
                 seen.add(json.dumps(body["hits"]))
@@ -275,9 +277,9 @@ async def test_the_same_request_gives_the_same_bytes_also_after_a_restart(chosen
 
 
 async def test_a_commit_that_cannot_be_opened_leaves_the_open_one_in_use(
-    client: httpx.AsyncClient, chosen: Settings, monkeypatch: pytest.MonkeyPatch
+    app: FastAPI, client: httpx.AsyncClient, chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await index_documents(client)
+    await index_documents(app)
     is_logged = anyio.Event()
     monkeypatch.setattr(logging.getLogger("orchestrator.bootstrap.background"), "exception", lambda *_: is_logged.set())
     manifest = chosen.storage.data_dir / "index" / "manifest.json"
@@ -305,8 +307,10 @@ async def test_the_openapi_document_describes_every_path_and_type(client: httpx.
     assert "#/components/schemas/" in json.dumps(document["paths"]["/v1/search"])
 
 
-async def test_a_damaged_document_is_no_fault_of_the_caller(client: httpx.AsyncClient, chosen: Settings) -> None:
-    await index_documents(client)
+async def test_a_damaged_document_is_no_fault_of_the_caller(
+    app: FastAPI, client: httpx.AsyncClient, chosen: Settings
+) -> None:
+    await index_documents(app)
     records = max((chosen.storage.data_dir / "index").glob("segments/*/records.bin"))
     content = records.read_bytes()
     with records.open("r+b") as file:  # in place: it is mapped

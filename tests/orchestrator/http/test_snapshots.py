@@ -20,6 +20,7 @@ from syrupy.extensions.json import JSONSnapshotExtension
 
 from docs.response_schema import PATH, schema
 from orchestrator.settings import Settings
+from tests.orchestrator.http.helpers import index_documents
 
 pytestmark = pytest.mark.anyio
 
@@ -80,8 +81,7 @@ def chosen(chosen: Settings) -> Settings:
 
 @pytest.fixture
 async def filled(app: FastAPI, client: httpx.AsyncClient) -> httpx.AsyncClient:
-    body = "\n".join(json.dumps(document) for document in DOCUMENTS)
-    assert (await client.post("/v1/documents", content=body)).json()["indexed"] == len(DOCUMENTS)
+    await index_documents(app, DOCUMENTS)
     service = app.state.service
     await service.maintenance.optimize(lambda _: None)  # it computes centralities
     service.search.now = TODAY.timestamp
