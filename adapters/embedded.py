@@ -121,9 +121,13 @@ class EmbeddedSources:
             encoder is None or min(documents, MAX_DOCUMENTS) > 2 * encoder.documents
         )
 
-    def merge(self, progress: Callable[[str], None]) -> None:
-        """Merge segments if that makes searches faster. Blocks."""
-        if self.index.needs_optimizing():
+    def merge(self, progress: Callable[[str], None], erase: bool) -> None:
+        """Merge segments if that makes searches faster. Blocks.
+
+        :param erase: whether they are merged also to remove deleted documents from the files.
+        """
+        segments = self.index.current().segments
+        if self.index.needs_optimizing() or (erase and segments.count < len(segments)):
             progress("one segment")
             self.index.optimize()
         if self._graph and self.documents() and self._graph.is_outdated(self.index.current().component(self._graph)):

@@ -215,8 +215,11 @@ class Index:
             start = page.next
 
     def tidy(self) -> None:
-        """Merge segments, and measure what ``confidence`` and the graph's weight need. Call it after many writes."""
-        self._call(self._service.maintenance.optimize, lambda _: None)
+        """Merge segments, and measure what ``confidence`` and the graph's weight need. Call it after many writes.
+
+        Nothing of deleted documents is left in the folder then.
+        """
+        self._call(self._service.maintenance.optimize, lambda _: None, True)
 
     def __len__(self) -> int:
         """Number of documents."""

@@ -58,6 +58,7 @@ class EmbeddedIndex:
     ) -> None:
         self._folder = folder
         self._components = tuple(components)
+        self._component_names = tuple(component.name for component in components)
         self._build_id = build_id
         self._exchange = RLock()
         """Locked while the view is replaced, so that :meth:`refresh` never undoes a write of this process."""
@@ -205,15 +206,15 @@ class EmbeddedIndex:
         return view.segments.is_scattered() or any(count > _MAX_FRAGMENTS for count in fragments)
 
     def optimize(self) -> None:
-        """Merge everything into one segment without deleted rows. No document is lost or added."""
+        """Merge everything into one segment; nothing is left of deleted rows. No document is lost or added."""
         with files.exclusive(self._folder / "lock"), self._exchange:
             self.refresh()
             self._require_same_build(self._view.manifest)
             segments = self._view.segments
-            if self._view.manifest.optimized or not len(segments):
-                return
-            is_one = len(segments.segments) == 1 and segments.count == len(segments)
-            self._publish(1 if is_one else 0, ~segments.live, [], Delta([], []), optimized=True)
+            if not self._view.manifest.optimized and len(segments):
+                is_one = len(segments.segments) == 1 and segments.count == len(segments)
+                self._publish(1 if is_one else 0, ~segments.live, [], Delta([], []), optimized=True)
+            remove_unused(self._folder, self._component_names, self._view.manifest)
 
     def rebuild(self) -> None:
         """Build the files of every component again from the existing segments, after a change of their settings."""
@@ -246,12 +247,11 @@ class EmbeddedIndex:
             rows=tuple(map(len, segments.segments)),
             documents=segments.count,
         )
-        names = [component.name for component in self._components]
-        digests = self._checked.digests(commit_files(self._folder, names, published), manifest.files)
+        digests = self._checked.digests(commit_files(self._folder, self._component_names, published), manifest.files)
         published = msgspec.structs.replace(published, files=digests)
         published.write(self._folder)
         self._view = self._open(published, self._view)
-        remove_unused(self._folder, names, manifest, published)
+        remove_unused(self._folder, self._component_names, manifest, published)
 
     def _merge(self, name: str, unmerged: int, dead: Flags, added: Sequence[Stored]) -> SegmentSet:
         """Write the new segment, if it has rows, and the flags of deleted rows; returns all segments of the commit."""

@@ -20,10 +20,13 @@ from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
 
 
-async def optimize(service: Service) -> None:
-    """Run the maintenance after many writes, and show its steps on the terminal."""
+async def optimize(service: Service, erase: bool = False) -> None:
+    """Run the maintenance after many writes, and show its steps on the terminal.
+
+    :param erase: as in :meth:`orchestrator.service.maintenance.MaintenanceService.optimize`.
+    """
     with progress_steps(err, "optimizing") as step:
-        await service.maintenance.optimize(step)
+        await service.maintenance.optimize(step, erase)
 
 
 def tidy(
@@ -36,7 +39,11 @@ def tidy(
     with reported_errors():
         if measure:
             _lower_priority()
-        with_service(with_cli_timeout(load()), _measure if measure else optimize)
+        with_service(with_cli_timeout(load()), _measure if measure else _optimize_and_erase)
+
+
+async def _optimize_and_erase(service: Service) -> None:
+    await optimize(service, erase=True)
 
 
 async def _measure(service: Service) -> None:

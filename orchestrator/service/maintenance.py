@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
 
+from adapters import DocumentReader, Scope
 from adapters.embedded import EmbeddedSources
+from adapters.model.document import HIGHEST_CLEARANCE, METADATA
+from adapters.model.filter import And, Exists, Or, access, normal
 from adapters.ports.graph import Centrality, GraphMaintenance
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.log.quarantine import Quarantined
+from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
 from orchestrator.measurement.calibration import CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.measurement.graph_trust import GraphTrust
@@ -26,6 +30,8 @@ class MaintenanceService:
     """The maintenance of the index.
 
     :param followed: refresh methods of everything that other processes may change.
+    :param documents: the replica that documents are read from.
+    :param is_current: whether that replica has every write. Blocks.
     :param query_encoders: what may encode a query.
     :param embedded: ``None`` if all sources are on servers.
     :param replication: ``None`` if the embedded index is the only replica.
@@ -35,6 +41,9 @@ class MaintenanceService:
     followed: tuple[Callable[[], object], ...]
     generation: Callable[[], int]
     data_versions: DataVersions
+    documents: DocumentReader
+    is_current: Callable[[], bool]
+    metadata_keys: MetadataKeys
     trust: GraphTrust
     trust_measurement: TrustMeasurement
     calibrations: ConfidenceCalibrations
@@ -105,14 +114,17 @@ class MaintenanceService:
             return False
         return self.trust_outdated() or self.calibration_outdated() or self.static_encoder_outdated()
 
-    async def optimize(self, progress: Progress) -> None:
-        """Apply waiting writes, merge segments, and measure what is outdated.
+    async def optimize(self, progress: Progress, erase: bool = False) -> None:
+        """Apply waiting writes, merge segments, forget unused metadata keys, and measure what is outdated.
 
+        :param erase: whether nothing of a deleted document stays in the data folder, however long that takes.
         :raises AdapterError: if a source or a replica is unavailable.
         """
         await self.apply_unapplied()
         if self.embedded:
-            await anyio.to_thread.run_sync(self.embedded.merge, progress)
+            await anyio.to_thread.run_sync(self.embedded.merge, progress, erase)
+        progress("metadata keys")
+        await self.metadata_keys.recount(self._has_documents)
         await self.measure(progress)
 
     async def measure(self, progress: Progress) -> None:
@@ -133,3 +145,12 @@ class MaintenanceService:
         if self.calibration_outdated():
             progress("confidence")
             self.calibrations.save(await self.calibration_measurement.run(self.generation()))
+
+    async def _has_documents(self, scope: Scope, keys: Sequence[str]) -> bool | None:
+        """Whether a document of a scope has one of some metadata keys; ``None`` if a write is not applied yet."""
+        await anyio.to_thread.run_sync(self.refresh)
+        if not await anyio.to_thread.run_sync(self.is_current):
+            return None
+        has_key = Or(tuple(Exists(METADATA + key) for key in keys))
+        condition = normal(And((access(scope, HIGHEST_CLEARANCE), has_key)))
+        return bool(await self.documents.counts("collection", condition))

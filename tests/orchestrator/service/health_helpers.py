@@ -137,6 +137,9 @@ def service(
         followed=(),
         generation=lambda: generation,
         data_versions=DataVersions([], "", None),
+        documents=None,  # type: ignore[arg-type]  # nothing is counted here
+        is_current=lambda: True,
+        metadata_keys=MetadataKeys(folder / "metadata-keys"),
         trust=GraphTrust(folder / TRUST_FILE),
         trust_measurement=None,  # type: ignore[arg-type]  # nothing is measured here
         calibrations=ConfidenceCalibrations(folder / CALIBRATION_FILE),
