@@ -14,7 +14,8 @@ from adapters.engine.replica import EmbeddedReplica
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
-from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.keyword.component import KeywordComponent
+from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
 from adapters.vector.embedded import EmbeddedVector, VectorComponent

@@ -22,7 +22,7 @@ from adapters.encoders.minilm import MiniLM
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.names import mentioned
-from adapters.keyword.embedded import KeywordComponent
+from adapters.keyword.component import KeywordComponent
 from adapters.vector.embedded import VectorComponent
 from orchestrator.settings import Settings, load
 from tests.orchestrator.served import Serve, serving

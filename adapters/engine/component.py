@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -14,10 +14,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The difference between two commits: document numbers that were added, and those that were removed."""
+    """The difference between two commits: document numbers that were added, and those that were removed.
+
+    :param scopes: tenant and environment of the removed documents.
+    """
 
     added: Sequence[int]
     removed: Sequence[int]
+    scopes: Set[tuple[str, str]] = frozenset()
 
 
 class IndexComponent(Protocol[T]):

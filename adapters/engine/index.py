@@ -174,9 +174,8 @@ class EmbeddedIndex:
             self.refresh()
             self._require_same_build(self._view.manifest)
             segments = self._view.segments
-            existing = {
-                key: position for key in deletes.union(newest) if (position := segments.position(key)) is not None
-            }
+            positions = {key: segments.position(key) for key in deletes.union(newest)}
+            existing = {key: position for key, position in positions.items() if position is not None}
             hidden: frozenset[Key] = frozenset()
             if clearance != HIGHEST_CLEARANCE:
                 hidden = hidden_keys(map(segments.record, existing.values()), clearance)
@@ -189,8 +188,9 @@ class EmbeddedIndex:
             dead = ~segments.live
             dead[removed] = True
             unmerged = count_unmerged(by_segment(dead, segments), len(added))
-            removed_docnos = sorted(int(docno) for docno in segments.docnos[removed])
-            self._publish(unmerged, dead, added, Delta([row.docno for row in added], removed_docnos))
+            scopes = {(tenant, environment) for tenant, environment, _ in existing.keys() - hidden}
+            delta = Delta([row.docno for row in added], sorted(segments.docnos[removed].tolist()), scopes)
+            self._publish(unmerged, dead, added, delta)
             return Acknowledgement(self._view.manifest.generation, hidden=hidden)
 
     def _require_same_build(self, manifest: Manifest) -> None:

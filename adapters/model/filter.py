@@ -15,7 +15,16 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from adapters.model import numbers
-from adapters.model.document import METADATA, SENSITIVITIES, Scalar, Scope, Sensitivity, is_visible, plain
+from adapters.model.document import (
+    HIGHEST_CLEARANCE,
+    METADATA,
+    SENSITIVITIES,
+    Scalar,
+    Scope,
+    Sensitivity,
+    is_visible,
+    plain,
+)
 
 Bound: TypeAlias = int | float | datetime
 """A bound of a range."""
@@ -82,6 +91,14 @@ def access(scope: Scope, clearance: Sensitivity) -> Filter:
     """The documents that a caller may see: those of its scope, up to its clearance."""
     visible = tuple(sensitivity for sensitivity in SENSITIVITIES if is_visible(sensitivity, clearance))
     return And((Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible)))
+
+
+def clearance_of(condition: Filter) -> Sensitivity:
+    """The clearance in :func:`access`, in normal form or not; the highest if there is no condition on it."""
+    for each in condition.filters if isinstance(condition, And) else (condition,):
+        if isinstance(each, In) and each.field == "sensitivity":
+            return max((level for level in SENSITIVITIES if level in each.values), key=SENSITIVITIES.index)
+    return HIGHEST_CLEARANCE
 
 
 def normal(condition: Filter) -> Filter:

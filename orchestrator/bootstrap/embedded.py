@@ -14,7 +14,7 @@ from adapters.engine.salvage import Rebuilt, rebuild
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.extract import extractor_identity
-from adapters.keyword.embedded import KeywordComponent
+from adapters.keyword.component import KeywordComponent
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.vector.embedded import VectorComponent
 from orchestrator.settings.backends import EMBEDDED

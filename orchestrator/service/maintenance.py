@@ -123,7 +123,6 @@ class MaintenanceService:
         await self.apply_unapplied()
         if self.embedded:
             await anyio.to_thread.run_sync(self.embedded.merge, progress, erase)
-        progress("metadata keys")
         await self.metadata_keys.recount(self._has_documents)
         await self.measure(progress)
 

@@ -23,7 +23,8 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword import opensearch_client
-from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.keyword.component import KeywordComponent
+from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.model.filter import And, Filter, access, normal
 from adapters.ports import Key, ServerSource

@@ -13,7 +13,8 @@ from adapters import DocumentReader, Expander, Record, Reranker, Retriever, Scop
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
-from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.keyword.component import KeywordComponent
+from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.filter import Filter
 from adapters.model.sources import SOURCES
 from adapters.ports import CentralityReader, EntityLookup, Snapshot, Vector

@@ -15,7 +15,7 @@ from adapters import AdapterError, Damaged, Unavailable, VectorRecord, VersionMi
 from adapters.engine import EmbeddedIndex
 from adapters.engine.salvage import Rebuilt, rebuild
 from adapters.graph.component import GraphComponent
-from adapters.keyword.embedded import KeywordComponent
+from adapters.keyword.component import KeywordComponent
 from adapters.storage import files
 from adapters.vector.embedded import VectorComponent
 from tests.conftest import vector_record

@@ -18,7 +18,7 @@ from adapters.engine import EmbeddedIndex, view
 from adapters.engine.manifest import Manifest
 from adapters.engine.segment_set import Mask, SegmentSet
 from adapters.graph.component import GraphComponent
-from adapters.keyword.embedded import KeywordComponent
+from adapters.keyword.component import KeywordComponent
 from adapters.model.filter import EVERYTHING, Filter
 from adapters.vector.embedded import VectorComponent
 from tests.conftest import vector_record
@@ -297,7 +297,7 @@ from pathlib import Path
 from tests.conftest import vector_record
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
-from adapters.keyword.embedded import KeywordComponent
+from adapters.keyword.component import KeywordComponent
 from adapters.vector.embedded import VectorComponent
 index = EmbeddedIndex(Path(sys.argv[1]), (VectorComponent(), KeywordComponent(), GraphComponent()), "test-1")
 for n in range(int(sys.argv[2]), 1_000_000):

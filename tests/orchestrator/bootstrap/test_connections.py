@@ -309,7 +309,7 @@ async def test_measuring_fits_the_static_encoder_to_the_documents_and_measures_n
         monkeypatch.setattr(embedded_module, "MIN_FIT_DOCUMENTS", 3)
         engine.measure(steps.append)
         monkeypatch.setattr(engine.index, "needs_optimizing", lambda: True)
-        engine.merge(steps.append)
+        engine.merge(steps.append, erase=False)
     assert steps == ["pagerank", "static encoder", "one segment"]
 
 

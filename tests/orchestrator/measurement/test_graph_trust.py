@@ -12,7 +12,7 @@ from adapters import Damaged, Link, Scope, VectorRecord
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
-from adapters.keyword.embedded import KeywordComponent
+from adapters.keyword.component import KeywordComponent
 from adapters.ports import Vector
 from adapters.storage import checked_file
 from adapters.vector.embedded import EmbeddedVector, VectorComponent

@@ -14,7 +14,8 @@ from adapters.engine import EmbeddedIndex, IndexView
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
-from adapters.keyword.embedded import EmbeddedKeyword, KeywordComponent
+from adapters.keyword.component import KeywordComponent
+from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.ports import CentralityReader, EntityLookup, Key, VectorRecord
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from fusion import Ranking
