@@ -16,6 +16,7 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
+from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
@@ -140,7 +141,8 @@ class EmbeddedSources:
         if self._graph and self.index.generation() > self.centrality_file.generation:
             progress(self.centrality_file.name)
             view = self.index.current()
-            self.centrality_file.compute(view.component(self._graph), view.segments, view.manifest.generation)
+            if graph := view.component(self._graph).of(HIGHEST_CLEARANCE):
+                self.centrality_file.compute(graph, view.segments, view.manifest.generation)
         if self.static_encoder_outdated():
             progress("static encoder")
             records = self.index.current().sample_with_vectors(MAX_DOCUMENTS)

@@ -129,7 +129,7 @@ async def _measure(workspace: Workspace, records: Records) -> tuple[Difference, 
             by_run = {run: await _run(service, workspace, run) for run in (REFERENCE_RUN, _TEXT)}
             scope = Scope(settings.access.tenant, settings.access.environment)
             strengths = await _strengths(service, scope)
-            trust = service.maintenance.trust.weight_factor(scope)
+            trust = service.maintenance.trust.weight_factor(scope, service.anonymous.clearance)
     shown = ", ".join(f"{each.forward:g}/{each.backward:g}" for each in strengths)
     return compare(REFERENCE_RUN, _TEXT, by_run[REFERENCE_RUN], by_run[_TEXT]), trust, shown
 

@@ -1,4 +1,9 @@
-"""The files of the embedded graph: documents, names of entities, and the edges among them."""
+"""The files of the embedded graph: documents, names of entities, and the edges among them.
+
+How far a walk goes depends on the degrees of its nodes, and what a name weighs on how many documents have its words. So
+that nothing depends on documents that the caller may not see, there is a graph of the public documents, one of the
+public and normal ones, and so on, for each sensitivity that documents have: usually one.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +18,10 @@ import numpy.typing as npt
 
 from adapters.engine.component import Delta
 from adapters.engine.segment_set import SegmentSet
-from adapters.graph.join import count_documents, join_graphs
+from adapters.graph.join import count_documents, join_graphs, living_up_to
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.segment_edges import Name, SegmentGraph, segment_graph
+from adapters.model.document import HIGHEST_CLEARANCE, SENSITIVITIES, Sensitivity, is_visible
 from adapters.ports.graph import LinkStrength
 from adapters.storage import files
 from fusion.random_walk import Adjacency
@@ -52,10 +58,10 @@ class _ScopeWords(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole graph. Its nodes are the documents by position, then the names. Some documents may be deleted.
+    """A graph. Its nodes are documents by position, then the names. Some documents may be deleted.
 
     :param commit: that built it. Later ones that only delete documents have the same graph.
-    :param positions: by document node, its position in the segment set; ascending. Every living document has a node.
+    :param positions: by document node, its position in the segment set; ascending.
     :param name_count: number of nodes that are names.
     :param scopes: the vocabulary of each (tenant, environment).
     :param strengths: of the link types of each (tenant, environment).
@@ -85,14 +91,26 @@ class Vocabulary:
     documents: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """The graphs of a commit, by the highest sensitivity of the documents in each."""
+
+    by_level: Mapping[Sensitivity, Graph]
+
+    def of(self, clearance: Sensitivity) -> Graph | None:
+        """The graph of what a caller may see; ``None`` if that is nothing."""
+        visible = [graph for level, graph in self.by_level.items() if is_visible(level, clearance)]
+        return visible[-1] if visible else None
+
+
 class GraphComponent:
-    """The files: one for each segment, named after it, and the whole graph in compressed sparse rows.
+    """The files: one for each segment, named after it, and the graphs in compressed sparse rows.
 
     :param chosen: strengths of link types that an operator has set; they override the derived ones.
     """
 
     name = "graph"
-    format = "names-7"
+    format = "names-8"
 
     def __init__(self, chosen: TypeStrengths | None = None) -> None:
         self._chosen = dict(chosen or {})
@@ -103,8 +121,10 @@ class GraphComponent:
         If few documents were deleted and none added, all files are linked: no search visits the deleted ones.
         """
         if previous and delta.removed and not delta.added and _is_still_valid(previous, segments):
-            for path in previous.iterdir():
-                files.link_or_copy(path, target / path.name)
+            for path in (path for path in previous.rglob("*") if path.is_file()):
+                linked = target / path.relative_to(previous)
+                linked.parent.mkdir(exist_ok=True)
+                files.link_or_copy(path, linked)
             return
         graphs = []
         for segment in segments.segments:
@@ -114,63 +134,80 @@ class GraphComponent:
             else:
                 (target / file).write_bytes(msgspec.msgpack.encode(segment_graph(segment)))
             graphs.append(msgspec.msgpack.decode((target / file).read_bytes(), type=SegmentGraph))
-        names, adjacency, strengths = join_graphs(graphs, segments, self._chosen)
+        for level in SENSITIVITIES:
+            if any(level == sensitivity for graph in graphs for _, _, sensitivity, _ in graph.words):
+                (target / level).mkdir()
+                self._join(target / level, graphs, segments, level)
+
+    def _join(self, target: Path, graphs: Sequence[SegmentGraph], segments: SegmentSet, level: Sensitivity) -> None:
+        """Write the graph of the documents up to a level."""
+        flags = living_up_to(level, graphs, segments)
+        names, adjacency, strengths = join_graphs(graphs, segments, flags, level, self._chosen)
         frequency: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for graph in graphs:
-            for tenant, environment, counts in graph.words:
-                frequency[tenant, environment].update(counts)
-        (target / "names.msgpack").write_bytes(msgspec.msgpack.encode(_by_scope(names, segments.count)))
-        documents = count_documents(graphs, segments)
+            for tenant, environment, sensitivity, counts in graph.words:
+                if is_visible(sensitivity, level):
+                    frequency[tenant, environment].update(counts)
+        documents = count_documents(graphs, flags, level)
         words = [_ScopeWords(*scope, documents[scope], counts) for scope, counts in frequency.items()]
-        (target / "words.msgpack").write_bytes(msgspec.msgpack.encode(words))
-        built = _Build(target.name, self._chosen, [(*scope, each) for scope, each in strengths.items()])
-        (target / "build.msgpack").write_bytes(msgspec.msgpack.encode(built))
-        np.save(target / "positions.npy", np.flatnonzero(segments.live))
+        built = _Build(target.parent.name, self._chosen, [(*scope, each) for scope, each in strengths.items()])
+        for name, content in (("names", _by_scope(names, int(flags.sum()))), ("words", words), ("build", built)):
+            (target / f"{name}.msgpack").write_bytes(msgspec.msgpack.encode(content))
+        np.save(target / "positions.npy", np.flatnonzero(flags))
         np.save(target / "offsets.npy", adjacency.offsets)
         np.save(target / "targets.npy", adjacency.targets)
         np.save(target / "weights.npy", adjacency.weights)
 
-    def open(self, folder: Path, segments: SegmentSet, before: Graph | None) -> Graph:
+    def open(self, folder: Path, segments: SegmentSet, before: Graphs | None) -> Graphs:
         """Map the edges and load the names."""
         del segments
-        built = msgspec.msgpack.decode((folder / "build.msgpack").read_bytes(), type=_Build)
-        if before and before.commit == built.commit:
-            return before
-        # As plain arrays: indexing a numpy.memmap costs 20 µs more, for the same memory.
-        offsets, targets, weights, positions = (
-            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-            for name in ("offsets", "targets", "weights", "positions")
-        )
-        return Graph(
-            built.commit,
-            Adjacency(offsets, targets, weights),
-            positions,
-            len(offsets) - 1 - len(positions),
-            _vocabularies((folder / "names.msgpack").read_bytes(), (folder / "words.msgpack").read_bytes()),
-            {(tenant, environment): strengths for tenant, environment, strengths in built.strengths},
-            built.chosen,
+        known = before.by_level if before else {}
+        return Graphs(
+            {level: _open(folder / level, known.get(level)) for level in SENSITIVITIES if (folder / level).is_dir()}
         )
 
-    def is_outdated(self, graph: Graph) -> bool:
-        """Whether other strengths of links were set when the graph was built."""
-        return dict(graph.chosen) != self._chosen
+    def is_outdated(self, index: Graphs) -> bool:
+        """Whether other strengths of links were set when the graphs were built."""
+        return any(dict(graph.chosen) != self._chosen for graph in index.by_level.values())
 
-    def count(self, index: Graph, segments: SegmentSet) -> int:
+    def count(self, index: Graphs, segments: SegmentSet) -> int:
         """Number of document nodes that are not deleted."""
-        return int(segments.live[index.positions].sum())
+        graph = index.of(HIGHEST_CLEARANCE)
+        return int(segments.live[graph.positions].sum()) if graph else 0
 
-    def fragment_count(self, index: Graph) -> int:
+    def fragment_count(self, index: Graphs) -> int:
         """Returns 1: every build joins all segments."""
         del index
         return 1
 
 
+def _open(folder: Path, before: Graph | None) -> Graph:
+    """Map one graph, unless it is the one before."""
+    built = msgspec.msgpack.decode((folder / "build.msgpack").read_bytes(), type=_Build)
+    if before and before.commit == built.commit:
+        return before
+    # As plain arrays: indexing a numpy.memmap costs 20 µs more, for the same memory.
+    offsets, targets, weights, positions = (
+        np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+        for name in ("offsets", "targets", "weights", "positions")
+    )
+    return Graph(
+        built.commit,
+        Adjacency(offsets, targets, weights),
+        positions,
+        len(offsets) - 1 - len(positions),
+        _vocabularies((folder / "names.msgpack").read_bytes(), (folder / "words.msgpack").read_bytes()),
+        {(tenant, environment): strengths for tenant, environment, strengths in built.strengths},
+        built.chosen,
+    )
+
+
 def _is_still_valid(folder: Path, segments: SegmentSet) -> bool:
-    """Whether a graph is one of these segments, and few of its documents are deleted since."""
+    """Whether the graphs are those of these segments, and few of their documents are deleted since."""
     if {path.stem for path in folder.glob("*.part")} != {each.name for each in segments.segments}:
         return False
-    live = segments.live[np.load(folder / "positions.npy", mmap_mode="r")]
-    return int(np.count_nonzero(~live)) <= _MAX_DELETED * len(live)
+    living = (segments.live[np.load(path, mmap_mode="r")] for path in folder.glob("*/positions.npy"))
+    return all(int(np.count_nonzero(~live)) <= _MAX_DELETED * len(live) for live in living)
 
 
 def _by_scope(names: Sequence[Name], document_count: int) -> list[_ScopeNames]:

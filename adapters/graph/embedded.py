@@ -9,10 +9,12 @@ import numpy.typing as npt
 
 from adapters.engine.index import EmbeddedIndex, pinned_view, snapshot_view
 from adapters.engine.segment_set import SegmentSet
+from adapters.engine.view import IndexView
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
 from adapters.graph.entity_linking import LinkedEntities, link_entities, walk_seeds
-from adapters.model.document import Scope
+from adapters.model.document import HIGHEST_CLEARANCE, Scope
+from adapters.model.filter import clearance_of
 from adapters.model.sources import GRAPH
 from adapters.ports.graph import LinkStrength
 from adapters.ports.retriever import SourceQuery
@@ -51,9 +53,8 @@ class EmbeddedGraph:
         """
         view = pinned_view(self._index, query)
         segments = view.segments
-        if not segments.count:
+        if (graph := self._visible_graph(view, query)) is None:
             return Ranking.empty(GRAPH.name)
-        graph = view.component(self._component)
         visible = _visible_nodes(graph, segments, query)
         entities = _linked_entities(graph, query, visible)
         seeds, seed_mass = walk_seeds(entities, _seed_nodes(graph, segments, query, visible))
@@ -70,17 +71,15 @@ class EmbeddedGraph:
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """See :class:`adapters.ports.EntityLookup`."""
         view = pinned_view(self._index, query)
-        if not view.segments.count:
+        if (graph := self._visible_graph(view, query)) is None:
             return False
-        graph = view.component(self._component)
         return bool(_linked_entities(graph, query, _visible_nodes(graph, view.segments, query)).seeds)
 
     async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
         """See :class:`adapters.ports.LinkStrengthReader`."""
         view = self._index.current()
-        if not view.segments.count:
-            return ()
-        return view.component(self._component).strengths.get((scope.tenant, scope.environment), ())
+        graph = view.component(self._component).of(HIGHEST_CLEARANCE) if view.segments.count else None
+        return graph.strengths.get((scope.tenant, scope.environment), ()) if graph else ()
 
     async def centralities(
         self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
@@ -96,6 +95,10 @@ class EmbeddedGraph:
             if value is not None:
                 centralities[id_] = value
         return centralities
+
+    def _visible_graph(self, view: IndexView, query: SourceQuery) -> Graph | None:
+        """The graph of the documents that the caller may see; ``None`` if there are none."""
+        return view.component(self._component).of(clearance_of(query.access)) if view.segments.count else None
 
 
 def _linked_entities(graph: Graph, query: SourceQuery, visible: npt.NDArray[np.bool_] | None) -> LinkedEntities:

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from adapters.engine.columns import Flags
+from adapters.engine.segment import Segment
 from adapters.engine.segment_set import SegmentSet
+from adapters.engine.view import by_segment
 from adapters.graph.link_types import LinkCounts, TypeStrengths, full_length, link_strength
 from adapters.graph.segment_edges import LinkTarget, LinkType, Name, SegmentGraph
+from adapters.model.document import Sensitivity, is_visible
 from adapters.ports.graph import LinkStrength
 from fusion.doc_ids import doc_id
 from fusion.random_walk import Adjacency
@@ -42,14 +46,17 @@ class _Links:
 
 
 def join_graphs(
-    graphs: Sequence[SegmentGraph], segments: SegmentSet, chosen: TypeStrengths
+    graphs: Sequence[SegmentGraph], segments: SegmentSet, flags: Flags, level: Sensitivity, chosen: TypeStrengths
 ) -> tuple[list[Name], Adjacency, Mapping[tuple[str, str], list[LinkStrength]]]:
     """The names and edges of all segments as one graph with both directions of every edge; the strengths of its links.
 
     A row sums to 1 if all links have the strength 1 and all documents the full length. What is missing in a row
-    returns to the seeds of a walk.
+    returns to the seeds of a walk. Nothing in the graph depends on living documents that are not flagged.
+
+    :param flags: the living documents up to ``level``: see :func:`living_up_to`.
     """
-    node_by_position = np.cumsum(segments.live) - 1
+    node_by_position = np.cumsum(flags) - 1
+    collections = _collections(segments, flags)
     numbers: dict[Name, int] = {}
     types: dict[LinkType, int] = {}
     mentions: list[tuple[Ints, Ints]] = []
@@ -57,12 +64,13 @@ def join_graphs(
     for graph, base in zip(graphs, segments.bases[:-1], strict=True):
         positions = np.frombuffer(graph.mention_rows, np.int32) + base
         mentioned = np.frombuffer(graph.mention_names, np.int32)
-        alive = segments.live[positions]
+        alive = flags[positions]
         used = np.unique(mentioned[alive])
         number = np.zeros(len(graph.names), np.int64)
         number[used] = [numbers.setdefault(graph.names[index], len(numbers)) for index in used]
         mentions.append((node_by_position[positions[alive]], number[mentioned[alive]]))
-        parts.append(_resolved_links(graph, int(base), segments, node_by_position, types))
+        targets = np.asarray(list(_positions(graph.link_targets, segments, flags, collections)), np.int64)
+        parts.append(_resolved_links(graph, int(base), targets, flags, node_by_position, types))
     links = _Links.concatenated(parts)
     strengths = [
         link_strength(name, counts, chosen) for (_, _, name), counts in zip(types, _counts(links, types), strict=True)
@@ -70,7 +78,7 @@ def join_graphs(
     by_scope: dict[tuple[str, str], list[LinkStrength]] = defaultdict(list)
     for (tenant, environment, _), strength in zip(types, strengths, strict=True):
         by_scope[tenant, environment].append(strength)
-    documents = segments.count
+    documents = int(flags.sum())
     mentioning = np.concatenate([np.zeros(0, np.int64), *(nodes for nodes, _ in mentions)])
     names = np.concatenate([np.zeros(0, np.int64), *(named for _, named in mentions)])
     degree = np.bincount(names, minlength=len(numbers)).astype(np.float32)
@@ -83,50 +91,78 @@ def join_graphs(
         backward=np.concatenate((ones, np.array([each.backward for each in strengths], np.float32)[links.types])),
     )
     factors = np.ones(documents + len(numbers), np.float32)
-    factors[:documents] = _length_factors(graphs)[segments.live]
+    factors[:documents] = _length_factors(graphs, level)[flags]
     return list(numbers), _both_directions(edges, factors), by_scope
 
 
-def count_documents(graphs: Sequence[SegmentGraph], segments: SegmentSet) -> Mapping[tuple[str, str], int]:
-    """The number of living documents of each (tenant, environment)."""
-    numbers, scopes = _scopes(graphs)
-    counts = np.bincount(scopes[segments.live], minlength=len(numbers))
+def living_up_to(level: Sensitivity, graphs: Sequence[SegmentGraph], segments: SegmentSet) -> Flags:
+    """Returns for each row of all segments whether it is a living document of this sensitivity or a lower one."""
+    _, _, visible = _groups(graphs, level)
+    return segments.live & visible
+
+
+def count_documents(graphs: Sequence[SegmentGraph], flags: Flags, level: Sensitivity) -> Mapping[tuple[str, str], int]:
+    """The number of flagged documents of each (tenant, environment)."""
+    numbers, scopes, _ = _groups(graphs, level)
+    counts = np.bincount(scopes[flags], minlength=len(numbers))
     return dict(zip(numbers, counts.tolist(), strict=True))
 
 
-def _length_factors(graphs: Sequence[SegmentGraph]) -> npt.NDArray[np.float32]:
+def _length_factors(graphs: Sequence[SegmentGraph], level: Sensitivity) -> npt.NDArray[np.float32]:
     """Returns for each row of all segments the fraction of a walk's mass that it receives: below 1 for a short text."""
-    numbers, scope = _scopes(graphs)
+    numbers, scope, visible = _groups(graphs, level)
     lengths = [np.zeros(0, np.int32), *(np.frombuffer(graph.lengths, np.int32) for graph in graphs)]
     length = np.maximum(np.concatenate(lengths), 1)
-    totals, counts = np.bincount(scope, length, len(numbers)), np.bincount(scope, minlength=len(numbers))
-    full = np.array([full_length(float(total), int(count)) for total, count in zip(totals, counts, strict=True)])
+    totals = np.bincount(scope[visible], length[visible], len(numbers))
+    counts = np.bincount(scope[visible], minlength=len(numbers))
+    full = np.array(
+        [full_length(float(total), max(int(count), 1)) for total, count in zip(totals, counts, strict=True)]
+    )
     factors: npt.NDArray[np.float32] = np.minimum(length / full[scope], 1.0).astype(np.float32)
     return factors
 
 
-def _scopes(graphs: Sequence[SegmentGraph]) -> tuple[Mapping[tuple[str, str], int], Ints]:
-    """A number for each (tenant, environment), and that of each row of all segments."""
+def _groups(graphs: Sequence[SegmentGraph], level: Sensitivity) -> tuple[Mapping[tuple[str, str], int], Ints, Flags]:
+    """A number for each (tenant, environment), that of each row of all segments, and whether the row is of a
+    sensitivity up to a level."""
     numbers: dict[tuple[str, str], int] = {}
-    by_row = [np.zeros(0, np.int64)]
+    scopes, flags = [np.zeros(0, np.int64)], [np.zeros(0, np.bool_)]
     for graph in graphs:
-        number = [numbers.setdefault((tenant, environment), len(numbers)) for tenant, environment, _ in graph.words]
-        by_row.append(np.asarray(number, np.int64)[np.frombuffer(graph.row_scopes, np.int32)])
-    return numbers, np.concatenate(by_row)
+        groups = np.frombuffer(graph.row_groups, np.int32)
+        number = [numbers.setdefault((tenant, environment), len(numbers)) for tenant, environment, *_ in graph.words]
+        scopes.append(np.asarray(number, np.int64)[groups])
+        flags.append(np.array([is_visible(each, level) for _, _, each, _ in graph.words], np.bool_)[groups])
+    return numbers, np.concatenate(scopes), np.concatenate(flags)
+
+
+def _collections(segments: SegmentSet, flags: Flags) -> Mapping[tuple[str, str], Sequence[str]]:
+    """The collections of the flagged documents of each (tenant, environment), sorted."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for segment, of_segment in zip(segments.segments, by_segment(flags, segments), strict=True):
+        texts, codes = zip(*(_column(segment, field) for field in ("tenant", "environment", "collection")), strict=True)
+        for tenant, environment, collection in np.unique(np.stack(codes)[:, of_segment], axis=1).T.tolist():
+            found[texts[0][tenant], texts[1][environment]].add(texts[2][collection])
+    return {scope: sorted(names) for scope, names in found.items()}
+
+
+def _column(segment: Segment, field: str) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """The texts of a field that every document has, and for each row the index of its text."""
+    texts, (_, codes) = segment.columns.texts(field)
+    return texts, codes
 
 
 def _resolved_links(
-    graph: SegmentGraph, base: int, segments: SegmentSet, node_by_position: Ints, types: dict[LinkType, int]
+    graph: SegmentGraph, base: int, targets: Ints, flags: Flags, node_by_position: Ints, types: dict[LinkType, int]
 ) -> _Links:
-    """A segment's links between living documents. A target that does not exist yet is looked up by the next build.
+    """A segment's links between flagged documents. A target that does not exist yet is looked up by the next build.
 
+    :param targets: the position of each link's target, -1 for none.
     :param types: number by type; those of the segment are added.
     """
     sources = np.frombuffer(graph.link_rows, np.int32).astype(np.int64) + base
-    targets = np.asarray(list(_positions(graph.link_targets, segments)), np.int64)
     valid = np.zeros(0, np.bool_)
     if len(sources):
-        valid = segments.live[sources] & (targets >= 0) & (targets != sources)
+        valid = flags[sources] & (targets >= 0) & (targets != sources)
     weights = np.frombuffer(graph.link_weights, np.float32)
     local = np.frombuffer(graph.link_type_numbers, np.int32)[valid]
     number = np.zeros(len(graph.link_types), np.int64)
@@ -169,19 +205,28 @@ def _degrees(kinds: Ints, nodes: Ints, size: int) -> tuple[Ints, Ints]:
     return np.bincount(kinds[starts], minlength=size), squares.astype(np.int64)
 
 
-def _positions(targets: Sequence[LinkTarget], segments: SegmentSet) -> Iterator[int]:
-    """The position of each living document, -1 for one that does not exist.
+def _positions(
+    targets: Sequence[LinkTarget],
+    segments: SegmentSet,
+    flags: Flags,
+    collections: Mapping[tuple[str, str], Sequence[str]],
+) -> Iterator[int]:
+    """The position of each flagged document, -1 for one that does not exist.
 
     Where a link does not name the collection of its target, that is the collection of the document itself; if the
     target is not there, the only other one that has it.
     """
-    names = sorted({name for segment in segments.segments for name in segment.columns.texts("collection")[0]})
-    others = names if len(names) <= _MAX_SEARCHED_COLLECTIONS else []
-    for tenant, environment, id_, collection, is_named in targets:
+
+    def flagged(tenant: str, environment: str, id_: str, collection: str) -> int | None:
         position = segments.position((tenant, environment, doc_id(id_, collection)))
-        if position is None and not is_named:
-            keys = ((tenant, environment, doc_id(id_, name)) for name in others if name != collection)
-            found = [position for key in keys if (position := segments.position(key)) is not None]
+        return None if position is None or not flags[position] else position
+
+    for tenant, environment, id_, collection, is_named in targets:
+        position = flagged(tenant, environment, id_, collection)
+        others = collections.get((tenant, environment), ())
+        if position is None and not is_named and len(others) <= _MAX_SEARCHED_COLLECTIONS:
+            others = [name for name in others if name != collection]
+            found = [each for name in others if (each := flagged(tenant, environment, id_, name)) is not None]
             position = found[0] if len(found) == 1 else None
         yield -1 if position is None else position
 

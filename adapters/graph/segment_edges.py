@@ -10,7 +10,7 @@ import numpy as np
 from adapters.engine.segment import Segment
 from adapters.graph.edges import entity_names, link_weight
 from adapters.graph.names import words
-from adapters.model.document import passage
+from adapters.model.document import Sensitivity, passage
 
 Name = tuple[str, str, str]
 """(tenant, environment, normalised name). Names are never shared between scopes, so no walk can cross them."""
@@ -25,9 +25,9 @@ LinkType = tuple[str, str, str]
 class SegmentGraph(msgspec.Struct, frozen=True):
     """The names, mentions, links and word counts of one segment. Rows are the segment's; a mention is (row, index).
 
-    ``mention_names`` are indices into ``names``, ``link_type_numbers`` into ``link_types``, ``row_scopes``
+    ``mention_names`` are indices into ``names``, ``link_type_numbers`` into ``link_types``, ``row_groups``
     into ``words``; ``lengths`` has the number of words by row; ``words`` has the number of documents with each word, by
-    scope.
+    scope and sensitivity.
     """
 
     names: list[Name]
@@ -39,8 +39,8 @@ class SegmentGraph(msgspec.Struct, frozen=True):
     link_types: list[LinkType]
     link_type_numbers: bytes
     lengths: bytes
-    row_scopes: bytes
-    words: list[tuple[str, str, dict[str, int]]]
+    row_groups: bytes
+    words: list[tuple[str, str, Sensitivity, dict[str, int]]]
 
 
 def segment_graph(segment: Segment) -> SegmentGraph:
@@ -49,17 +49,18 @@ def segment_graph(segment: Segment) -> SegmentGraph:
     mention_rows, mention_names = [], []
     types: dict[LinkType, int] = {}
     link_rows, link_targets, link_weights, link_types = [], [], [], []
-    lengths, row_scopes = [], []
-    scopes: dict[tuple[str, str], int] = {}
-    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    lengths, row_groups = [], []
+    groups: dict[tuple[str, str, Sensitivity], int] = {}
+    counts: dict[tuple[str, str, Sensitivity], Counter[str]] = defaultdict(Counter)
     for row in range(len(segment)):
         record = segment.record(row)
         document = record.document
         in_text = words(passage(document))
         scope = (record.tenant, record.environment)
         lengths.append(len(in_text))
-        row_scopes.append(scopes.setdefault(scope, len(scopes)))
-        counts[scope].update(set(in_text))
+        group = (*scope, document.sensitivity)
+        row_groups.append(groups.setdefault(group, len(groups)))
+        counts[group].update(set(in_text))
         for name in entity_names(record):
             mention_rows.append(row)
             mention_names.append(numbers.setdefault((*scope, name), len(numbers)))
@@ -79,6 +80,6 @@ def segment_graph(segment: Segment) -> SegmentGraph:
         link_types=list(types),
         link_type_numbers=np.asarray(link_types, np.int32).tobytes(),
         lengths=np.asarray(lengths, np.int32).tobytes(),
-        row_scopes=np.asarray(row_scopes, np.int32).tobytes(),
-        words=[(*scope, dict(counts[scope])) for scope in scopes],
+        row_groups=np.asarray(row_groups, np.int32).tobytes(),
+        words=[(*group, dict(counts[group])) for group in groups],
     )

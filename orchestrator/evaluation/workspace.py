@@ -144,7 +144,7 @@ class Workspace:
         """The measured trust of the graph in this index."""
         access = self.settings.access
         trust = GraphTrust(self.settings.storage.data_dir / TRUST_FILE)
-        return trust.weight_factor(Scope(access.tenant, access.environment))
+        return trust.weight_factor(Scope(access.tenant, access.environment), access.open_clearance)
 
     def results(self, build_id: str) -> ResultStore:
         """The results that exist for these queries, settings and code."""

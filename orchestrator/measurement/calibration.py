@@ -15,11 +15,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adapters import DocumentReader, Record, Retriever, Scope, SourceQuery
+from adapters import DocumentReader, Record, Retriever, Scope, Sensitivity, SourceQuery
+from adapters.model.filter import Filter
 from adapters.ports.encoders import Vector
 from fusion import Calibration, Calibrations, Candidates, Ranking, Source, calibration_name, evidence, evidence_sources
+from orchestrator.auth.visibility import access_filter
 from orchestrator.measurement.scope_file import Measurements, ScopeFile
-from orchestrator.measurement.scope_sample import all_of, sample_by_scope
+from orchestrator.measurement.scope_sample import sample_by_access
 from orchestrator.measurement.unanswerable import unanswerable_queries
 from orchestrator.schema.search import EncoderName
 
@@ -39,10 +41,12 @@ queries than the measurement. docs/decisions/0022-confidence.md has the measurem
 
 
 class ScopeCalibration(msgspec.Struct, frozen=True):
-    """The measurement of one scope: by encoder of the query, by the sources that gave the evidence."""
+    """The measurement of what may be seen of one scope at one clearance: by encoder of the query, by the sources that
+    gave the evidence."""
 
     tenant: str
     environment: str
+    clearance: Sensitivity
     by_encoder: dict[EncoderName, Calibrations]
 
 
@@ -52,9 +56,9 @@ class ConfidenceCalibrations(ScopeFile[ScopeCalibration]):
     def __init__(self, path: Path) -> None:
         super().__init__(path, ScopeCalibration)
 
-    def calibrations(self, scope: Scope, encoder: EncoderName) -> Calibrations:
+    def calibrations(self, scope: Scope, clearance: Sensitivity, encoder: EncoderName) -> Calibrations:
         """The calibrations of a scope for queries of an encoder; empty if it was not measured."""
-        measured = self.of_scope(scope)
+        measured = self.of_scope(scope, clearance)
         return () if measured is None else measured.by_encoder.get(encoder, ())
 
     def lacks(self, encoders: Iterable[EncoderName]) -> bool:
@@ -88,18 +92,24 @@ class CalibrationMeasurement:
             ScopeCalibration(
                 scope.tenant,
                 scope.environment,
-                {encoder: await self._calibrate(scope, sample.records, encoder) for encoder in self.encoders},
+                clearance,
+                {
+                    encoder: await self._calibrate(scope, access_filter(scope, clearance), sample.records, encoder)
+                    for encoder in self.encoders
+                },
             )
-            for scope, sample in (await sample_by_scope(self.documents)).items()
+            for (scope, clearance), sample in (await sample_by_access(self.documents)).items()
         ]
         return Measurements(generation, scopes)
 
-    async def _calibrate(self, scope: Scope, records: Sequence[Record], encoder: EncoderName) -> Calibrations:
+    async def _calibrate(
+        self, scope: Scope, visible: Filter, records: Sequence[Record], encoder: EncoderName
+    ) -> Calibrations:
         titles = [record.document.title for record in records]
         answerable = self.pseudo_queries(titles, [record.document.text for record in records], _ANSWERABLE)
         groups = _groups([source for source, _ in self.sources])
-        unanswerable = [await self._evidence(scope, text, encoder, groups) for text in unanswerable_queries()]
-        typical = [await self._evidence(scope, text, encoder, groups) for text in answerable]
+        unanswerable = [await self._evidence(scope, visible, text, encoder, groups) for text in unanswerable_queries()]
+        typical = [await self._evidence(scope, visible, text, encoder, groups) for text in answerable]
         if not typical:
             return ()
         calibrations = []
@@ -112,11 +122,10 @@ class CalibrationMeasurement:
         return tuple(calibrations)
 
     async def _evidence(
-        self, scope: Scope, text: str, encoder: EncoderName, groups: Sequence[Sequence[Source]]
+        self, scope: Scope, visible: Filter, text: str, encoder: EncoderName, groups: Sequence[Sequence[Source]]
     ) -> dict[str, float]:
         """The evidence of the best document, by the sources that give it."""
-        everything = all_of(scope)
-        query = SourceQuery(text, _DEPTH, scope, everything, everything)
+        query = SourceQuery(text, _DEPTH, scope, visible, visible)
         rankings: dict[str, Ranking] = {}
         for source, retriever in self.sources:
             needs_vector = "query_vector" in source.needs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import Scope
+from adapters import Scope, Sensitivity
 from orchestrator.measurement.scope_file import Measurements, ScopeFile
 
 TRUST_FILE = "graph-trust.json"
@@ -17,7 +17,7 @@ _NO_TRUST, _FULL_TRUST = 0.2, 0.4
 
 
 class ScopeTrust(msgspec.Struct, frozen=True):
-    """The measurement of one scope.
+    """The measurement of what may be seen of one scope at one clearance.
 
     :param lift: how many times as often as by chance a walk finds documents that vectors also find; the median.
     :param walks: number of walks that were measured.
@@ -26,6 +26,7 @@ class ScopeTrust(msgspec.Struct, frozen=True):
 
     tenant: str
     environment: str
+    clearance: Sensitivity
     lift: float
     walks: int
     highest_lift: float
@@ -48,7 +49,7 @@ class GraphTrust(ScopeFile[ScopeTrust]):
     def __init__(self, path: Path) -> None:
         super().__init__(path, ScopeTrust)
 
-    def weight_factor(self, scope: Scope) -> float:
+    def weight_factor(self, scope: Scope, clearance: Sensitivity) -> float:
         """The factor on the default weight of the graph; 1 for a scope that was not measured."""
-        trust = self.of_scope(scope)
+        trust = self.of_scope(scope, clearance)
         return 1.0 if trust is None else trust.graph_weight_factor

@@ -8,18 +8,21 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from adapters import Damaged, Scope
+from adapters import SENSITIVITIES, Damaged, Scope, Sensitivity
+from adapters.model.document import is_visible
 from adapters.storage import checked_file, files
 from adapters.storage.followed_file import FollowedFile
 
 
 class OfScope(Protocol):
-    """A measurement of one scope."""
+    """A measurement of what may be seen of one scope at one clearance."""
 
     @property
     def tenant(self) -> str: ...  # noqa: D102
     @property
     def environment(self) -> str: ...  # noqa: D102
+    @property
+    def clearance(self) -> Sensitivity: ...  # noqa: D102
 
 
 T = TypeVar("T", bound=OfScope)
@@ -35,7 +38,7 @@ class Measurements(msgspec.Struct, Generic[T], frozen=True):
 class ScopeFile(Generic[T]):
     """The measurements at ``path``, read again when they change.
 
-    They are separate for each scope: the documents of one tenant must not change the results of another.
+    They are separate for each scope and clearance: documents must not change the results of who may not see them.
 
     :param kind: the type of a measurement. A file of another type, of an older release, counts as no measurement.
     """
@@ -43,7 +46,7 @@ class ScopeFile(Generic[T]):
     def __init__(self, path: Path, kind: type[T]) -> None:
         self._path = path
         self._kind = kind
-        self._by_scope: dict[Scope, T] = {}
+        self._by_access: dict[tuple[Scope, Sensitivity], T] = {}
         self._file = FollowedFile(path, self._read, Measurements[T](-1, []))
         self.refresh()
 
@@ -62,9 +65,11 @@ class ScopeFile(Generic[T]):
         stamp = files.file_stamp(self._path)
         return 0.0 if stamp is None else stamp[0] / 1e9
 
-    def of_scope(self, scope: Scope) -> T | None:
-        """The measurement of a scope, if there is one."""
-        return self._by_scope.get(scope)
+    def of_scope(self, scope: Scope, clearance: Sensitivity) -> T | None:
+        """The measurement of what may be seen of a scope, if there is one."""
+        visible = (each for each in reversed(SENSITIVITIES) if is_visible(each, clearance))
+        found = (self._by_access.get((scope, each)) for each in visible)
+        return next((each for each in found if each is not None), None)
 
     def refresh(self) -> None:
         """Read the file if it has changed.
@@ -72,7 +77,9 @@ class ScopeFile(Generic[T]):
         :raises Damaged: if its checksum does not match.
         """
         if self._file.refresh():
-            self._by_scope = {Scope(each.tenant, each.environment): each for each in self._file.value.scopes}
+            self._by_access = {
+                (Scope(each.tenant, each.environment), each.clearance): each for each in self._file.value.scopes
+            }
 
     def save(self, measurements: Measurements[T]) -> None:
         """Store new measurements."""

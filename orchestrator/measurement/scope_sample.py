@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from adapters import SENSITIVITIES, DocumentReader, Record, Scope
-from adapters.model.filter import Filter
+from adapters import SENSITIVITIES, DocumentReader, Record, Scope, Sensitivity
+from adapters.model.document import is_visible
 from orchestrator.auth.visibility import access_filter
 
 _SAMPLE = 1_000
@@ -16,27 +16,30 @@ MIN_DOCUMENTS = 50
 """Minimum documents in a scope: with fewer, similar and dissimilar ones cannot be distinguished."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ScopeSample:
     """Some documents of a scope, and the number of all."""
 
-    records: list[Record] = field(default_factory=list)
-    count: int = 0
+    records: list[Record]
+    count: int
 
 
-async def sample_by_scope(documents: DocumentReader) -> Mapping[Scope, ScopeSample]:
-    """A sample of every scope that has enough documents.
+async def sample_by_access(documents: DocumentReader) -> Mapping[tuple[Scope, Sensitivity], ScopeSample]:
+    """A sample of what may be seen of each scope at each clearance, if that is enough documents.
+
+    Only the clearances are listed at which more is seen than at the one below.
 
     :raises AdapterError: if the documents cannot be read.
     """
-    by_scope: dict[Scope, ScopeSample] = defaultdict(ScopeSample)
+    by_scope: dict[Scope, list[Record]] = defaultdict(list)
     for record in await documents.sample(_SAMPLE):
-        by_scope[Scope(record.tenant, record.environment)].records.append(record)
-    for scope, sample in by_scope.items():
-        sample.count = sum((await documents.counts("collection", all_of(scope))).values())
-    return {scope: sample for scope, sample in by_scope.items() if sample.count >= MIN_DOCUMENTS}
-
-
-def all_of(scope: Scope) -> Filter:
-    """Every document of a scope, in normal form."""
-    return access_filter(scope, SENSITIVITIES[-1])
+        by_scope[Scope(record.tenant, record.environment)].append(record)
+    samples = {}
+    for scope, records in by_scope.items():
+        for clearance in SENSITIVITIES:
+            if any(record.document.sensitivity == clearance for record in records):
+                visible = [record for record in records if is_visible(record.document.sensitivity, clearance)]
+                count = sum((await documents.counts("collection", access_filter(scope, clearance))).values())
+                if count >= MIN_DOCUMENTS:
+                    samples[scope, clearance] = ScopeSample(visible, count)
+    return samples

@@ -13,9 +13,11 @@ from statistics import median
 
 from adapters import DocumentReader, QueryEncoder, Record, Retriever, Scope, SourceQuery
 from adapters.model.document import passage
+from adapters.model.filter import Filter
 from fusion import Documents
+from orchestrator.auth.visibility import access_filter
 from orchestrator.measurement.graph_trust import ScopeTrust, TrustMeasurements
-from orchestrator.measurement.scope_sample import all_of, sample_by_scope
+from orchestrator.measurement.scope_sample import sample_by_access
 
 _PASSAGES = 200
 """Documents of one scope that are used as queries."""
@@ -46,28 +48,28 @@ class TrustMeasurement:
         :raises AdapterError: if a source is unavailable.
         """
         scopes = []
-        for scope, sample in (await sample_by_scope(self.documents)).items():
-            lifts = [await self._lift(record, sample.count) for record in _evenly_chosen(sample.records)]
+        for (scope, clearance), sample in (await sample_by_access(self.documents)).items():
+            visible = access_filter(scope, clearance)
+            lifts = [await self._lift(record, visible, sample.count) for record in _evenly_chosen(sample.records)]
             known = [lift for lift in lifts if lift is not None]
             if len(known) >= _MIN_WALKS:
                 lift, highest = round(median(known), 6), (sample.count - 1) / _nearest_count(sample.count)
-                scopes.append(ScopeTrust(scope.tenant, scope.environment, lift, len(known), highest))
+                scopes.append(ScopeTrust(scope.tenant, scope.environment, clearance, lift, len(known), highest))
         return TrustMeasurements(generation, scopes)
 
-    async def _lift(self, record: Record, count: int) -> float | None:
+    async def _lift(self, record: Record, visible: Filter, count: int) -> float | None:
         """How many times more often than by chance a walk from a passage's nearest documents finds the next nearest.
 
         ``None`` if it reaches no other document.
         """
         scope, own_id = Scope(record.tenant, record.environment), record.doc_id
         size = _nearest_count(count)
-        everything = all_of(scope)
         vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS])
-        ranking = await self.vectors.search(SourceQuery("", size + 1, scope, everything, everything, vector))
+        ranking = await self.vectors.search(SourceQuery("", size + 1, scope, visible, visible, vector))
         nearest = [id_ for id_ in ranking.ids if id_ != own_id][:size]
         seeds = nearest[: max(size // _SEED_FRACTION, 1)]
         walk = await self.graph.search(
-            SourceQuery("", _WALK_DEPTH, scope, everything, everything, seeds=Documents.of_ids(seeds))
+            SourceQuery("", _WALK_DEPTH, scope, visible, visible, seeds=Documents.of_ids(seeds))
         )
         fraction = _fraction_on(walk.ids, walk.scores.tolist(), {*seeds, own_id}, set(nearest))
         return None if fraction is None else fraction * (count - 1) / size

@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from adapters import AdapterError, Scope, TimedOut
 from adapters.embedded import EmbeddedSources
+from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
 from cache import InvalidationCounters
@@ -208,7 +209,7 @@ class HealthService:
 
     def _examine_trust(self) -> Finding:
         """The factor on the weight of the graph, and whether it is up to date."""
-        trust = self.maintenance.trust.of_scope(self.anonymous_scope)
+        trust = self.maintenance.trust.of_scope(self.anonymous_scope, HIGHEST_CLEARANCE)
         observation = "not measured, so the graph has its full weight"
         if trust:
             observation = (

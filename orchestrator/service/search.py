@@ -11,7 +11,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from adapters import Scope, Snapshot
+from adapters import Scope, Sensitivity, Snapshot
 from adapters.model.filter import metadata_keys
 from adapters.ports.graph import CentralityReader
 from adapters.ports.snapshot import Snapshots
@@ -81,8 +81,8 @@ class SearchService:
     build_id: Callable[[], str]
     embedding_model: str
     content_ids: Sequence[str] = ()
-    trust: Callable[[Scope], float] = lambda _: 1.0
-    calibrations: Callable[[Scope, EncoderName], Calibrations] = lambda *_: ()
+    trust: Callable[[Scope, Sensitivity], float] = lambda *_: 1.0
+    calibrations: Callable[[Scope, Sensitivity, EncoderName], Calibrations] = lambda *_: ()
     mismatches: Callable[[], Mapping[str, str]] = dict
     max_query_chars: int = MAX_QUERY_CHARS
     shows: Callable[[int], bool] = lambda _: True
@@ -177,9 +177,9 @@ class SearchService:
 
         :raises BadRequest: if a value is not allowed.
         """
-        scope = principal.scope
-        trust, today = self.trust(scope), int(self.now() // DAY_S)
-        calibrations = self.calibrations(scope, self.settings.encoding.query_encoder)
+        scope, clearance = principal.scope, principal.clearance
+        trust, today = self.trust(scope, clearance), int(self.now() // DAY_S)
+        calibrations = self.calibrations(scope, clearance, self.settings.encoding.query_encoder)
 
         def make() -> Plan:
             return make_plan(
@@ -191,10 +191,10 @@ class SearchService:
                 today,
                 dimension=self.retrieval.preparation.encoders.dimension,
                 max_query_chars=self.max_query_chars,
-                calibrations=lambda encoder: self.calibrations(scope, encoder),
+                calibrations=lambda encoder: self.calibrations(scope, clearance, encoder),
             )
 
-        others = (scope.tenant, scope.environment, principal.clearance, trust, today, calibrations)
+        others = (scope.tenant, scope.environment, clearance, trust, today, calibrations)
         return self._plans.get(request, others, make)
 
     def _sources_timeout_s(self, request_timeout_ms: int) -> float:

@@ -173,7 +173,7 @@ def test_a_damaged_manifest_is_reported(open_index: Open, tmp_path: Path) -> Non
 
 def test_a_missing_file_is_reported(open_index: Open, tmp_path: Path) -> None:
     open_index().write_blocking([vector_record("a")])
-    next((tmp_path / "index" / "graph").glob("*/offsets.npy")).unlink()
+    next((tmp_path / "index" / "graph").glob("*/*/offsets.npy")).unlink()
     with pytest.raises(Unavailable, match="cannot be opened") as raised:
         open_index()
     assert "offsets.npy" in raised.value.detail

@@ -28,7 +28,7 @@ def star(open_index: Callable[[], EmbeddedIndex]) -> EmbeddedIndex:
 def computed(index: EmbeddedIndex, path: Path, name: str = "pagerank") -> CentralityFile:
     view = index.current()
     file = CentralityFile(path, name)  # type: ignore[arg-type]
-    file.compute(view.component(GraphComponent()), view.segments, view.manifest.generation)
+    file.compute(view.component(GraphComponent()).by_level["normal"], view.segments, view.manifest.generation)
     return file
 
 
@@ -43,7 +43,7 @@ async def test_the_hub_is_the_most_central_by_every_measure(star: EmbeddedIndex,
 
 def test_pagerank_by_hand(star: EmbeddedIndex) -> None:
     """A star of 6: the leaves have (1-.85)/7 + .85·hub/5 each, plus what the isolated document gives to all nodes."""
-    values = compute(star.current().component(GraphComponent()), "pagerank")
+    values = compute(star.current().component(GraphComponent()).by_level["normal"], "pagerank")
     isolated, leaf, hub = values[0], values[1], values[6]
     assert hub == 1.0
     assert leaf == pytest.approx(isolated + 0.85 / 5, abs=1e-3)

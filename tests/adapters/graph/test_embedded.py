@@ -159,7 +159,7 @@ async def test_the_number_of_documents_of_a_tenant_is_that_of_living_ones(
     index, component, other = open_index(), GraphComponent(), Scope("other", "test")
     await index.write([vector_record(id_) for id_ in "abc"] + [vector_record("a", scope=other)], ())
     await index.write([vector_record("a")], [vector_record("b").record.key])
-    scopes = index.current().component(component).scopes
+    scopes = index.current().component(component).by_level["normal"].scopes
     assert {scope: each.documents for scope, each in scopes.items()} == {
         (SCOPE.tenant, SCOPE.environment): 2,
         (other.tenant, other.environment): 1,
@@ -172,21 +172,21 @@ async def test_a_graph_is_built_again_after_many_deletes_only(open_index: Callab
     names = {"entities": ("Ada Lovelace",)}
     await index.write([vector_record("gone", **names, title="Lost Thing", links=(Link("0", "x"),))], ())
     await index.write([vector_record(str(number), **names) for number in range(32)], ())
-    built = index.current().component(component).commit
+    built = index.current().component(component).by_level["normal"].commit
     await index.write([], [vector_record("gone").record.key])
     await index.write([], [vector_record("31").record.key])
     for opened in (index, open_index()):
-        assert opened.current().component(component).commit == built
+        assert opened.current().component(component).by_level["normal"].commit == built
         assert opened.documents_by_component()["graph"] == 31
         assert await searched(opened, "lost thing") == ()
         ids = set(await searched(opened, "ada lovelace"))
         assert ids <= {str(number) for number in range(31)}
         assert len(ids) == 10
     await index.write([], [vector_record("30").record.key])
-    assert index.current().component(component).commit != built
-    built = index.current().component(component).commit
+    assert index.current().component(component).by_level["normal"].commit != built
+    built = index.current().component(component).by_level["normal"].commit
     await index.write([vector_record("30")], ())
-    assert index.current().component(component).commit != built
+    assert index.current().component(component).by_level["normal"].commit != built
     assert index.documents_by_component()["graph"] == 31
 
 

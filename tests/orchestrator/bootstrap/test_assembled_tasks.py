@@ -67,7 +67,7 @@ async def test_documents_are_measured_again_after_writes(chosen: Settings, monke
         documents = [ALPHA] + [structs.replace(ALPHA, id=f"a{number}") for number in range(60)]
         await index(service, documents)
         await eventually((chosen.storage.data_dir / CALIBRATION_FILE).exists)
-        await eventually(lambda: bool(service.maintenance.calibrations.of_scope(service.anonymous.scope)))
+        await eventually(lambda: bool(service.maintenance.calibrations.of_scope(service.anonymous.scope, "normal")))
 
 
 async def test_writes_that_wait_in_the_log_are_applied(opened: OpenService, chosen: Settings) -> None:

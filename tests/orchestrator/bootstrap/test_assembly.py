@@ -241,7 +241,7 @@ async def test_the_trust_of_the_graph_is_a_factor_on_its_weight(chosen: Settings
         weights = []
         for lift in (4.0, 8**0.5):
             GraphTrust(chosen.storage.data_dir / TRUST_FILE).save(
-                TrustMeasurements(1, [ScopeTrust(SCOPE.tenant, SCOPE.environment, lift, 50, 32.0)])
+                TrustMeasurements(1, [ScopeTrust(SCOPE.tenant, SCOPE.environment, "normal", lift, 50, 32.0)])
             )
             service.maintenance.refresh()
             response = await search(service, "Alpha Centauri", mode="hybrid")

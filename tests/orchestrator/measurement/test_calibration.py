@@ -104,7 +104,7 @@ async def test_a_scope_with_few_documents_is_not_measured_and_no_other_scope_dec
     await service.maintenance.optimize(lambda _: None)
     calibrations = ConfidenceCalibrations(chosen.storage.data_dir / CALIBRATION_FILE)
     assert calibrations.generation == 1
-    assert [name for name, _ in calibrations.calibrations(service.anonymous.scope, "model")] == [
+    assert [name for name, _ in calibrations.calibrations(service.anonymous.scope, "normal", "model")] == [
         "graph",
         "graph+keyword",
         "graph+keyword+vector",
@@ -113,7 +113,7 @@ async def test_a_scope_with_few_documents_is_not_measured_and_no_other_scope_dec
         "keyword+vector",
         "vector",
     ]
-    assert calibrations.calibrations(Scope("other"), "model") == ()
+    assert calibrations.calibrations(Scope("other"), "normal", "model") == ()
 
 
 async def test_another_encoder_of_queries_is_calibrated_without_writes(service: Service, chosen: Settings) -> None:
@@ -123,7 +123,7 @@ async def test_another_encoder_of_queries_is_calibrated_without_writes(service: 
         assert other.maintenance.calibration_outdated()
         await other.maintenance.measure(lambda _: None)
         assert not other.maintenance.outdated()
-        assert other.maintenance.calibrations.calibrations(service.anonymous.scope, "static")
+        assert other.maintenance.calibrations.calibrations(service.anonymous.scope, "normal", "static")
 
 
 async def test_a_new_calibration_is_used_at_once_and_another_key_in_the_cache(service: Service) -> None:

@@ -63,21 +63,21 @@ async def _measured(folder: Path, records: list[VectorRecord]) -> GraphTrust:
 async def test_links_between_similar_documents_are_trusted(tmp_path: Path) -> None:
     count = GROUPS * MEMBERS
     trust = await _measured(tmp_path, _corpus({n: (n + GROUPS) % count for n in range(count)}))
-    measured = trust.of_scope(SCOPE)
+    measured = trust.of_scope(SCOPE, "normal")
     assert measured is not None
     assert measured.lift > 5
-    assert (trust.weight_factor(SCOPE), trust.generation) == (1.0, 1)
-    assert GraphTrust(tmp_path / "trust.json").of_scope(SCOPE) == measured
+    assert (trust.weight_factor(SCOPE, "normal"), trust.generation) == (1.0, 1)
+    assert GraphTrust(tmp_path / "trust.json").of_scope(SCOPE, "normal") == measured
 
 
 async def test_random_links_are_not_trusted(tmp_path: Path) -> None:
     shuffled = list(range(GROUPS * MEMBERS))
     random.Random(1).shuffle(shuffled)
     trust = await _measured(tmp_path, _corpus(dict(enumerate(shuffled))))
-    measured = trust.of_scope(SCOPE)
+    measured = trust.of_scope(SCOPE, "normal")
     assert measured is not None
     assert measured.lift < 2
-    assert trust.weight_factor(SCOPE) == 0.0
+    assert trust.weight_factor(SCOPE, "normal") == 0.0
 
 
 async def test_the_documents_of_one_tenant_do_not_change_the_trust_of_another(tmp_path: Path) -> None:
@@ -87,38 +87,38 @@ async def test_the_documents_of_one_tenant_do_not_change_the_trust_of_another(tm
     other = Scope("other", "default")
     good = _corpus({n: (n + GROUPS) % count for n in range(count)})
     trust = await _measured(tmp_path, [*good, *_corpus(dict(enumerate(shuffled)), other)])
-    assert (trust.weight_factor(SCOPE), trust.weight_factor(other)) == (1.0, 0.0)
-    assert trust.of_scope(SCOPE) == (await _measured(tmp_path / "alone", good)).of_scope(SCOPE)
+    assert (trust.weight_factor(SCOPE, "normal"), trust.weight_factor(other, "normal")) == (1.0, 0.0)
+    assert trust.of_scope(SCOPE, "normal") == (await _measured(tmp_path / "alone", good)).of_scope(SCOPE, "normal")
 
 
 async def test_a_graph_over_half_of_the_documents_is_measured_on_that_half(tmp_path: Path) -> None:
     count = GROUPS * MEMBERS
     half = {n: (n + GROUPS) % count if n % 2 and n // GROUPS < MEMBERS // 2 else n for n in range(count)}
     trust = await _measured(tmp_path, _corpus(half))
-    assert trust.weight_factor(SCOPE) == 1.0
+    assert trust.weight_factor(SCOPE, "normal") == 1.0
 
 
 async def test_without_any_link_nothing_is_measured_and_the_weight_is_full(tmp_path: Path) -> None:
     trust = await _measured(tmp_path, _corpus({n: n for n in range(GROUPS * MEMBERS)}))
-    assert trust.of_scope(SCOPE) is None
-    assert (trust.weight_factor(SCOPE), trust.generation) == (1.0, 1)
+    assert trust.of_scope(SCOPE, "normal") is None
+    assert (trust.weight_factor(SCOPE, "normal"), trust.generation) == (1.0, 1)
 
 
 async def test_too_few_documents_are_not_measured(tmp_path: Path) -> None:
     trust = await _measured(tmp_path, _corpus({n: (n + GROUPS) % 40 for n in range(GROUPS * MEMBERS)})[:40])
-    assert trust.of_scope(SCOPE) is None
-    assert trust.weight_factor(SCOPE) == 1.0
+    assert trust.of_scope(SCOPE, "normal") is None
+    assert trust.weight_factor(SCOPE, "normal") == 1.0
 
 
 @pytest.mark.parametrize(
     ("lift", "factor"), [(0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (2.0, 0.0), (2**1.5, 0.5), (4.0, 1.0), (32.0, 1.0)]
 )
 def test_the_weight_factor_rises_from_a_fifth_to_two_fifths_of_the_way_from_chance(lift: float, factor: float) -> None:
-    assert ScopeTrust("t", "e", lift, 1, highest_lift=32.0).graph_weight_factor == pytest.approx(factor)
+    assert ScopeTrust("t", "e", "normal", lift, 1, highest_lift=32.0).graph_weight_factor == pytest.approx(factor)
 
 
 def test_the_same_lift_is_worth_less_in_a_larger_corpus() -> None:
-    small, large = (ScopeTrust("t", "e", 4.0, 1, highest) for highest in (10.0, 1_000.0))
+    small, large = (ScopeTrust("t", "e", "normal", 4.0, 1, highest) for highest in (10.0, 1_000.0))
     assert small.graph_weight_factor == 1.0
     assert large.graph_weight_factor == pytest.approx(0.00343, abs=1e-4)
 
@@ -126,9 +126,13 @@ def test_the_same_lift_is_worth_less_in_a_larger_corpus() -> None:
 def test_a_measurement_of_another_process_is_read(tmp_path: Path) -> None:
     file = tmp_path / "trust.json"
     trust = GraphTrust(file)
-    GraphTrust(file).save(TrustMeasurements(4, [ScopeTrust("default", "default", 3.0, 90, 9.0)]))
+    GraphTrust(file).save(TrustMeasurements(4, [ScopeTrust("default", "default", "normal", 3.0, 90, 9.0)]))
     trust.refresh()
-    assert (trust.weight_factor(SCOPE), trust.weight_factor(Scope("other", "default")), trust.generation) == (
+    assert (
+        trust.weight_factor(SCOPE, "normal"),
+        trust.weight_factor(Scope("other", "default"), "normal"),
+        trust.generation,
+    ) == (
         1.0,
         1.0,
         4,
@@ -142,4 +146,4 @@ def test_a_measurement_of_another_process_is_read(tmp_path: Path) -> None:
 def test_a_measurement_in_the_format_of_an_older_release_counts_as_none(tmp_path: Path) -> None:
     checked_file.write_json(tmp_path / "trust.json", {"lift": 2.5, "walks": 90})
     trust = GraphTrust(tmp_path / "trust.json")
-    assert (trust.weight_factor(SCOPE), trust.generation) == (1.0, -1)
+    assert (trust.weight_factor(SCOPE, "normal"), trust.generation) == (1.0, -1)

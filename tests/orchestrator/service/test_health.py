@@ -216,7 +216,7 @@ async def test_a_static_encoder_that_no_query_uses_is_not_missed(tmp_path: Path)
 @pytest.mark.parametrize(("generation", "outdated"), [(3, ""), (4, "; outdated since the newest writes")])
 async def test_the_trust_of_the_graph(tmp_path: Path, generation: int, outdated: str) -> None:
     """The square root of 8 is halfway between the fifth and the two fifths of 32."""
-    measured = TrustMeasurements(3, [ScopeTrust(SCOPE.tenant, SCOPE.environment, 8**0.5, 50, 32.0)])
+    measured = TrustMeasurements(3, [ScopeTrust(SCOPE.tenant, SCOPE.environment, "normal", 8**0.5, 50, 32.0)])
     GraphTrust(tmp_path / TRUST_FILE).save(measured)
     found = await finding(service(tmp_path, generation=generation), "graph trust")
     assert found

@@ -122,7 +122,7 @@ def hooked_service(
 def centrality(index: EmbeddedIndex, tmp_path: Path) -> CentralityFile:
     file = CentralityFile(tmp_path / "centrality.msgpack", "pagerank")
     view = index.current()
-    file.compute(view.component(GraphComponent()), view.segments, view.manifest.generation)
+    file.compute(view.component(GraphComponent()).by_level["normal"], view.segments, view.manifest.generation)
     return file
 
 

@@ -49,7 +49,7 @@ class Measurement:
     async def __call__(self) -> int:
         self.runs += 1
         if not self.exit_code:
-            scopes = [ScopeCalibration("t", "e", {"model": (("vector", Calibration(0.3, 0.1)),)})]
+            scopes = [ScopeCalibration("t", "e", "normal", {"model": (("vector", Calibration(0.3, 0.1)),)})]
             ConfidenceCalibrations(self._file).save(Measurements(_WRITTEN, scopes))
         return self.exit_code
 
@@ -77,7 +77,7 @@ async def test_it_measures_in_another_process_after_writes_and_searches_use_the_
         assert service.upkeep.state == "idle"
         service.maintenance.refresh()
         assert not service.maintenance.trust_outdated()
-        assert service.maintenance.calibrations.calibrations(service.anonymous.scope, "model")
+        assert service.maintenance.calibrations.calibrations(service.anonymous.scope, "normal", "model")
 
 
 @pytest.mark.process
