@@ -16,7 +16,6 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
-from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
@@ -86,6 +85,11 @@ class EmbeddedSources:
         """The damaged files. Reads all files: blocks."""
         return [str(path) for path in self.index.damaged()]
 
+    @property
+    def measured_files(self) -> tuple[Path, ...]:
+        """The files of measurements, which :meth:`measure` makes again."""
+        return self.centrality_file.path, self._static_encoder.path
+
     def documents_by_source(self) -> Mapping[str, int]:
         """Number of documents in the index of each embedded source, by its own count."""
         return self.index.documents_by_component()
@@ -141,8 +145,7 @@ class EmbeddedSources:
         if self._graph and self.index.generation() > self.centrality_file.generation:
             progress(self.centrality_file.name)
             view = self.index.current()
-            if graph := view.component(self._graph).of(HIGHEST_CLEARANCE):
-                self.centrality_file.compute(graph, view.segments, view.manifest.generation)
+            self.centrality_file.compute(view.component(self._graph), view.segments, view.manifest.generation)
         if self.static_encoder_outdated():
             progress("static encoder")
             records = self.index.current().sample_with_vectors(MAX_DOCUMENTS)

@@ -13,6 +13,7 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from cache import codec
 from cache.bounded_redis import BoundedParser
@@ -40,6 +41,7 @@ def connect(url: str, call_timeout_s: float) -> Redis:
 
     :param call_timeout_s: the deadline of one call. Connecting and closing get ten times that, as a last resort.
     :raises TypeError: if the URL has an unknown option, or one that is chosen here.
+    :raises ValueError: if an option has a value that is not allowed.
     """
     chosen: dict[str, Any] = {
         "socket_timeout": None,
@@ -54,8 +56,11 @@ def connect(url: str, call_timeout_s: float) -> Redis:
     # An option of the URL has precedence over an argument.
     if others := [name for name, value in chosen.items() if client.connection_pool.connection_kwargs[name] != value]:
         raise TypeError(f"the options {', '.join(others)} are set by Trivium and must not be in the URL")
-    # An unknown option of the URL raises only when a connection is made.
-    client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
+    # A wrong option of the URL raises only when a connection is made.
+    try:
+        client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
+    except RedisError as error:
+        raise ValueError(str(error)) from error
     return client
 
 

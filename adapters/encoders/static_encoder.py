@@ -90,7 +90,7 @@ class StaticQueryEncoder:
         except FileNotFoundError:
             return None
         except Damaged as error:
-            raise Damaged("the static encoder is damaged: remove its file", error.detail) from error
+            raise Damaged("the static encoder is damaged", error.detail) from error
         first_line, _, _ = content[:_MAX_HEADER_BYTES].tobytes().partition(b"\n")
         header = msgspec.json.decode(first_line, type=_Header)
         numbers = content[len(first_line) + 1 :]

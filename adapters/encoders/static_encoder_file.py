@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 from adapters.encoders.static_encoder import StaticQueryEncoder, WordPieces
+from adapters.model.errors import Damaged
 from adapters.ports.encoders import Vector
 from adapters.storage.followed_file import FollowedFile
+
+_log = logging.getLogger(__name__)
 
 MIN_AGREEMENT = 0.4
 """An encoder with a smaller agreement (see :class:`StaticQueryEncoder`) is not used."""
@@ -19,7 +23,6 @@ class StaticEncoderFile:
 
     :param tokenizer: of the document encoder.
     :param space: identity of the document encoder; a static encoder that was fitted to another one is not used.
-    :raises Unavailable: if the file is damaged.
     """
 
     def __init__(self, path: Path, tokenizer: Tokenizer, space: str) -> None:
@@ -39,10 +42,7 @@ class StaticEncoderFile:
         return None if self.encoder is None else self.encoder.agreement
 
     def refresh(self) -> None:
-        """Load the file if it was replaced or deleted since the last time.
-
-        :raises Unavailable: if it is damaged; the encoder stays as it was.
-        """
+        """Load the file if it was replaced or deleted since the last time. A damaged one counts as none."""
         self._file.refresh()
 
     def encode(self, text: str) -> Vector | None:
@@ -51,6 +51,10 @@ class StaticEncoderFile:
         return None if encoder is None else encoder.encode(self._word_pieces.ids(text))
 
     def _load(self, path: Path) -> StaticQueryEncoder | None:
-        encoder = StaticQueryEncoder.load(path)
+        try:
+            encoder = StaticQueryEncoder.load(path)
+        except Damaged as error:
+            _log.warning("the static encoder is damaged, and is fitted again: %s", error.for_operators)
+            return None
         usable = encoder and encoder.identity.startswith(self._space) and encoder.agreement >= MIN_AGREEMENT
         return encoder if usable else None

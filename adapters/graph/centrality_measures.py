@@ -1,4 +1,4 @@
-"""The centrality of every node of a graph, by a measure of networkx.
+"""The centrality of nodes of a graph, by a measure of networkx.
 
 A module of its own, imported when centralities are computed: networkx and scipy take a sixth of the start of a process.
 """
@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from adapters.graph.component import Graph
 from adapters.ports.graph import Centrality
+from fusion.random_walk import Adjacency
+from fusion.rank_fields import Ints
 
 _PIVOTS = 64
 """Nodes that betweenness is estimated from (Brandes, Pich 2007): the exact value takes hours on a large graph."""
@@ -27,16 +28,18 @@ _MEASURES: Mapping[str, Callable[[nx.DiGraph], Mapping[Any, float]]] = {
 }
 
 
-def compute(graph: Graph, measure: Centrality) -> npt.NDArray[np.float32]:
-    """The centrality of each document node divided by the largest one; shape (documents,), in [0, 1].
+def compute(adjacency: Adjacency, documents: Ints, names: Ints, measure: Centrality) -> npt.NDArray[np.float32]:
+    """The centrality of each of some documents divided by the largest one; shape (documents,), in [0, 1].
 
-    Names count as nodes and are left out of the result.
+    :param documents: nodes.
+    :param names: nodes that count, too, and are left out of the result.
     """
-    adjacency = graph.adjacency
-    size = len(adjacency)
+    if not len(documents):
+        return np.zeros(0, np.float32)
+    size, nodes = len(adjacency), np.concatenate((documents, names))
     rows = sparse.csr_array((adjacency.weights, adjacency.targets, adjacency.offsets), shape=(size, size))
-    by_node = _MEASURES[measure](nx.from_scipy_sparse_array(rows, create_using=nx.DiGraph))
-    values = np.array([by_node[node] for node in range(len(graph.positions))], np.float32)
+    by_node = _MEASURES[measure](nx.from_scipy_sparse_array(rows[nodes][:, nodes], create_using=nx.DiGraph))
+    values = np.array([by_node[node] for node in range(len(documents))], np.float32)
     largest = float(values.max())
     return values / np.float32(largest) if largest > 0 else values
 

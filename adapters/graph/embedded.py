@@ -13,7 +13,7 @@ from adapters.engine.view import IndexView
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
 from adapters.graph.entity_linking import LinkedEntities, link_entities, walk_seeds
-from adapters.model.document import HIGHEST_CLEARANCE, Scope
+from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
 from adapters.model.filter import clearance_of
 from adapters.model.sources import GRAPH
 from adapters.ports.graph import LinkStrength
@@ -82,7 +82,11 @@ class EmbeddedGraph:
         return graph.strengths.get((scope.tenant, scope.environment), ()) if graph else ()
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[DocId],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[DocId, float]:
         """See :class:`adapters.ports.CentralityReader`."""
         if self._centrality is None:
@@ -91,7 +95,7 @@ class EmbeddedGraph:
         centralities = {}
         for id_ in ids:
             position = segments.position((scope.tenant, scope.environment, id_))
-            value = None if position is None else self._centrality.of(int(segments.docnos[position]))
+            value = None if position is None else self._centrality.of(int(segments.docnos[position]), clearance)
             if value is not None:
                 centralities[id_] = value
         return centralities

@@ -24,7 +24,7 @@ from adapters.graph.memgraph_search import GraphSearch
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
 from adapters.model.batching import batches
-from adapters.model.document import Scope
+from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
 from adapters.model.errors import AdapterError, VersionConflict, VersionMismatch
 from adapters.ports.graph import Centrality, LinkStrength
 from adapters.ports.replica import Key, VectorRecord
@@ -73,10 +73,14 @@ class MemgraphGraph:
         return await self._searches.mentions_entity(query)
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[DocId],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[DocId, float]:
         """See :class:`adapters.ports.CentralityReader`. A server has only the newest state."""
-        del snapshot
+        del snapshot, clearance
         keys = [self._keys.document((scope.tenant, scope.environment, id_)) for id_ in ids]
         rows = await self._bolt.read(statement("centralities"), {"keys": keys})
         return {row.id: row.centrality for row in converted(rows, list[MeasuredDocument], "a request for centralities")}

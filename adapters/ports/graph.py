@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from adapters.model.document import Scope
+from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
 from fusion.rank_fields import DocId
 
 if TYPE_CHECKING:
@@ -33,9 +33,13 @@ class CentralityReader(Protocol):
     """Precomputed centralities."""
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[DocId],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[DocId, float]:
-        """Global centrality in [0, 1] by id; documents without one are left out.
+        """Centrality in [0, 1] by id among what may be seen of the scope; documents without one are left out.
 
         :param snapshot: the state of the index to read; ``None`` is the newest one.
         :raises AdapterError: and nothing else.

@@ -122,7 +122,8 @@ def _search(
     if flags is not None and owners is not None:
         flags = flags.take(owners)
     rows = _candidates(segment, graph, vector, depth, flags)
-    scores = (segment.vectors if rows is None else segment.vectors.take(rows, axis=0)) @ vector
+    # Each row by itself: in the product with a matrix the last digit of a score depends on the rows around it.
+    scores = np.vecdot(segment.vectors if rows is None else segment.vectors.take(rows, axis=0), vector)
     if owners is not None:
         rows, scores = _best_windows(owners if rows is None else owners.take(rows), scores)
     return base + (np.arange(len(scores)) if rows is None else rows), scores

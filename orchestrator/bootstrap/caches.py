@@ -112,7 +112,8 @@ def _open_redis(
         clients = [redis.connect(settings.cache.url, timeout_s) for _ in range(2)]
     except (TypeError, ValueError) as error:
         reason = (
-            "TRIVIUM_CACHE has an option that Redis does not have, or that the service sets: socket_timeout, protocol"
+            "TRIVIUM_CACHE has an option that Redis does not have, that has a value which is not allowed, or that the "
+            "service sets: socket_timeout, protocol"
         )
         raise Unavailable(reason, type(error).__name__) from error
     for client in clients:

@@ -11,6 +11,7 @@ import numpy as np
 
 from adapters import SENSITIVITIES, DocumentFetcher, DocumentReader, Retriever, Scope, Snapshot, SourceQuery
 from adapters.embedded import EmbeddedSources
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.optional_packages import extra
@@ -185,10 +186,14 @@ class NoCentralities:
     """The centralities of a service without a graph."""
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[str, float]:
         """See :class:`adapters.ports.CentralityReader`."""
-        del scope, ids, snapshot
+        del scope, ids, snapshot, clearance
         return {}
 
 

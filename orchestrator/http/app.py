@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 
 import anyio
@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from adapters import AdapterError
+from orchestrator.auth.keyring import KeyFileError
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.http import documents, operations
@@ -55,8 +57,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with open_service(chosen) as service:
-            await warm_up(service)
+        async with _opened(chosen, app) as service:
             app.state.service = service
             app.state.metrics = ServiceMetrics(service)
             app.state.tracing = Tracing(_VERSION) if is_enabled() else None
@@ -82,10 +83,27 @@ def create_app(settings: Settings | None = None) -> Starlette:
     others.state = app.state
     app.router.redirect_slashes = False  # a redirect would use the Host header
     app.state.draining = False
+    app.state.start_failure = ""
     app.state.byte_budgets = ByteBudgets()
     app.state.unkeyed_rate = UnkeyedRate()
     app.state.connection_limits = ConnectionLimits(client_timeout_s=chosen.server.client_timeout_ms / 1_000)
     return app
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, app: Starlette) -> AsyncIterator[Service]:
+    """The service, after a first search. If it cannot be opened, the reason is put into ``app.state.start_failure``."""
+    async with AsyncExitStack() as stack:
+        try:
+            service = await stack.enter_async_context(open_service(settings))
+            await warm_up(service)
+        except AdapterError as error:
+            app.state.start_failure = error.for_operators
+            raise
+        except (KeyFileError, OSError) as error:
+            app.state.start_failure = str(error)
+            raise
+        yield service
 
 
 def _others() -> FastAPI:

@@ -44,7 +44,7 @@ class RequestBoundary:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: D102  # see the class
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, _without_traceback(scope, send))
             return
         start = perf_counter()
         metrics: ServiceMetrics = scope["app"].state.metrics
@@ -77,6 +77,17 @@ class RequestBoundary:
             # The scope and the context reference each other. Otherwise each request would be left to the garbage
             # collector, which stops all threads for 100 ms and longer.
             del scope["state"][STATE_KEY]
+
+
+def _without_traceback(scope: Scope, send: Send) -> Send:
+    """Sends the reason of a failed start in one line, if it is known, instead of the traceback."""
+
+    async def send_reason(message: Message) -> None:
+        if message["type"] == "lifespan.startup.failed" and (reason := scope["app"].state.start_failure):
+            message = {**message, "message": f"the service cannot start: {reason}"}
+        await send(message)
+
+    return send_reason
 
 
 def _clear_variables(error: BaseException) -> None:

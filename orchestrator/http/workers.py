@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 _READY, _CONNECTION = b"r", b"c"
 """The message of a worker that is ready, and the one that is sent with each connection."""
+_START_FAILURE = 3
+"""uvicorn's exit code if the application cannot start."""
 _POLL_S = 0.5
 """Maximum seconds until the thread ends after :meth:`ConnectionDistributor.__exit__`."""
 _NO_DESCRIPTORS_S = 0.05
@@ -53,9 +55,20 @@ class Workers(Multiprocess):
         """Ignored: uvicorn's constructor sets it."""
 
     def run(self) -> None:
-        """Serve until a signal ends it."""
+        """Serve until a signal ends it, or a worker cannot start.
+
+        :raises SystemExit: with code 1 if a worker could not start.
+        """
         with self._distributor:
             super().run()
+        if any(process.exitcode == _START_FAILURE for process in self.processes):
+            raise SystemExit(1)
+
+    def keep_subprocess_alive(self) -> None:
+        """See uvicorn. A worker that has ended is noticed at once: this process has no copy of its end of the pipe."""
+        for process in self.processes:
+            process.child_conn.close()
+        super().keep_subprocess_alive()
 
 
 class ConnectionDistributor:

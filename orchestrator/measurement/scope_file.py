@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -12,6 +13,8 @@ from adapters import SENSITIVITIES, Damaged, Scope, Sensitivity
 from adapters.model.document import is_visible
 from adapters.storage import checked_file, files
 from adapters.storage.followed_file import FollowedFile
+
+_log = logging.getLogger(__name__)
 
 
 class OfScope(Protocol):
@@ -40,11 +43,12 @@ class ScopeFile(Generic[T]):
 
     They are separate for each scope and clearance: documents must not change the results of who may not see them.
 
-    :param kind: the type of a measurement. A file of another type, of an older release, counts as no measurement.
+    :param kind: the type of a measurement. A file of another type, of an older release, counts as no measurement, and
+        so does a damaged one: it is measured again.
     """
 
     def __init__(self, path: Path, kind: type[T]) -> None:
-        self._path = path
+        self.path = path
         self._kind = kind
         self._by_access: dict[tuple[Scope, Sensitivity], T] = {}
         self._file = FollowedFile(path, self._read, Measurements[T](-1, []))
@@ -62,7 +66,7 @@ class ScopeFile(Generic[T]):
 
     def measured_at(self) -> float:
         """When the file was written, in seconds since the epoch; 0 if there is none."""
-        stamp = files.file_stamp(self._path)
+        stamp = files.file_stamp(self.path)
         return 0.0 if stamp is None else stamp[0] / 1e9
 
     def of_scope(self, scope: Scope, clearance: Sensitivity) -> T | None:
@@ -72,10 +76,7 @@ class ScopeFile(Generic[T]):
         return next((each for each in found if each is not None), None)
 
     def refresh(self) -> None:
-        """Read the file if it has changed.
-
-        :raises Damaged: if its checksum does not match.
-        """
+        """Read the file if it has changed."""
         if self._file.refresh():
             self._by_access = {
                 (Scope(each.tenant, each.environment), each.clearance): each for each in self._file.value.scopes
@@ -83,7 +84,7 @@ class ScopeFile(Generic[T]):
 
     def save(self, measurements: Measurements[T]) -> None:
         """Store new measurements."""
-        checked_file.write_json(self._path, measurements)
+        checked_file.write_json(self.path, measurements)
         self.refresh()
 
     def _read(self, path: Path) -> Measurements[T]:
@@ -92,4 +93,5 @@ class ScopeFile(Generic[T]):
         except msgspec.ValidationError:
             return Measurements[T](-1, [])
         except Damaged as error:
-            raise Damaged("a measurement is damaged: remove its file", error.detail) from error
+            _log.warning("a measurement is damaged, and is made again: %s", error.for_operators)
+            return Measurements[T](-1, [])

@@ -8,6 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from adapters import Snapshot
+from adapters.model.filter import clearance_of
 from adapters.ports.graph import CentralityReader
 from fusion import Candidates, Floats, Sources, centrality, importance, recency, relationship
 from orchestrator.execution.budget import BOOSTS
@@ -100,7 +101,7 @@ async def _centrality(
         return None
     rows = fused.fused.rows
     ids = fused.candidates.ids(rows)
-    values = await reader.centralities(plan.scope, ids, snapshot)
+    values = await reader.centralities(plan.scope, ids, snapshot, clearance_of(plan.access))
     if not values:
         return None
     column = np.ones(len(fused.candidates))

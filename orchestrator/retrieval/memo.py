@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from adapters import Retriever, Scope, Snapshot, SourceQuery
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter_hash import filter_key
 from adapters.ports.graph import CentralityReader
 from cache import CacheMode, hash_key
@@ -116,13 +117,17 @@ class MemoizedCentralities:
     data_version: Callable[[Scope], DataVersion]
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[DocId], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[DocId],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[DocId, float]:
         """See :class:`adapters.ports.CentralityReader`."""
         version = snapshot.data_version if snapshot else self.data_version(scope)
-        key = hash_key(version, scope, tuple(ids))
+        key = hash_key(version, scope, clearance, tuple(ids))
         values = self.memo.get(key)
         if values is None:
-            values = await self.reader.centralities(scope, ids, snapshot)
+            values = await self.reader.centralities(scope, ids, snapshot, clearance)
             self.memo.put(key, values)
         return values

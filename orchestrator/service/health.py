@@ -41,6 +41,7 @@ _MAX_SKEW_S = 1.0
 _REBUILD_ADVICE = "check the disk; `trivium rebuild` recovers every undamaged document"
 _DAMAGED_ADVICE = "check the disk; run `trivium index` again with all documents, then remove the file"
 _KEYS_ADVICE = "check the disk, remove the file and restart: the keys of its tenant are then counted again"
+_MEASURE_ADVICE = "check the disk; run `trivium tidy`, which measures it again: until then it counts as not measured"
 _REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
 _REINDEX_ADVICE = "run `trivium index` again with all documents: existing ones are replaced"
 
@@ -120,6 +121,8 @@ class HealthService:
             findings += [Finding(path, False, "checksum mismatch", _REBUILD_ADVICE) for path in damaged]
         damaged = await anyio.to_thread.run_sync(self.metadata_keys.damaged)
         findings += [Finding(path, False, "checksum mismatch", _KEYS_ADVICE) for path in damaged]
+        damaged = await anyio.to_thread.run_sync(self.maintenance.damaged)
+        findings += [Finding(path, False, "checksum mismatch", _MEASURE_ADVICE) for path in damaged]
         for source, server in self.servers.items():
             findings += await self._examine_server(source, server)
         for source, search in self.searches.items():

@@ -12,6 +12,7 @@ from adapters.embedded import EmbeddedSources
 from adapters.model.document import HIGHEST_CLEARANCE, METADATA
 from adapters.model.filter import And, Exists, Or, access, normal
 from adapters.ports.graph import Centrality, GraphMaintenance
+from adapters.storage.checked_file import is_damaged
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.metadata_keys import MetadataKeys
@@ -113,6 +114,11 @@ class MaintenanceService:
         if not self.generation():
             return False
         return self.trust_outdated() or self.calibration_outdated() or self.static_encoder_outdated()
+
+    def damaged(self) -> list[str]:
+        """The damaged files of measurements, which count as not measured. Blocks."""
+        measured = self.embedded.measured_files if self.embedded else ()
+        return [str(path) for path in (self.trust.path, self.calibrations.path, *measured) if is_damaged(path)]
 
     async def optimize(self, progress: Progress, erase: bool = False) -> None:
         """Apply waiting writes, merge segments, forget unused metadata keys, and measure what is outdated.

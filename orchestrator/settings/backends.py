@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -212,7 +213,8 @@ class CacheSettings(SettingsGroup):
     def _redis(cls, value: str) -> str:
         try:
             parts = urlsplit(value)
-            is_redis = parts.scheme in {"redis", "rediss"} and parts.hostname and parts.port != 0
+            has_server = parts.scheme in {"redis", "rediss"} and parts.hostname and parts.port != 0
+            is_redis = has_server and re.fullmatch(r"(/\d{0,6})?", parts.path)  # redis-py ignores another path
         except ValueError:
             is_redis = False
         if value != MEMORY and not is_redis:

@@ -15,6 +15,7 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
 from adapters.model.sources import SOURCES
 from adapters.ports import CentralityReader, EntityLookup, Snapshot, Vector
@@ -134,7 +135,11 @@ class FixedGraph:
         return "centauri" in query.text.lower()
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[str, float]:
         if self._error:
             raise self._error

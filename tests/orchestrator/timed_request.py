@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from adapters import Record, RerankResult, Scope, Snapshot, SourceQuery
 from adapters.engine import EmbeddedIndex
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
 from adapters.ports.documents import DocumentPage
 from fusion import Documents, Ranking
@@ -112,7 +113,11 @@ class TimedStages:
         return True
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[str, float]:
         await self._call("boosts")
         return {"a": 0.5}

@@ -96,7 +96,7 @@ def test_it_follows_the_file(encoder, model, tmp_path) -> None:
 )
 def test_a_damaged_file_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(content)
-    with pytest.raises(Damaged, match="is damaged: remove its file"):
+    with pytest.raises(Damaged, match="the static encoder is damaged"):
         StaticQueryEncoder.load(tmp_path / "t")
 
 

@@ -194,7 +194,9 @@ def test_doctor_and_search_name_a_damaged_manifest(indexed: dict[str, str], tmp_
     assert "manifest.json" in err
 
 
-@pytest.mark.parametrize("damaged", ["keyword/*/meta.json", "segments/*/docnos.npy", "graph/*/words.msgpack", "dead/*"])
+@pytest.mark.parametrize(
+    "damaged", ["keyword/*/*/meta.json", "segments/*/docnos.npy", "graph/*/*/words.msgpack", "dead/*"]
+)
 def test_doctor_and_search_report_a_file_that_cannot_be_opened(
     indexed: dict[str, str], tmp_path: Path, damaged: str
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters import Damaged, Link, Scope, VectorRecord
+from adapters import Link, Scope, VectorRecord
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
@@ -137,10 +137,19 @@ def test_a_measurement_of_another_process_is_read(tmp_path: Path) -> None:
         1.0,
         4,
     )
-    file.unlink()
+
+
+def test_a_damaged_measurement_counts_as_none_and_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "trust.json"
     file.write_bytes(b"?")
-    with pytest.raises(Damaged, match="a measurement is damaged: remove its file"):
-        trust.refresh()
+    trust = GraphTrust(file)
+    trust.refresh()
+    assert (trust.weight_factor(SCOPE, "normal"), trust.generation) == (1.0, -1)
+    assert [str(file) in each.message and "is made again" in each.message for each in caplog.records] == [True]
+    trust.save(TrustMeasurements(4, []))
+    assert trust.generation == 4
 
 
 def test_a_measurement_in_the_format_of_an_older_release_counts_as_none(tmp_path: Path) -> None:

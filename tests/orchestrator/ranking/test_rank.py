@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import Scope, Snapshot
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import SOURCES
 from fusion import STRATEGIES, Candidates, DocumentFields, Floats, Ranking
 from orchestrator.execution.budget import Deadline
@@ -81,7 +82,11 @@ class GivenCentralities:
         self._values = values
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[str, float]:
         return {id_: self._values[id_] for id_ in ids if id_ in self._values}
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from adapters import Scope, SourceQuery
 from adapters.engine import EmbeddedIndex
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Eq, access, normal
 from adapters.ports import Snapshot
 from fusion import Documents, Ranking
@@ -79,7 +80,11 @@ class CountingGraph(FixedGraph):
     calls = 0
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[str, float]:
         self.calls += 1
         return {"a": 0.5}

@@ -31,6 +31,8 @@ INDEX_AGAIN = "run `trivium index` again with all documents: existing ones are r
 class Engine:
     """An embedded engine with the given counts."""
 
+    measured_files: tuple[Path, ...] = ()
+
     def __init__(self, documents: int = 3, mismatch: str | None = None, **by_source: int) -> None:
         self._documents = documents
         self._mismatch = mismatch

@@ -11,6 +11,7 @@ import pytest
 
 from adapters import Record, Scope, SourceQuery, Unavailable
 from adapters.engine import EmbeddedIndex
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
 from adapters.ports import Snapshot
 from fusion import STRATEGIES, Documents, JointWalk
@@ -269,7 +270,11 @@ class StalledGraph:
         return True
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[str, float]:
         await anyio.sleep_forever()
         return {}

@@ -16,6 +16,7 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
+from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports import CentralityReader, EntityLookup, Key, VectorRecord
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from fusion import Ranking
@@ -80,11 +81,15 @@ class Hooked:
         return await inner.mentions_entity(query)
 
     async def centralities(
-        self, scope: Scope, ids: Sequence[str], snapshot: Snapshot | None = None
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        snapshot: Snapshot | None = None,
+        clearance: Sensitivity = HIGHEST_CLEARANCE,
     ) -> Mapping[str, float]:
         await self._hook()
         inner: CentralityReader = self._inner  # type: ignore[assignment]
-        return await inner.centralities(scope, ids, snapshot)
+        return await inner.centralities(scope, ids, snapshot, clearance)
 
     async def rerank(self, query: str, passages: Sequence[str]) -> RerankResult:
         await self._hook()
@@ -122,7 +127,7 @@ def hooked_service(
 def centrality(index: EmbeddedIndex, tmp_path: Path) -> CentralityFile:
     file = CentralityFile(tmp_path / "centrality.msgpack", "pagerank")
     view = index.current()
-    file.compute(view.component(GraphComponent()).by_level["normal"], view.segments, view.manifest.generation)
+    file.compute(view.component(GraphComponent()), view.segments, view.manifest.generation)
     return file
 
 

@@ -107,7 +107,9 @@ def test_an_invalid_address_of_a_plug_in_is_refused_at_the_start(name: str, valu
         load(**{name: value})
 
 
-@pytest.mark.parametrize("value", ["redis://", "http://host", "memory", "redis://:pa$$word@:x"])
+@pytest.mark.parametrize(
+    "value", ["redis://", "http://host", "memory", "redis://:pa$$word@:x", "redis://host/abc", "redis://host/0/1"]
+)
 def test_an_invalid_cache_address_is_refused_and_not_shown(value: str) -> None:
     with pytest.raises(SettingsError, match=r"TRIVIUM_CACHE is not allowed: .*memory:// and redis://") as caught:
         load(cache=value)
