@@ -42,7 +42,7 @@ class StaticEncoderFile:
         return None if self.encoder is None else self.encoder.agreement
 
     def refresh(self) -> None:
-        """Load the file if it was replaced or deleted since the last time. A damaged one counts as none."""
+        """Load the file if it was replaced or deleted since the last time. If it is damaged, the encoder stays as it was."""
         self._file.refresh()
 
     def encode(self, text: str) -> Vector | None:
@@ -54,7 +54,7 @@ class StaticEncoderFile:
         try:
             encoder = StaticQueryEncoder.load(path)
         except Damaged as error:
-            _log.warning("the static encoder is damaged, and is fitted again: %s", error.for_operators)
-            return None
+            _log.error("the static encoder is damaged, and is fitted again: %s", error.for_operators)
+            return self._file.value
         usable = encoder and encoder.identity.startswith(self._space) and encoder.agreement >= MIN_AGREEMENT
         return encoder if usable else None

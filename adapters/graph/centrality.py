@@ -57,8 +57,8 @@ _NO_CENTRALITIES = _Centralities(0, {})
 class CentralityFile:
     """The centralities stored at ``path``, reread when the file is replaced.
 
-    If the file is deleted, the centralities that were read last remain in use. A file of another measure, and a damaged
-    one, count as empty.
+    If the file is deleted or damaged, the centralities that were read last remain in use. A file of another measure
+    counts as empty.
 
     :param name: the measure.
     """
@@ -66,9 +66,9 @@ class CentralityFile:
     def __init__(self, path: Path, name: Centrality) -> None:
         self.path = path
         self.name = name
-        self._file = FollowedFile[_Centralities | None](path, self._decode, missing=None)
         # One attribute, which a thread replaces in one step while the event loop reads it.
         self._centralities = _NO_CENTRALITIES
+        self._file = FollowedFile[_Centralities | None](path, self._decode, missing=None)
         self.refresh()
 
     @property
@@ -122,8 +122,8 @@ class CentralityFile:
         try:
             stored = msgspec.msgpack.decode(checked_file.read(path), type=_Stored)
         except (Damaged, msgspec.DecodeError) as error:
-            _log.warning("the centralities are damaged, and are computed again: %s: %s", path, error)
-            return _NO_CENTRALITIES
+            _log.error("the centralities are damaged, and are computed again: %s: %s", path, error)
+            return self._centralities
         if stored.name != self.name:
             return _NO_CENTRALITIES
         return _Centralities(

@@ -44,7 +44,7 @@ class ScopeFile(Generic[T]):
     They are separate for each scope and clearance: documents must not change the results of who may not see them.
 
     :param kind: the type of a measurement. A file of another type, of an older release, counts as no measurement, and
-        so does a damaged one: it is measured again.
+        so does a damaged one when the process starts; later, what was read before stays in use.
     """
 
     def __init__(self, path: Path, kind: type[T]) -> None:
@@ -93,5 +93,5 @@ class ScopeFile(Generic[T]):
         except msgspec.ValidationError:
             return Measurements[T](-1, [])
         except Damaged as error:
-            _log.warning("a measurement is damaged, and is made again: %s", error.for_operators)
-            return Measurements[T](-1, [])
+            _log.error("a measurement is damaged, and is made again: %s", error.for_operators)
+            return self._file.value
