@@ -42,7 +42,7 @@ class StaticEncoderFile:
         return None if self.encoder is None else self.encoder.agreement
 
     def refresh(self) -> None:
-        """Load the file if it was replaced or deleted since the last time. If it is damaged, the encoder stays as it was."""
+        """Load the file if it was replaced or deleted. If it is damaged, the encoder stays as it was."""
         self._file.refresh()
 
     def encode(self, text: str) -> Vector | None:
