@@ -22,7 +22,7 @@ from adapters.rerank import NONE
 from orchestrator.auth.keyring import Keyring
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap.background import background_tasks, measure_in_process
-from orchestrator.bootstrap.caches import Caches, content_ids
+from orchestrator.bootstrap.caches import Caches, content_ids, is_open
 from orchestrator.bootstrap.encoders import open_static_encoder, query_encoders
 from orchestrator.bootstrap.replicas import Replicas, open_replicas
 from orchestrator.bootstrap.rerankers import open_reranker
@@ -161,6 +161,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             link_strengths=backends.link_strengths,
             encoder=f"{parts.model.identity}, {parts.model.dimension} numbers",
             anonymous_scope=scope,
+            is_cache_open=is_open(settings.cache.url),
         ),
         keyring=keyring,
         anonymous=anonymous_operator(scope, settings.access.open_clearance),

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from time import monotonic, time
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
@@ -21,6 +22,7 @@ from adapters.ports.optional_packages import extra
 from adapters.storage import checked_file, files
 from cache import CachePolicy, CircuitBreaker, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
 from cache.circuit_breaker import State
+from orchestrator.auth.loopback import is_loopback
 from orchestrator.indexing.data_version import DataVersions, VersionSource
 from orchestrator.retrieval.memo import Memo
 from orchestrator.schema.operations import CacheLevel, CacheReport
@@ -99,6 +101,12 @@ def _level(stats: Stats, **others: Any) -> CacheLevel:
         hit_rate=stats.hit_rate,
         **others,
     )
+
+
+def is_open(url: str) -> bool:
+    """Whether a cache is on another host, and has no password."""
+    parts = urlsplit(url)
+    return url != MEMORY and not parts.password and not is_loopback(parts.hostname or "")
 
 
 def _open_redis(

@@ -41,6 +41,9 @@ _MAX_SKEW_S = 1.0
 _REBUILD_ADVICE = "check the disk; `trivium rebuild` recovers every undamaged document"
 _DAMAGED_ADVICE = "check the disk; run `trivium index` again with all documents, then remove the file"
 _KEYS_ADVICE = "check the disk, remove the file and restart: the keys of its tenant are then counted again"
+_OPEN_CACHE_ADVICE = (
+    "set requirepass in Redis, and TRIVIUM_CACHE=redis://:password@host: who reaches Redis reads and forges responses"
+)
 _MEASURE_ADVICE = "check the disk; run `trivium tidy`, which measures it again: until then it counts as not measured"
 _REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
 _REINDEX_ADVICE = "run `trivium index` again with all documents: existing ones are replaced"
@@ -68,6 +71,7 @@ class HealthService:
         finds; ``None`` if there is no such encoder.
     :param link_strengths: ``None`` if there is no graph.
     :param encoder: name and dimension of the encoder.
+    :param is_cache_open: whether the shared cache is on another host, and has no password.
     """
 
     sources: tuple[str, ...]
@@ -83,6 +87,7 @@ class HealthService:
     link_strengths: LinkStrengthReader | None
     encoder: str
     anonymous_scope: Scope
+    is_cache_open: bool = False
     now: Callable[[], float] = time
     _probes: CoalescedTtlValue[dict[str, str]] = field(init=False)
 
@@ -245,6 +250,8 @@ class HealthService:
         if self.counters is None:
             return Finding("cache", True, "in each process")
         if await self.counters.ensure_loaded(["doctor"]):
+            if self.is_cache_open:
+                return Finding("cache", False, "Redis is on another host and has no password", _OPEN_CACHE_ADVICE)
             return Finding("cache", True, "Redis is available")
         advice = "start Redis, or correct TRIVIUM_CACHE: the service works without it"
         return Finding("cache", False, "Redis is unavailable", advice)

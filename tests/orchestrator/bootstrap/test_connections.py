@@ -20,7 +20,7 @@ from adapters.servers.server import Limits
 from adapters.vector import qdrant_connection
 from cache import CachePolicy
 from orchestrator.bootstrap import open_service, replicas
-from orchestrator.bootstrap.caches import Caches
+from orchestrator.bootstrap.caches import Caches, is_open
 from orchestrator.bootstrap.sources import WRITE_TIMEOUT_S
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.planner import MAX_QUERY_CHARS
@@ -316,3 +316,19 @@ async def test_measuring_fits_the_static_encoder_to_the_documents_and_measures_n
 @pytest.mark.parametrize(("encoder", "expected"), [(None, None), (SimpleNamespace(agreement=0.5), 0.5)])
 def test_the_agreement_of_the_static_encoder_is_reported(encoder: object, expected: float | None) -> None:
     assert StaticEncoderFile.agreement(SimpleNamespace(encoder=encoder)) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("memory://", False),
+        ("redis://127.0.0.1:6379/0", False),
+        ("redis://localhost", False),
+        ("redis://[::1]:6379", False),
+        ("redis://cache.internal:6379/0", True),
+        ("rediss://user@10.0.0.7", True),
+        ("redis://:secret@10.0.0.7", False),
+    ],
+)
+def test_a_cache_on_another_host_needs_a_password(url: str, expected: bool) -> None:
+    assert is_open(url) is expected

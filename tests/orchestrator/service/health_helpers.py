@@ -133,6 +133,7 @@ def service(
     generation: int = 0,
     links: Sequence[LinkStrength] | None = None,
     query_encoders: tuple[EncoderName, ...] = ("model",),
+    is_cache_open: bool = False,
 ) -> HealthService:
     """Health of a service with the given parts."""
     maintenance = MaintenanceService(
@@ -167,6 +168,7 @@ def service(
         encoder="minilm, 384 numbers",
         anonymous_scope=SCOPE,
         now=lambda: NOW,
+        is_cache_open=is_cache_open,
     )
 
 

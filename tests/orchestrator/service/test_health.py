@@ -236,6 +236,9 @@ async def test_the_links_that_a_walk_follows_and_why(tmp_path: Path) -> None:
 async def test_the_shared_cache(tmp_path: Path) -> None:
     counters = MemoryCounters()
     assert await finding(service(tmp_path, counters=counters), "cache") == Finding("cache", True, "Redis is available")
+    without_password = await finding(service(tmp_path, counters=counters, is_cache_open=True), "cache")
+    assert without_password.observation == "Redis is on another host and has no password"
+    assert not without_password.is_well
     counters.is_available = False
     advice = "start Redis, or correct TRIVIUM_CACHE: the service works without it"
     expected = Finding("cache", False, "Redis is unavailable", advice)
