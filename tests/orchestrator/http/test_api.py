@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from fusion import Documents
 from orchestrator.http.app import create_app
+from orchestrator.http.byte_budget import ByteBudget, ByteBudgets
 from orchestrator.schema.search import SearchResponse
 from orchestrator.settings import Settings
 from tests.orchestrator.http.helpers import DOCUMENTS, index_documents, ndjson, problem, search
@@ -239,6 +240,27 @@ async def test_a_body_of_lines_that_are_no_documents_costs_little(client: httpx.
     assert len(allowed.content) < 200_000
     outcome = allowed.json()
     assert (outcome["rejected"], len(outcome["lines"]), outcome["unlisted"]) == (100_000, 1_000, 99_000)
+
+
+async def test_documents_that_do_not_fit_beside_others_are_refused(app: FastAPI, client: httpx.AsyncClient) -> None:
+    app.state.byte_budgets = ByteBudgets(uploads=ByteBudget(500_000, "documents that wait to be written"))
+    line = ndjson({"id": "a", "text": "x" * 1_000}) + b"\n"
+    refused = await client.post("/v1/documents", content=line * 300)
+    assert "have too many bytes" in problem(refused, 503)["detail"]
+    assert refused.headers["retry-after"] == "1"
+    for _ in range(3):
+        assert (await client.post("/v1/documents", content=line * 200)).json()["indexed"] == 200
+
+
+async def test_a_body_in_a_file_is_read_like_one_in_memory(client: httpx.AsyncClient) -> None:
+    documents = [{"id": str(number), "text": f"text {number} " * 900} for number in range(120)]
+    body = ndjson(*documents[:60], "no document", *documents[60:])
+    assert len(body) > 2 * 262_144
+    outcome = (await client.post("/v1/documents", content=body)).json()
+    assert (outcome["indexed"], outcome["rejected"]) == (120, 1)
+    assert [line["line"] for line in outcome["lines"]] == list(range(1, 122))
+    assert outcome["lines"][60]["status"] == "rejected"
+    assert (await client.get("/v1/documents/119")).json()["text"] == documents[119]["text"]
 
 
 async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted(

@@ -275,6 +275,23 @@ async def test_a_client_that_reads_a_byte_now_and_then_is_disconnected(paused: P
     assert not unexpected
 
 
+@pytest.mark.parametrize("path", ["POST /v1/search", "POST /v1/documents", "DELETE /v1/documents", "POST /nowhere"])
+@pytest.mark.parametrize("is_reset", [True, False])
+async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(
+    paused: PausedServer, path: str, is_reset: bool
+) -> None:
+    """The fixture checks that nothing is raised."""
+    _, writer = await paused.connect()
+    writer.write(f"{path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n".encode() + b"{" * 50_000)
+    await writer.drain()
+    await until(lambda: bool(paused.server.server_state.connections))
+    if is_reset:
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    writer.transport.abort()
+    await until(lambda: not paused.server.server_state.connections)
+    await until(lambda: paused.running == 0)
+
+
 async def test_a_response_of_several_parts_is_whole_on_a_connection_that_is_used_again(paused: PausedServer) -> None:
     lines = [ValidLine(1, Document(id="large", text="a" * 500_000))]
     await paused.service.documents.index(lines, paused.service.anonymous, pytest.fail)
