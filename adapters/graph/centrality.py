@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from adapters.engine.segment_set import SegmentSet
 from adapters.graph.component import Graph, Graphs
-from adapters.model.document import Scope, Sensitivity, is_visible
+from adapters.model.document import Scope, Sensitivity, visible_levels
 from adapters.model.errors import Damaged
 from adapters.model.filter import access, normal
 from adapters.ports.graph import Centrality
@@ -111,10 +111,11 @@ class CentralityFile:
     def of(self, docno: int, clearance: Sensitivity) -> float | None:
         """The centrality of a document in [0, 1], 1 for the most central that may be seen of its scope; ``None`` if it
         has none yet."""
-        visible = [each for level, each in self._centralities.by_level.items() if is_visible(level, clearance)]
-        if not visible:
+        by_level = self._centralities.by_level
+        level = next((each for each in visible_levels(clearance) if each in by_level), None)
+        if level is None:
             return None
-        docnos, values = visible[-1]
+        docnos, values = by_level[level]
         index = int(np.searchsorted(docnos, docno))
         return float(values[index]) if index < len(docnos) and docnos[index] == docno else None
 

@@ -21,7 +21,7 @@ from adapters.engine.segment_set import SegmentSet
 from adapters.graph.join import count_documents, join_graphs, living_up_to
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.segment_edges import Name, SegmentGraph, segment_graph
-from adapters.model.document import HIGHEST_CLEARANCE, SENSITIVITIES, Sensitivity, is_visible
+from adapters.model.document import HIGHEST_CLEARANCE, SENSITIVITIES, Sensitivity, is_visible, visible_levels
 from adapters.ports.graph import LinkStrength
 from adapters.storage import files
 from fusion.random_walk import Adjacency
@@ -99,8 +99,7 @@ class Graphs:
 
     def of(self, clearance: Sensitivity) -> Graph | None:
         """The graph of what a caller may see; ``None`` if that is nothing."""
-        visible = [graph for level, graph in self.by_level.items() if is_visible(level, clearance)]
-        return visible[-1] if visible else None
+        return next((self.by_level[level] for level in visible_levels(clearance) if level in self.by_level), None)
 
 
 class GraphComponent:

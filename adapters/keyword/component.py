@@ -12,6 +12,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
@@ -24,7 +25,7 @@ from adapters.engine.component import Delta
 from adapters.engine.segment import Segment
 from adapters.engine.segment_set import SegmentSet
 from adapters.keyword import analysis
-from adapters.model.document import SENSITIVITIES, Scope, Sensitivity, fields, is_visible
+from adapters.model.document import SENSITIVITIES, Scope, Sensitivity, fields, is_visible, visible_levels
 from adapters.model.index_terms import filter_terms
 from adapters.servers.fingerprints import fingerprint
 from adapters.storage import files
@@ -67,9 +68,11 @@ class KeywordIndexes:
 
     def of(self, scope: Scope, clearance: Sensitivity) -> tantivy.Searcher | None:
         """The index of what a caller may see; ``None`` if that is nothing."""
-        levels = [level for level in SENSITIVITIES if is_visible(level, clearance)]
-        found = (self.opened.get(_name((scope.tenant, scope.environment), level)) for level in reversed(levels))
-        return next((each.searcher for each in found if each), None)
+        prefix = _prefix(scope.tenant, scope.environment)
+        for level in visible_levels(clearance):
+            if found := self.opened.get(f"{prefix}.{level}"):
+                return found.searcher
+        return None
 
     @property
     def documents(self) -> int:
@@ -149,8 +152,13 @@ class KeywordComponent:
         return max((int(each.searcher.num_segments) for each in index.opened.values()), default=0)
 
 
+@lru_cache(maxsize=1_024)
+def _prefix(tenant: str, environment: str) -> str:
+    return fingerprint(tenant, environment)
+
+
 def _name(scope: _Scope, level: Sensitivity) -> str:
-    return f"{fingerprint(*scope)}.{level}"
+    return f"{_prefix(*scope)}.{level}"
 
 
 def _create_missing(target: Path, scope: _Scope, levels: Iterable[Sensitivity]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -30,6 +30,16 @@ MAX_VALUE_CHARS = 8_192
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES)]
 Weight = Annotated[float, Meta(gt=0, le=1_000)]
 Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
+
+
+_VISIBLE: Mapping[Sensitivity, tuple[Sensitivity, ...]] = {
+    clearance: SENSITIVITIES[index::-1] for index, clearance in enumerate(SENSITIVITIES)
+}
+
+
+def visible_levels(clearance: Sensitivity) -> tuple[Sensitivity, ...]:
+    """The sensitivities that a clearance may see, the highest first."""
+    return _VISIBLE[clearance]
 
 
 def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:

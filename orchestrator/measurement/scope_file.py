@@ -9,8 +9,8 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from adapters import SENSITIVITIES, Damaged, Scope, Sensitivity
-from adapters.model.document import is_visible
+from adapters import Damaged, Scope, Sensitivity
+from adapters.model.document import visible_levels
 from adapters.storage import checked_file, files
 from adapters.storage.followed_file import FollowedFile
 
@@ -71,9 +71,10 @@ class ScopeFile(Generic[T]):
 
     def of_scope(self, scope: Scope, clearance: Sensitivity) -> T | None:
         """The measurement of what may be seen of a scope, if there is one."""
-        visible = (each for each in reversed(SENSITIVITIES) if is_visible(each, clearance))
-        found = (self._by_access.get((scope, each)) for each in visible)
-        return next((each for each in found if each is not None), None)
+        for level in visible_levels(clearance):
+            if (found := self._by_access.get((scope, level))) is not None:
+                return found
+        return None
 
     def refresh(self) -> None:
         """Read the file if it has changed."""
