@@ -128,11 +128,13 @@ def _seed_nodes(
     else:
         keys = ((query.scope.tenant, query.scope.environment, id_) for id_ in query.seed_ids)
         positions = [position for key in keys if (position := segments.position(key)) is not None]
-    if not positions:
+    if not positions or not len(graph.positions):
         return []
     nodes = np.asarray(positions)
     if len(graph.positions) < len(segments):  # otherwise every position is a node
-        nodes = np.searchsorted(graph.positions, nodes)
+        found = np.searchsorted(graph.positions, nodes)
+        found[found == len(graph.positions)] = 0
+        nodes = found[graph.positions[found] == nodes]
     known: list[int] = (nodes if visible is None else nodes[visible[nodes]]).tolist()
     return known
 
