@@ -94,7 +94,7 @@ async def responses(service: Service, seed: int, clearance: Sensitivity) -> list
     return found
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 26))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 26))])
 async def test_hidden_documents_change_no_byte_of_a_response(tmp_path: Path, model_dir: Path, seed: int) -> None:
     dice = random.Random(seed)
     clearance = SENSITIVITIES[1 + seed % 2]
