@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Annotated
 
 import anyio.to_thread
@@ -39,11 +40,7 @@ def tidy(
     with reported_errors():
         if measure:
             _lower_priority()
-        with_service(with_cli_timeout(load()), _measure if measure else _optimize_and_erase)
-
-
-async def _optimize_and_erase(service: Service) -> None:
-    await optimize(service, erase=True)
+        with_service(with_cli_timeout(load()), _measure if measure else partial(optimize, erase=True))
 
 
 async def _measure(service: Service) -> None:

@@ -104,11 +104,12 @@ class HttpContext:
 
         :raises HttpError: 413 as soon as it is known to be larger; 429 or 503 if the budget has not enough left.
         """
-        declared = self.headers.get(b"content-length", b"")
-        if declared.isdigit() and int(declared) > max_bytes:
-            raise HttpError(413, f"the body has {int(declared)} bytes, allowed are {max_bytes}")
+        header = self.headers.get(b"content-length", b"")
+        declared = int(header) if header.isdigit() else 0
+        if declared > max_bytes:
+            raise HttpError(413, f"the body has {declared} bytes, allowed are {max_bytes}")
         self._held_body = HeldBytes(budget, self.principal.scope.tenant)
-        self._held_body.grow_to(int(declared or 0))
+        self._held_body.grow_to(declared)
         size = 0
         async for chunk in self.request.stream():
             size += len(chunk)

@@ -9,6 +9,7 @@ import tempfile
 from typing import Any
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 
 from orchestrator.auth.loopback import is_loopback
 from orchestrator.settings.groups import Settings
@@ -22,8 +23,6 @@ class NotLoopback(ValueError):
     """The service has no keys, so it may only listen where no other machine can reach it."""
 
 
-_START_FAILURE = 3
-"""uvicorn's exit code if the application cannot start."""
 _WORKER_TIMEOUT_S = 60
 """Seconds after which a worker that does not answer its supervisor is killed. One that starts cannot answer before it
 has imported its packages, which takes long on a busy machine."""
@@ -63,7 +62,7 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
         try:
             uvicorn.run(_APP, **options)
         except SystemExit as error:
-            raise SystemExit(1 if error.code == _START_FAILURE else error.code) from None
+            raise SystemExit(1 if error.code == STARTUP_FAILURE else error.code) from None
     else:
         from orchestrator.http.workers import LOOP, Workers  # noqa: PLC0415  # it cannot be imported on Windows
 

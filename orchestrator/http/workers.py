@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 import uvloop
-from uvicorn.config import Config
+from uvicorn.config import STARTUP_FAILURE, Config
 from uvicorn.supervisors import Multiprocess
 
 LOOP = f"{__name__}:ReceivingLoop"
@@ -30,8 +30,6 @@ _log = logging.getLogger(__name__)
 
 _READY, _CONNECTION = b"r", b"c"
 """The message of a worker that is ready, and the one that is sent with each connection."""
-_START_FAILURE = 3
-"""uvicorn's exit code if the application cannot start."""
 _POLL_S = 0.5
 """Maximum seconds until the thread ends after :meth:`ConnectionDistributor.__exit__`."""
 _NO_DESCRIPTORS_S = 0.05
@@ -61,7 +59,7 @@ class Workers(Multiprocess):
         """
         with self._distributor:
             super().run()
-        if any(process.exitcode == _START_FAILURE for process in self.processes):
+        if any(process.exitcode == STARTUP_FAILURE for process in self.processes):
             raise SystemExit(1)
 
     def keep_subprocess_alive(self) -> None:

@@ -57,9 +57,11 @@ class MetadataKeys:
         if len(known) >= MAX_METADATA_KEYS:
             return _all_checked(lines, known)
         with self._exclusive(scope) as path:
-            keys = set(_read(path).keys)
+            before = _read(path).keys
+            keys = set(before)
             checked = _all_checked(lines, keys)
-            _write(path, scope, keys)
+            if keys != before:
+                _write(path, scope, keys)
             followed.refresh()
         return checked
 
@@ -69,9 +71,10 @@ class MetadataKeys:
         :raises Damaged: if the checksum of the file does not match.
         :raises Unavailable: if it cannot be read or written.
         """
-        if keys:
-            with self._exclusive(scope) as path:
-                _write(path, scope, _read(path).keys | set(keys))
+        with self._exclusive(scope) as path:
+            before = _read(path).keys
+            if not before.issuperset(keys):
+                _write(path, scope, before.union(keys))
 
     def keys(self, scope: Scope) -> frozenset[str]:
         """The keys of all documents of a scope that were written to this folder.
@@ -161,9 +164,7 @@ def _read(path: Path) -> _Stored:
 
 
 def _write(path: Path, scope: Scope, keys: Collection[str]) -> None:
-    """Write the file, unless it has these keys."""
-    if keys != _read(path).keys:
-        checked_file.write_json(path, {"tenant": scope.tenant, "environment": scope.environment, "keys": sorted(keys)})
+    checked_file.write_json(path, {"tenant": scope.tenant, "environment": scope.environment, "keys": sorted(keys)})
 
 
 def _remove(path: Path, scope: Scope, keys: set[str]) -> None:

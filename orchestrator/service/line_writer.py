@@ -89,8 +89,8 @@ class LineWriter:
             return lines
         acknowledgement = await self.writer.write(records, replaced, principal.clearance)
         report.add(records, len(replaced), acknowledgement)
-        keys = {key for each in records for key in each.record.document.metadata}
-        await anyio.to_thread.run_sync(self.metadata_keys.add, keys, principal.scope)
+        if keys := {key for each in records for key in each.record.document.metadata}:
+            await anyio.to_thread.run_sync(self.metadata_keys.add, keys, principal.scope)
         hidden = {identity for _, _, identity in acknowledgement.hidden or ()}
         return [
             InvalidLine(

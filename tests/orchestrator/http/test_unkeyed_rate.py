@@ -41,12 +41,18 @@ class ExceededRate(UnkeyedRate):
         await self.release.wait()
 
 
-@pytest.mark.anyio
-async def test_a_request_beyond_the_rate_waits_for_its_response() -> None:
-    rate = ExceededRate()
+async def waiting_exchange(rate: ExceededRate) -> tuple[Exchange, asyncio.Future[Exchange]]:
+    """A request that waits for the rate, and the task that it runs in."""
     exchange = Exchange(respond_ok, unkeyed_rate=rate)
     running = asyncio.ensure_future(exchange.run())
     await rate.waits.wait()
+    return exchange, running
+
+
+@pytest.mark.anyio
+async def test_a_request_beyond_the_rate_waits_for_its_response() -> None:
+    rate = ExceededRate()
+    exchange, running = await waiting_exchange(rate)
     assert exchange.sent == []
     rate.release.set()
     await running
@@ -74,10 +80,7 @@ async def test_a_request_with_a_key_does_not_wait() -> None:
 
 @pytest.mark.anyio
 async def test_a_request_that_waits_is_ended_when_the_process_stops() -> None:
-    rate = ExceededRate()
-    exchange = Exchange(respond_ok, unkeyed_rate=rate)
-    running = asyncio.ensure_future(exchange.run())
-    await rate.waits.wait()
+    exchange, running = await waiting_exchange(ExceededRate())
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(running, 5)
