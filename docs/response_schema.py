@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from adapters.model.sources import SOURCES
-from orchestrator.schema.search import AUTO, HYBRID, SCHEMA_VERSION, SearchResponse
+from orchestrator.schema.search import ALWAYS_RETURNED, AUTO, HYBRID, SCHEMA_VERSION, SearchResponse
 
 PATH = Path(__file__).parent / "schemas" / f"search-response.v{SCHEMA_VERSION}.json"
 
@@ -23,6 +23,7 @@ def schema() -> dict[str, Any]:
     described = msgspec.json.schema(SearchResponse)
     modes = sorted((AUTO, HYBRID, *(source.name for source in SOURCES)))
     described["$defs"]["SearchResponse"]["properties"]["mode"] = {"enum": modes}
+    described["$defs"]["SearchHit"]["required"] = list(ALWAYS_RETURNED)
     for definition in described["$defs"].values():
         if "description" in definition:  # a docstring, indented as in the source before CPython 3.13
             definition["description"] = cleandoc(definition["description"])

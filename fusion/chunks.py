@@ -12,7 +12,7 @@ from fusion.columns import Candidates
 from fusion.doc_ids import id_and_collection
 from fusion.rank_fields import Ints
 
-CollapseMode: TypeAlias = Literal["none", "parent", "window"]
+CollapseMode: TypeAlias = Literal["none", "parent", "window", "url"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ def collapse(candidates: Candidates, rows: Ints, mode: CollapseMode, radius: int
     ``parent`` returns the best chunk of each parent document. ``window`` drops a chunk if a better chunk of the same
     parent is at most ``radius`` positions away. In both, a parent is dropped when one of its chunks is a result,
     whatever its own score: the answer is the passage. A document that is a chunk itself is never dropped as
-    a parent.
+    a parent. ``url`` is for a caller that knows the documents: here nothing is dropped.
 
     :param rows: of the candidates, best first.
     """
     fields = candidates.fields
-    if mode == "none" or fields is None or not (fields.parent[rows] >= 0).any():
+    if mode in {"none", "url"} or fields is None or not (fields.parent[rows] >= 0).any():
         return Collapsed(rows)
     parents, chunks = fields.parent[rows].tolist(), fields.chunk[rows].tolist()
     best: dict[int, dict[int, int]] = {}

@@ -31,7 +31,7 @@ from adapters.engine.view import IndexView, by_segment
 from adapters.model.document import HIGHEST_CLEARANCE, Record, Scope, Sensitivity, hidden_keys
 from adapters.model.errors import Damaged, Unavailable, VersionMismatch
 from adapters.model.filter import Filter
-from adapters.ports.documents import DocumentPage
+from adapters.ports.documents import ChunkPosition, DocumentPage
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.snapshot import Snapshot
@@ -125,7 +125,7 @@ class EmbeddedIndex:
             return True
 
     async def fetch(self, scope: Scope, documents: Documents) -> Mapping[DocId, Record]:
-        """See :class:`adapters.ports.DocumentFetcher`. This and the next five methods read the newest commit."""
+        """See :class:`adapters.ports.DocumentFetcher`. This and the next six methods read the newest commit."""
         return await self._view.fetch(scope, documents)
 
     async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
@@ -135,6 +135,10 @@ class EmbeddedIndex:
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
         return await self._view.find(condition, limit)
+
+    async def chunk_ids(self, positions: Sequence[ChunkPosition], condition: Filter) -> Mapping[ChunkPosition, str]:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        return await self._view.chunk_ids(positions, condition)
 
     async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
         """See :class:`adapters.ports.DocumentFinder`."""
@@ -159,7 +163,7 @@ class EmbeddedIndex:
     ) -> Acknowledgement:
         """Add, replace and delete, in one commit. Waits for a writer in another process.
 
-        If several ``upserts`` have the same key, the last one counts.
+        Of several ``upserts`` with the same key, the last counts.
 
         :raises Unavailable: if it cannot be written, such as on a full disk; then nothing has changed.
         :raises VersionMismatch: if another encoder or analyser built the index.
@@ -221,10 +225,8 @@ class EmbeddedIndex:
         with files.exclusive(self._folder / "lock"), self._exchange:
             self.refresh()
             self._require_same_build(self._view.manifest)
-            segments = self._view.segments
-            self._publish(
-                len(segments.segments), ~segments.live, [], Delta([], []), optimized=self._view.manifest.optimized
-            )
+            segments, is_optimized = self._view.segments, self._view.manifest.optimized
+            self._publish(len(segments.segments), ~segments.live, [], Delta([], []), is_optimized)
 
     def _publish(
         self, unmerged: int, dead: Flags, added: Sequence[Stored], delta: Delta, optimized: bool = False
@@ -248,8 +250,7 @@ class EmbeddedIndex:
             documents=segments.count,
         )
         digests = self._checked.digests(commit_files(self._folder, self._component_names, published), manifest.files)
-        published = msgspec.structs.replace(published, files=digests)
-        published.write(self._folder)
+        (published := msgspec.structs.replace(published, files=digests)).write(self._folder)
         self._view = self._open(published, self._view)
         remove_unused(self._folder, self._component_names, manifest, published)
 
@@ -278,11 +279,11 @@ class EmbeddedIndex:
 
     def _build(self, name: str, segments: SegmentSet, delta: Delta) -> None:
         """Build the files of every component."""
-        manifest = self._view.manifest
+        built = self._view.manifest
         for component in self._components:
             target = self._folder / component.name / name
             target.mkdir(parents=True)
-            previous = self._folder / component.name / manifest.name if manifest.files else None
+            previous = self._folder / component.name / built.name if built.files else None
             component.build(target, previous, segments, delta)
             files.sync_tree(target)
             files.sync(target.parent)
@@ -306,8 +307,7 @@ class EmbeddedIndex:
     def _opened(self, manifest: Manifest, before: IndexView | None) -> IndexView:
         self._checked.check(manifest.files)
         shared = {each.name: each for each in before.segments.segments} if before else {}
-        folder = self._folder / SEGMENTS
-        segments = [shared.get(name) or Segment(folder / name) for name in manifest.segments]
+        segments = [shared.get(name) or Segment(self._folder / SEGMENTS / name) for name in manifest.segments]
         if not manifest.files:
             return IndexView(manifest, SegmentSet(segments, np.zeros(0, np.bool_)), {})
         combined = SegmentSet(segments, np.load(self._folder / DEAD / f"{manifest.name}.npy"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from struct import Struct
 from zlib import crc32
@@ -21,7 +22,7 @@ from adapters.model.errors import Damaged
 from adapters.ports.encoders import Matrix
 from adapters.storage import files
 from fusion.doc_ids import doc_id
-from fusion.rank_fields import RankFields
+from fusion.rank_fields import DocId, RankFields
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
@@ -30,6 +31,8 @@ RECORDS, ENDS, VECTORS, OWNERS = "records.bin", "ends.npy", "vectors.f32", "owne
 """Files of a segment that :mod:`adapters.engine.salvage` reads."""
 _IDS = "ids"
 """Folder of a table of the ids: the number of an id is its row."""
+_MAX_CHUNKS = 2**31
+"""Chunks of a parent have smaller indexes: see :class:`adapters.model.document.Document`."""
 _FRAME = Struct("<II")
 """Before each record: its length in bytes and its CRC-32."""
 
@@ -77,6 +80,22 @@ class Segment:
     def ids(self, rows: Iterable[int]) -> list[str]:
         """The ids of the documents of some rows, in order."""
         return self._ids.read_texts(rows)
+
+    def chunk_rows(self, chunks: Sequence[tuple[DocId, int]]) -> list[list[int]]:
+        """The rows of the chunks with these parents and indexes, deleted or not."""
+        numbers, keys, rows = self._chunks
+        wanted = np.array([numbers.get(parent, -1) * _MAX_CHUNKS + index for parent, index in chunks], np.int64)
+        starts, ends = (keys.searchsorted(wanted, side).tolist() for side in ("left", "right"))
+        return [rows[start:end].tolist() for start, end in zip(starts, ends, strict=True)]
+
+    @cached_property
+    def _chunks(self) -> tuple[Mapping[DocId, int], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The numbers of the parents; and the keys of all chunks, sorted, with their rows."""
+        fields = self.rank_fields or no_fields(0)
+        rows = np.flatnonzero((fields.parent >= 0) & (fields.chunk >= 0))
+        keys = fields.parent[rows] * _MAX_CHUNKS + fields.chunk[rows]
+        order = np.argsort(keys, kind="stable")
+        return {parent: number for number, parent in enumerate(fields.parents)}, keys[order], rows[order]
 
     def record(self, row: int) -> Record:
         """Decode one row's record.

@@ -96,6 +96,15 @@ class SegmentSet:
         found = self._find(key)
         return None if found is None else (self.segments[found[0]], found[1])
 
+    def chunks(self, chunks: Sequence[tuple[DocId, int]]) -> list[list[int]]:
+        """The living positions of the chunks with these parents and indexes."""
+        positions: list[list[int]] = [[] for _ in chunks]
+        for base, segment in zip(self._starts, self.segments, strict=False):
+            if segment.rank_fields is not None:
+                for found, rows in zip(positions, segment.chunk_rows(chunks), strict=True):
+                    found.extend(base + row for row in rows if self.live[base + row])
+        return positions
+
     def _find(self, key: tuple[str, str, str]) -> tuple[int, int] | None:
         """The newest segment with a living document of this key, and its row."""
         for index in range(len(self.segments) - 1, -1, -1):

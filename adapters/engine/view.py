@@ -22,9 +22,10 @@ from adapters.model.batching import batches
 from adapters.model.document import Record, Scope, Sensitivity
 from adapters.model.filter import Filter
 from adapters.model.filter_hash import filter_key
-from adapters.ports.documents import MAX_PAGE_BYTES, DocumentPage
+from adapters.ports.documents import MAX_PAGE_BYTES, ChunkPosition, DocumentPage
 from adapters.ports.replica import VectorRecord
 from fusion.columns import Documents
+from fusion.doc_ids import doc_id, id_and_collection
 from fusion.rank_fields import DocId
 
 T = TypeVar("T")
@@ -83,6 +84,19 @@ class IndexView:
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
         return await _decoded(map(self.segments.locate, self.segments.passing(condition)[:limit].tolist()))
+
+    async def chunk_ids(self, positions: Sequence[ChunkPosition], condition: Filter) -> dict[ChunkPosition, str]:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        segments = self.segments
+        flags = segments.mask(condition).flags
+        parents = [(doc_id(each.parent_id, each.collection), each.chunk) for each in positions]
+        found = zip(positions, segments.chunks(parents), strict=True)
+        passing = {position: [row for row in rows if flags[row]] for position, rows in found}
+        return {
+            position: min(id_and_collection(id_)[0] for id_ in segments.ids(np.array(rows, np.int64)))
+            for position, rows in passing.items()
+            if rows
+        }
 
     async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
         """See :class:`adapters.ports.DocumentFinder`. The order is that of the ids."""

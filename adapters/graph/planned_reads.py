@@ -2,7 +2,8 @@
 
 Planning a walk takes a server up to seconds when it has just started, longer than a search may take; and a plan that is
 not finished is not kept. So a statement is planned by a read of its own, which no search waits for. A server in Java
-is slow for some seconds more, until it has compiled its code: the read is repeated until it is fast.
+is slow for some seconds more, until it has compiled its code: the read is repeated until it is fast, unless the first
+one was as fast as a search has to be. Then the server had its plan, and only the connection was lost.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _FAST = 1 / 6
 """Fraction of the time limit of a search in which a read is fast: a search needs several, one after the other."""
 _MAX_WARM_UPS = 100
 """Maximum number of reads of a statement before searches use it, however slow they are."""
+_SECOND_AFTER_S = 2.0
+"""Seconds after which a read for a plan is sent again on another connection: the first one may hang, and its time limit
+is long. A server that has run the statement is expected to answer within the time limit of a search."""
 _SAMPLES = 8
 """Requests that are read again to warm the server up."""
 
@@ -113,15 +117,16 @@ class PlannedReads:
 
     async def _prepare(self, statement: str, request: Row, common: Row) -> AdapterError | None:
         """Read for the plan; after a start of the server, until the newest requests are fast. Returns why it failed."""
-        fast = 0
+        fast, limit_s = 0, self._bolt.read_timeout_s
         try:
             for number in range(1 if statement in self._warm else _MAX_WARM_UPS):
                 newest = self._newest[statement]
                 request, common = newest[number % len(newest)] if newest else (request, common)
                 begin = monotonic()
-                await self._bolt.read(statement, {"requests": [{"number": 0, **request}], **common}, planning=True)
-                fast = fast + 1 if monotonic() - begin <= _FAST * self._bolt.read_timeout_s else 0
-                if fast >= max(1, len(newest)):
+                await self._read_twice(statement, {"requests": [{"number": 0, **request}], **common})
+                took_s = monotonic() - begin
+                fast = fast + 1 if took_s <= _FAST * limit_s else 0
+                if fast >= max(1, len(newest)) or (number == 0 and took_s <= limit_s):
                     break
         except AdapterError as error:
             if not isinstance(error, Unavailable):  # that one is reported by every search
@@ -130,3 +135,22 @@ class PlannedReads:
         self._planned.add(statement)
         self._warm.add(statement)
         return None
+
+    async def _read_twice(self, statement: str, parameters: Row) -> None:
+        """Read for a plan; a second time if that takes long, and until one of the two has ended.
+
+        :raises AdapterError: if the one that ended first has failed.
+        """
+        wait_s = self._bolt.read_timeout_s if statement in self._warm else _SECOND_AFTER_S
+        reads: set[asyncio.Task[list[Row]]] = set()
+        try:
+            for timeout_s in (wait_s, None):
+                reads.add(asyncio.create_task(self._bolt.read(statement, parameters, planning=True)))
+                done, _ = await asyncio.wait(reads, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+                if done:
+                    done.pop().result()
+                    return
+        finally:
+            for each in reads:
+                each.cancel()
+            await asyncio.gather(*reads, return_exceptions=True)

@@ -74,6 +74,21 @@ def stemmed_words(text: str) -> tuple[str, ...]:
     return tuple(_ALL_WORDS[True].analyze(text))
 
 
+def content_words(query: str) -> list[tuple[str, str]]:
+    """The distinct words of a query that are searched, each with its stem; without stop words, unless it has no others.
+
+    A word has no accents and no capitals.
+    """
+    analyzers = _CONTENT_WORDS if _CONTENT_WORDS[True].analyze(query) else _ALL_WORDS
+    words, stems = (analyzers[stems].analyze(query)[:MAX_TERMS] for stems in (False, True))
+    return list(dict.fromkeys(zip(words, stems, strict=True)))
+
+
+def folded(letter: str) -> str:
+    """A letter as it is in words: in lower case and without its accent, ``ss`` for ``ß``; other signs as they are."""
+    return next(iter(_ALL_WORDS[False].analyze(letter)), letter)
+
+
 def indexed_texts(document: Document) -> list[str]:
     """The texts of a document that are indexed. They are separate, so that no phrase matches across two of them."""
     repeats = [document.title] * _TITLE_REPEATS if document.title else []

@@ -12,11 +12,18 @@ from adapters.keyword.opensearch_bulk import Body
 from adapters.keyword.opensearch_client import translate
 from adapters.keyword.opensearch_replies import IDENTIFYING_FIELDS, Bucket, IdentifiedRecord, R, check_shards
 from adapters.model.batching import batches
-from adapters.model.document import Record, Scope, Sensitivity
+from adapters.model.document import Record, Scope, Sensitivity, fields
 from adapters.model.errors import BadResponse, Unavailable
-from adapters.model.filter import Filter
+from adapters.model.filter import Filter, predicate
 from adapters.model.index_terms import filter_compiler
-from adapters.ports.documents import MAX_PAGE_BYTES, DocumentPage
+from adapters.ports.documents import (
+    MAX_PAGE_BYTES,
+    MAX_PER_POSITION,
+    ChunkPosition,
+    DocumentPage,
+    at_positions,
+    position_of,
+)
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import Limits, translated_errors, unreadable
 from fusion.columns import Documents
@@ -99,6 +106,14 @@ class OpenSearchDocuments:
         """See :class:`adapters.ports.DocumentFinder`."""
         query = {"bool": {"filter": compiled(condition)}}
         return await self._records(query, limit, self._reading())
+
+    async def chunk_ids(self, positions: Sequence[ChunkPosition], condition: Filter) -> dict[ChunkPosition, str]:
+        """See :class:`adapters.ports.DocumentFinder`."""
+        records = await self.find(at_positions(positions, condition), MAX_PER_POSITION * len(positions))
+        is_passing = predicate(condition)
+        passing = (record.document for record in records if is_passing(fields(record)))
+        by_id = sorted(passing, key=lambda document: document.id, reverse=True)
+        return {position: each.id for each in by_id if (position := position_of(each))}
 
     async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
         """See :class:`adapters.ports.DocumentFinder`. The order is that of the column ``candidate``."""

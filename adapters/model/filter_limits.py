@@ -8,6 +8,7 @@ from typing import assert_never
 
 from adapters.model.document import MAX_VALUE_CHARS, Scalar
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range
+from adapters.model.spelling import allowed_names
 
 FIELDS = (
     "id",
@@ -110,4 +111,4 @@ def _text_bytes(field: str, values: Sequence[Scalar]) -> int:
 
 def _check_field(field: str) -> None:
     if field not in FIELDS and not _METADATA.fullmatch(field):
-        raise ValueError(f"filter: unknown field {field[:80]!r}, allowed are {', '.join(FIELDS)}, metadata.<key>")
+        raise ValueError(f"filter: unknown field {field[:80]!r}, {allowed_names(field, FIELDS, 'metadata.<key>')}")

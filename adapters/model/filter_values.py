@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from difflib import get_close_matches
 from typing import assert_never
 
 from adapters.model.dates import moment
 from adapters.model.document import METADATA, SENSITIVITIES, Scalar
 from adapters.model.filter import And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
+from adapters.model.spelling import allowed_names
 
 NUMBER_FIELDS = ("chunk_index", "importance")
 DATE_FIELDS = ("created_at",)
@@ -52,9 +52,7 @@ def _value(field: str, value: Scalar) -> Scalar:
     if not isinstance(value, str):
         raise ValueError(f"filter: {value!r} for {field!r}, which has texts")  # noqa: TRY004
     if field == "sensitivity" and value not in SENSITIVITIES:
-        nearest = get_close_matches(value, SENSITIVITIES, 1)
-        hint = f"; the nearest is {nearest[0]}" if nearest else ""
-        raise ValueError(f"filter: {value[:80]!r} for {field!r}, allowed are {', '.join(SENSITIVITIES)}{hint}")
+        raise ValueError(f"filter: {value[:80]!r} for {field!r}, {allowed_names(value, SENSITIVITIES)}")
     return value.strip() if field == "tags" else value
 
 

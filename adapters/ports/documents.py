@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from adapters.model.document import Record, Scope, Sensitivity
-from adapters.model.filter import Filter
+from adapters.model.document import Document, Record, Scope, Sensitivity
+from adapters.model.filter import And, Eq, Filter, In, Or, normal
 from fusion.columns import Documents
 from fusion.rank_fields import DocId
 
@@ -24,6 +24,39 @@ class DocumentPage:
 
     records: list[Record]
     next: str | None
+
+
+MAX_PER_POSITION = 4
+"""Documents that are read per chunk position, on average: there should be one, but there may be several."""
+
+
+class ChunkPosition(NamedTuple):
+    """Where a chunk is: ``chunk`` counts from 0, within the document ``parent_id`` of its collection."""
+
+    collection: str
+    parent_id: str
+    chunk: int
+
+
+def position_of(document: Document) -> ChunkPosition | None:
+    """The position of a document; ``None`` if it is no chunk, or its position is unknown."""
+    if document.parent_id is None or document.chunk_index is None:
+        return None
+    return ChunkPosition(document.collection, document.parent_id, document.chunk_index)
+
+
+def at_positions(positions: Iterable[ChunkPosition], condition: Filter) -> Filter:
+    """The chunks at these positions that pass ``condition``, in normal form."""
+    indexes: dict[tuple[str, str], list[float]] = {}
+    for collection, parent, index in positions:
+        indexes.setdefault((collection, parent), []).append(float(index))
+    chunks = Or(
+        tuple(
+            And((Eq("collection", collection), Eq("parent_id", parent), In("chunk_index", tuple(of_parent))))
+            for (collection, parent), of_parent in indexes.items()
+        )
+    )
+    return normal(And((condition, chunks)))
 
 
 class DocumentFetcher(Protocol):
@@ -47,6 +80,13 @@ class DocumentFinder(Protocol):
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """Returns at most ``limit`` documents that pass ``condition`` (in normal form), in any order."""
+        ...
+
+    async def chunk_ids(self, positions: Sequence[ChunkPosition], condition: Filter) -> Mapping[ChunkPosition, str]:
+        """The ids of the chunks at these positions that pass ``condition`` (in normal form); of several, the smallest.
+
+        A position without a chunk is left out.
+        """
         ...
 
     async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:

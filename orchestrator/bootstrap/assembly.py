@@ -17,6 +17,7 @@ from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.encoders.static_fit import pseudo_queries
 from adapters.graph.extract import extractor
 from adapters.keyword.expand import expander
+from adapters.keyword.snippets import snippet
 from adapters.ports.encoders import Vector
 from adapters.rerank import NONE
 from orchestrator.auth.keyring import Keyring
@@ -210,6 +211,7 @@ def _search(
 
     return SearchService(
         embedding_model=parts.model.identity,
+        snippet=snippet,
         settings=settings,
         sources=[binding.source for binding in backends.bindings.values()],
         retrieval=Retrieval(calls, preparation, breakers, CollectionSplitter(caches.memo("collections"))),

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from orchestrator.indexing.corpus import CORPUS_FILES, corpus_file
-from orchestrator.schema.decode import describe_decode_error
+from orchestrator.schema.decode import decoded, describe_decode_error
 
 _QREL_FILES = ("qrels/test.tsv", "qrels.tsv", "qrels.trec")
 
@@ -91,7 +91,9 @@ def _read_queries(path: Path) -> Iterator[tuple[int, _QueryLine]]:
         try:
             query = decoder.decode(line)
         except msgspec.DecodeError as error:
-            raise BadDataset(f"{path}, line {number}: {describe_decode_error(error)}") from error
+            raise BadDataset(
+                f"{path}, line {number}: {describe_decode_error(error, _QueryLine, decoded(line.encode()))}"
+            ) from error
         yield number, query
 
 

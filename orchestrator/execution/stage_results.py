@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -109,14 +109,19 @@ class FusedCandidates:
     warning: str
 
 
+def _no_rows() -> Ints:
+    return np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """Rows of the candidates in their final order.
 
     :param score: by row of the candidates.
-    :param unsure: number of rows that were dropped because the confidence is too low.
+    :param unsure: rows that were dropped because the confidence is too low.
     :param factors: of each boost, by row of the candidates.
     :param collapsed_into: rows that were dropped, and the row that replaces each.
+    :param crowded_urls: urls of which rows were dropped.
     """
 
     rows: Ints
@@ -125,7 +130,8 @@ class Ranked:
     factors: Factors
     collapsed_into: Mapping[int, int]
     confidences: Confidences = UNKNOWN
-    unsure: int = 0
+    unsure: Ints = field(default_factory=_no_rows)
+    crowded_urls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

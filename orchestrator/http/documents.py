@@ -16,6 +16,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 
 from adapters.model.filter import Eq, Filter
+from adapters.model.spelling import allowed_names
 from orchestrator.http.endpoint import serves
 from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import (
@@ -31,7 +32,6 @@ from orchestrator.http.routes import (
 )
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.decode import allowed_names
 from orchestrator.schema.documents import DocumentsResponse
 from orchestrator.schema.search_input import decode_delete_request, listed_filter
 from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED

@@ -148,7 +148,7 @@ def _checked(line: ValidLine, keys: set[str]) -> ParsedLine:
         return InvalidLine(
             line.line,
             f"metadata: {min(added)[:40]!r} is not one of the {len(keys)} keys that this tenant's documents have, "
-            f"allowed are {MAX_METADATA_KEYS} - at `$.metadata`",
+            f"allowed are {MAX_METADATA_KEYS}",
         )
     keys |= added
     return line

@@ -108,7 +108,7 @@ def from_fields(fields: object) -> Document:
         try:
             fields = {**fields, "created_at": dates.moment(fields["created_at"])}
         except ValueError as error:
-            raise ValueError(f"created_at: {error} - at `$.created_at`") from error
+            raise ValueError(f"created_at: {error}") from error
     return msgspec.convert(fields, Document)
 
 
@@ -132,18 +132,18 @@ def checked(document: Document) -> Document:
     :raises ValueError: naming the field and what is allowed.
     """
     if len(document.id.encode()) > MAX_ID_BYTES:
-        raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {MAX_ID_BYTES} - at `$.id`")
+        raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {MAX_ID_BYTES}")
     for name, limit in (("tags", MAX_ITEMS), ("entities", MAX_ITEMS), ("links", MAX_ITEMS), ("metadata", MAX_KEYS)):
         if (count := len(getattr(document, name) or ())) > limit:
-            raise ValueError(f"{name}: {count}, allowed are {limit} - at `$.{name}`")
+            raise ValueError(f"{name}: {count}, allowed are {limit}")
     title, text = _without_control(document.title), _without_control(document.text)
     if not (text.strip() or title.strip()):
-        raise ValueError("text: empty, and so is the title; one of them must not be empty - at `$.text`")
+        raise ValueError("text: empty, and so is the title; one of them must not be empty")
     if document.created_at and document.created_at.tzinfo is None:
-        raise ValueError(f"created_at: without a time zone, write {dates.ALLOWED} - at `$.created_at`")
+        raise ValueError(f"created_at: without a time zone, write {dates.ALLOWED}")
     values = sum(len(values_of(value)) for value in document.metadata.values())
     if values > MAX_VALUES:
-        raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES} - at `$.metadata`")
+        raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES}")
     for key, value in document.metadata.items():
         _check_metadatum(key, value)
     cleaned = msgspec.structs.replace(
@@ -157,9 +157,9 @@ def checked(document: Document) -> Document:
     )
     for field, name in _names(cleaned):
         if len(name) > (limit := _MAX_CHARS.get(field, MAX_NAME_CHARS)):
-            raise ValueError(f"{field}: {len(name)} characters, allowed are {limit} - at `$.{field}`")
+            raise ValueError(f"{field}: {len(name)} characters, allowed are {limit}")
         if found := _CONTROL.search(name):
-            raise ValueError(f"{field}: contains the control character U+{ord(found[0]):04X} - at `$.{field}`")
+            raise ValueError(f"{field}: contains the control character U+{ord(found[0]):04X}")
     return cleaned
 
 
@@ -170,19 +170,15 @@ def _without_control(text: str) -> str:
 
 def _check_metadatum(key: str, value: Metadatum) -> None:
     if not key:
-        raise ValueError("metadata: an empty key, allowed are keys of 1 to 256 characters - at `$.metadata`")
+        raise ValueError("metadata: an empty key, allowed are keys of 1 to 256 characters")
     for each in values_of(value):
         if isinstance(each, float) and not isfinite(each):
-            raise ValueError(f"metadata: {key[:40]!r} is {each}, allowed are finite numbers - at `$.metadata`")
+            raise ValueError(f"metadata: {key[:40]!r} is {each}, allowed are finite numbers")
         if isinstance(each, int) and not MIN_WHOLE <= each <= MAX_WHOLE:
-            raise ValueError(
-                f"metadata: {key[:40]!r} has a whole number of more than 64 bits, allowed are those of 64 "
-                "- at `$.metadata`"
-            )
+            raise ValueError(f"metadata: {key[:40]!r} has a whole number of more than 64 bits, allowed are those of 64")
         if isinstance(each, str) and len(each) > MAX_VALUE_CHARS:
             raise ValueError(
-                f"metadata: {key[:40]!r} has a text of {len(each)} characters, allowed are {MAX_VALUE_CHARS} "
-                "- at `$.metadata`"
+                f"metadata: {key[:40]!r} has a text of {len(each)} characters, allowed are {MAX_VALUE_CHARS}"
             )
 
 

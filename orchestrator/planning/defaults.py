@@ -78,6 +78,12 @@ def is_reranked(request: SearchRequest, settings: Settings) -> bool:
     return settings.requests.rerank if request.rerank is None else request.rerank
 
 
+def limit_of(request: SearchRequest, settings: Settings) -> int:
+    """The maximum number of hits of a page."""
+    requests = settings.requests
+    return min(requests.default_limit, requests.max_limit) if request.limit is None else request.limit
+
+
 def timeout_ms(request: SearchRequest, settings: Settings) -> int:
     """The time limit of a request. By default that of the reranker is added to that of the search."""
     if request.timeout_ms is not None:

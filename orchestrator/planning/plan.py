@@ -103,13 +103,20 @@ class RerankPlan(Struct, frozen=True, gc=False):
 
 
 class PagePlan(Struct, frozen=True, gc=False):
-    """The part of the ranking to return, and what to add to its hits."""
+    """The part of the ranking to return, and what to add to its hits.
+
+    :param fields: of the hits to return, sorted; ``None``: all.
+    :param text_chars: maximum number of characters of the text of each hit; ``None``: all.
+    """
 
     offset: int
     limit: int
     neighbors: int
     rerank: RerankPlan | None
     explain: bool
+    highlight: bool
+    fields: tuple[str, ...] | None
+    text_chars: int | None
     ranking_hash: bytes
     token: PageToken | None
 

@@ -8,17 +8,18 @@ import msgspec
 
 from adapters import Sensitivity
 from adapters.model.filter import Filter
+from adapters.model.spelling import allowed_names
 from cache import hash_key
 from fusion import Calibrations, CollapseMode, Source
 from orchestrator.auth.principal import Principal
-from orchestrator.planning.defaults import BY_SCORE, Profile, is_reranked, profile_of
+from orchestrator.planning.defaults import BY_SCORE, Profile, is_reranked, limit_of, profile_of
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
 from orchestrator.planning.query_vector import unit_vector
 from orchestrator.planning.routing import Routing, choose_sources
-from orchestrator.schema.search import AUTO, HYBRID, BoostName, BoostStrength, EncoderName, SearchRequest
+from orchestrator.schema.search import AUTO, HIT_FIELDS, HYBRID, BoostName, BoostStrength, EncoderName, SearchRequest
 from orchestrator.settings.groups import Settings
 
 MAX_QUERY_CHARS = 4_096
@@ -52,8 +53,9 @@ def make_plan(
     :raises BadRequest: if a value is not allowed.
     """
     _check_text(request.query, max_query_chars)
-    if request.limit > settings.requests.max_limit:
-        raise BadRequest(f"limit: {request.limit}, allowed are 1 to {settings.requests.max_limit}")
+    limit = limit_of(request, settings)
+    if limit > settings.requests.max_limit:
+        raise BadRequest(f"limit: {limit}, allowed are 1 to {settings.requests.max_limit}")
     profile = profile_of(request, settings)
     weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
     routing = choose_sources(request, sources, weights, trust)
@@ -107,10 +109,13 @@ def make_plan(
         ),
         page=PagePlan(
             offset=token.offset if token else 0,
-            limit=request.limit,
+            limit=limit,
             neighbors=request.neighbors,
             rerank=rerank,
             explain=request.explain,
+            highlight=request.highlight and (request.fields is None or "snippet" in request.fields),
+            fields=None if request.fields is None else _hit_fields(request.fields),
+            text_chars=request.text_chars,
             ranking_hash=ranking_hash,
             token=token,
         ),
@@ -153,6 +158,13 @@ def _check_text(query: str, max_query_chars: int) -> None:
         query.encode()
     except UnicodeEncodeError as error:
         raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
+
+
+def _hit_fields(names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if name not in HIT_FIELDS:
+            raise BadRequest(f"fields: {name[:80]!r} is not a field of a hit, {allowed_names(name, HIT_FIELDS)}")
+    return tuple(sorted({*names}))
 
 
 def _page_token(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from adapters.model.spelling import allowed_names
 from fusion import Source
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
@@ -52,13 +53,10 @@ def choose_sources(
 def _check_names(request: SearchRequest, sources: Sequence[Source]) -> None:
     names = [source.name for source in sources]
     if request.mode not in (AUTO, HYBRID, *names):
-        allowed = ", ".join((AUTO, HYBRID, *names))
-        raise BadRequest(f"Invalid enum value {request.mode[:80]!r} - at `$.mode`, allowed are {allowed}")
+        raise BadRequest(f"mode: {request.mode[:80]!r}, {allowed_names(request.mode, (AUTO, HYBRID, *names))}")
     for name in request.weights:
         if name not in names:
-            raise BadRequest(
-                f"Invalid enum value {name[:80]!r} - at `key` in `$.weights`, allowed are {', '.join(names)}"
-            )
+            raise BadRequest(f"weights: unknown source {name[:80]!r}, {allowed_names(name, names)}")
 
 
 def _by_mode(

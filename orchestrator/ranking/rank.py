@@ -66,4 +66,4 @@ def apply_confidence(plan: RankingPlan, ranked: Ranked, sources: Sources) -> Ran
     confidences = Confidences.of(ranked.fused.candidates, sources, plan.text, plan.calibrations)
     if confidences.answer is None or confidences.answer >= plan.min_confidence:
         return replace(ranked, confidences=confidences)
-    return replace(ranked, rows=ranked.rows[:0], unsure=len(ranked.rows), confidences=confidences)
+    return replace(ranked, rows=ranked.rows[:0], unsure=ranked.rows, confidences=confidences)

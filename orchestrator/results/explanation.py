@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -13,10 +14,12 @@ from fusion.doc_ids import id_and_collection
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.plan import Plan
-from orchestrator.schema.explain import ExplainedHit, Explanation, Removed
+from orchestrator.schema.explain import ExplainedHit, Explanation, Removed, RemovedDocument
 
 _BATCH_DOCUMENTS = 64
 """Candidates that are in memory at once: each may have a megabyte."""
+_MAX_LISTED = 100
+"""Documents that are listed for each stage."""
 
 
 async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> Explanation:
@@ -34,6 +37,8 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
     visible = await documents.counts("collection", ranking.access)
     passing = await documents.counts("collection", ranking.filter)
     candidates = ranked.fused.candidates
+    dropped = (ranked.fused.below, ranked.unsure)
+    below, unsure = ([id_ for id_ in candidates.ids(rows) if id_ in shown] for rows in dropped)
     rows = np.array(list(ranked.collapsed_into.items()), np.int64).reshape(-1, 2)
     collapsed = zip(candidates.ids(rows[:, 0]), candidates.ids(rows[:, 1]), strict=True)
     return Explanation(
@@ -48,11 +53,12 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
         rankings={each.source: _explained(each, shown) for each in retrieved.rankings},
         removed=Removed(
             filter=sum(visible.values()) - sum(passing.values()),
-            min_score=len(shown.intersection(candidates.ids(ranked.fused.below))),
-            min_confidence=ranked.unsure,
+            min_score=len(below),
+            min_confidence=len(ranked.unsure),
             collapsed={_id(one): _id(into) for one, into in collapsed if one in shown and into in shown},
             deleted=page.deleted,
             withheld=page.withheld,
+            documents={"min_score": _listed(below), "min_confidence": _listed(unsure)},
         ),
     )
 
@@ -61,6 +67,10 @@ def _explained(ranking: Ranking, shown: AbstractSet[str]) -> tuple[ExplainedHit,
     return tuple(
         ExplainedHit(*id_and_collection(each.id), each.rank, each.score) for each in ranking if each.id in shown
     )
+
+
+def _listed(ids: Sequence[DocId]) -> tuple[RemovedDocument, ...]:
+    return tuple(RemovedDocument(*id_and_collection(each)) for each in ids[:_MAX_LISTED])
 
 
 def _id(identity: DocId) -> str:

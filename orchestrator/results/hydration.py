@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from adapters import AdapterError, DocumentFetcher, Record, Sensitivity, Snapshot
 from adapters.model.document import Metadatum, values_of
@@ -27,14 +27,21 @@ _MAX_REFILLS = 4
 cause an endless loop."""
 
 
-async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: SearchContext, embedding_model: str) -> Page:
+async def hydrate(
+    plan: Plan,
+    ranked: Ranked,
+    snapshot: Snapshot,
+    context: SearchContext,
+    embedding_model: str,
+    snippet: Callable[[str, str], str],
+) -> Page:
     """The page of a plan.
 
     :param embedding_model: the model that encoded the documents.
+    :param snippet: of a text and a query.
     :raises AllSourcesFailed: if the documents cannot be read: without them there is neither text nor access check.
     """
     check, candidates = visibility_check(plan.ranking.filter), ranked.fused.candidates
-    is_pinned = snapshot.documents is snapshot.view  # then reading waits for nothing
     rerank = plan.page.rerank
     size = max(plan.page.limit, rerank.max_hits) if rerank else plan.page.limit
     hits: list[SearchHit] = []
@@ -47,10 +54,7 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
         end += len(rows)
         fused = fused_hits(candidates, ranked.fused.fused, rows)
         documents = candidates.documents(rows)
-        if is_pinned:
-            records = await snapshot.documents.fetch(snapshot.scope, documents)
-        else:
-            records = await _fetch_in_time(snapshot, documents, context)
+        records = await read_records(snapshot, documents, context)
         for hit, row in zip(fused, rows.tolist(), strict=True):
             record = records.get(hit.id)
             if record is None:
@@ -58,18 +62,21 @@ async def hydrate(plan: Plan, ranked: Ranked, snapshot: Snapshot, context: Searc
             elif not check(record):
                 withheld += 1
             else:
-                hits.append(_search_hit(hit, row, plan, ranked, record, embedding_model))
+                marked = snippet(record.document.text, plan.ranking.text) if plan.page.highlight else None
+                hits.append(_search_hit(hit, row, plan, ranked, record, embedding_model, marked))
                 sensitivities.append(record.document.sensitivity)
     if withheld:
         _log.error("a source returned %d documents that the request's filter excludes", withheld)
     return Page(tuple(hits), tuple(sensitivities), end, len(ranked.rows), deleted, withheld)
 
 
-async def _fetch_in_time(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
+async def read_records(snapshot: Snapshot, documents: Documents, context: SearchContext) -> Mapping[DocId, Record]:
     """The records from the store that has them first. The next store is asked if one has failed, or takes too long.
 
     :raises AllSourcesFailed: if no store has them in time.
     """
+    if snapshot.documents is snapshot.view:  # then reading waits for nothing
+        return await snapshot.documents.fetch(snapshot.scope, documents)
     stores: list[DocumentFetcher] = [snapshot.documents, *snapshot.copies]
     reasons: list[str] = []
     running: set[asyncio.Task[Mapping[DocId, Record]]] = set()
@@ -94,12 +101,16 @@ async def _fetch_in_time(snapshot: Snapshot, documents: Documents, context: Sear
     raise AllSourcesFailed((Failed("documents", "; ".join(reasons), context.timings.total_ms()),))
 
 
-def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Record, embedding_model: str) -> SearchHit:
+def _search_hit(
+    hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Record, embedding_model: str, snippet: str | None
+) -> SearchHit:
     document = record.document
     sources = {source: hit.sources.get(source) for source in plan.ranking.weights}
     found_by = [source for source, contribution in sources.items() if contribution]
     metadata = document.metadata
     chunker_version = metadata.get("chunker_version")
+    headings = _headings(metadata["heading_path"]) if "heading_path" in metadata else ()
+    section = metadata.get("section", headings[-1] if headings else None)
     start = document.parent_start
     return SearchHit(
         id=document.id,
@@ -107,7 +118,13 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
         collection=document.collection,
         title=document.title,
         text=document.text,
+        snippet=snippet,
         url=document.url,
+        created_at=document.created_at,
+        importance=document.importance,
+        sensitivity=document.sensitivity,
+        tags=document.tags,
+        language=document.language,
         metadata=metadata,
         score=float(ranked.score[row]),
         fusion_score=hit.fusion_score,
@@ -119,7 +136,8 @@ def _search_hit(hit: FusedHit, row: int, plan: Plan, ranked: Ranked, record: Rec
         embedding_model=embedding_model,
         chunker_version=chunker_version if isinstance(chunker_version, str) else None,
         chunk_index=document.chunk_index,
-        heading_path=_headings(metadata["heading_path"]) if "heading_path" in metadata else (),
+        heading_path=headings,
+        section=section if isinstance(section, str) else None,
         window_id=window(document.parent_id, document.chunk_index, plan.ranking.window_radius),
         span=(0, len(document.text)),
         source_span=None if start is None else (start, start + len(document.text)),

@@ -1,16 +1,16 @@
-"""Adds the text of the chunks around a hit to its text, with one read for many hits."""
+"""Adds the text of the chunks around a hit to its text, or only their ids, with one read for many hits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TypeAlias
 
 import msgspec
 
-from adapters import Document, DocumentReader, Record, Snapshot
+from adapters import Document, DocumentReader, Snapshot
 from adapters.model.batching import batches
-from adapters.model.filter import And, Eq, Filter, In, Or, normal
+from adapters.model.filter import Filter
+from adapters.ports.documents import MAX_PER_POSITION, ChunkPosition, at_positions, position_of
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.budget import NEIGHBORS
 from orchestrator.execution.search_context import SearchContext
@@ -22,26 +22,47 @@ from orchestrator.schema.search import Degraded, SearchHit
 BOUNDARY = "\n[CHUNK BOUNDARY]\n"
 """Separates two chunks."""
 
-_MAX_DOCUMENTS_PER_POSITION = 4
-"""Documents that are read per chunk position, on average: there should be one, but there may be several."""
-
 _MAX_POSITIONS = 256
 """Chunk positions that are read at once."""
-
-_ChunkPosition: TypeAlias = tuple[str, str, int]
-"""Collection, parent, chunk index: neighbours of a chunk are in its collection."""
 
 
 async def add_neighbors(
     plan: Plan, page: Page, snapshot: Snapshot, context: SearchContext
 ) -> tuple[Page, list[Degraded]]:
-    """The page with neighbouring chunks added to each hit. A failure is reported, and the hits stay."""
-    if not plan.page.neighbors:
-        return page, []
+    """The page with the neighbouring chunks of each hit: their ids, and their texts if the request wants them.
+
+    A failure is reported, and the hits stay.
+    """
+    access, documents = plan.ranking.access, snapshot.documents
     async with context.best_effort("neighbors", NEIGHBORS) as attempt:
-        hits = await _with_neighbors(page.hits, plan.page.neighbors, plan.ranking.access, snapshot.documents)
+        if plan.page.neighbors:
+            hits = await _with_neighbors(page.hits, plan.page.neighbors, access, documents)
+        else:
+            hits = await _with_ids(page.hits, access, documents)
         page = replace(page, hits=hits)
     return page, attempt.failures
+
+
+def has_chunks(page: Page) -> bool:
+    """Whether a hit is a chunk, so that it may have neighbours."""
+    return any(map(_position, page.hits))
+
+
+async def _with_ids(hits: Sequence[SearchHit], access: Filter, documents: DocumentReader) -> tuple[SearchHit, ...]:
+    """Each chunk with the ids of the chunks right before and after it, where they exist and are visible.
+
+    :raises AdapterError: if the documents cannot be read.
+    """
+    positions = [_position(hit) for hit in hits]
+    around = [[each for each in _around(position, 1) if each != position] for position in positions if position]
+    ids = await documents.chunk_ids(sorted({each for some in around for each in some}), access)
+    neighbors = iter(around)
+    return tuple(
+        msgspec.structs.replace(hit, neighbor_ids=tuple(ids[each] for each in next(neighbors) if each in ids))
+        if position
+        else hit
+        for hit, position in zip(hits, positions, strict=True)
+    )
 
 
 async def _with_neighbors(
@@ -67,38 +88,25 @@ async def _with_neighbors(
 
 
 async def _chunks(
-    positions: Set[_ChunkPosition], access: Filter, documents: DocumentReader
-) -> Mapping[_ChunkPosition, Document]:
-    records = await documents.find(_at_positions(positions, access), _MAX_DOCUMENTS_PER_POSITION * len(positions))
-    chunks: dict[_ChunkPosition, Document] = {}
+    positions: Set[ChunkPosition], access: Filter, documents: DocumentReader
+) -> Mapping[ChunkPosition, Document]:
+    records = await documents.find(at_positions(positions, access), MAX_PER_POSITION * len(positions))
     is_visible = visibility_check(access)
+    chunks: dict[ChunkPosition, Document] = {}
     for record in sorted(filter(is_visible, records), key=lambda record: record.document.id, reverse=True):
-        position = _record_position(record)
+        position = position_of(record.document)
         if position and position in positions:
             chunks[position] = record.document
     return chunks
 
 
-def _at_positions(positions: Iterable[_ChunkPosition], access: Filter) -> Filter:
-    indexes: dict[tuple[str, str], list[float]] = {}
-    for collection, parent, index in positions:
-        indexes.setdefault((collection, parent), []).append(float(index))
-    chunks = Or(
-        tuple(
-            And((Eq("collection", collection), Eq("parent_id", parent), In("chunk_index", tuple(of_parent))))
-            for (collection, parent), of_parent in indexes.items()
-        )
-    )
-    return normal(And((access, chunks)))
-
-
-def _extended(hit: SearchHit, count: int, chunks: Mapping[_ChunkPosition, Document]) -> SearchHit:
+def _extended(hit: SearchHit, count: int, chunks: Mapping[ChunkPosition, Document]) -> SearchHit:
     position = _position(hit)
     if position is None:
         return hit
     around = [each for each in _around(position, count) if each in chunks]
-    before = [chunks[each] for each in around if each[2] < position[2]]
-    after = [chunks[each] for each in around if each[2] > position[2]]
+    before = [chunks[each] for each in around if each.chunk < position.chunk]
+    after = [chunks[each] for each in around if each.chunk > position.chunk]
     start = sum(len(chunk.text) + len(BOUNDARY) for chunk in before)
     return msgspec.structs.replace(
         hit,
@@ -108,19 +116,12 @@ def _extended(hit: SearchHit, count: int, chunks: Mapping[_ChunkPosition, Docume
     )
 
 
-def _around(position: _ChunkPosition, count: int) -> list[_ChunkPosition]:
-    collection, parent, index = position
-    return [(collection, parent, each) for each in range(max(0, index - count), index + count + 1)]
+def _around(position: ChunkPosition, count: int) -> list[ChunkPosition]:
+    first = max(0, position.chunk - count)
+    return [position._replace(chunk=each) for each in range(first, position.chunk + count + 1)]
 
 
-def _position(hit: SearchHit) -> _ChunkPosition | None:
+def _position(hit: SearchHit) -> ChunkPosition | None:
     if hit.parent_id is None or hit.chunk_index is None:
         return None
-    return hit.collection, hit.parent_id, hit.chunk_index
-
-
-def _record_position(record: Record) -> _ChunkPosition | None:
-    document = record.document
-    if document.parent_id is None or document.chunk_index is None:
-        return None
-    return document.collection, document.parent_id, document.chunk_index
+    return ChunkPosition(hit.collection, hit.parent_id, hit.chunk_index)

@@ -12,7 +12,7 @@ from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import Plan
 from orchestrator.schema.explain import Explanation
-from orchestrator.schema.search import Degraded, ResponseBody, Route
+from orchestrator.schema.search import Degraded, ResponseBody, Route, Total
 
 
 def respond(
@@ -30,6 +30,7 @@ def respond(
     """The body of the response."""
     return ResponseBody(
         hits=page.hits,
+        total=_total(plan, retrieved, page),
         mode=plan.mode,
         route=_route(plan, retrieved),
         encoder=retrieved.encoder,
@@ -68,6 +69,13 @@ def page_warning(plan: Plan, retrieved: Retrieved, ranked: Ranked, generation: i
     if token.execution_hash != execution_hash(plan, retrieved, ranked):
         return "the ranking changed since the first page: hits may repeat or be missing"
     return ""
+
+
+def _total(plan: Plan, retrieved: Retrieved, page: Page) -> Total:
+    """Documents that no longer exist are known of this page only."""
+    has_failed = len(retrieved.rankings) < len(retrieved.searched)
+    is_exact = retrieved.is_exhausted(plan.ranking.depth) and not has_failed
+    return Total(page.total - page.deleted - page.withheld, "eq" if is_exact else "gte")
 
 
 def _next_cursor(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> str | None:

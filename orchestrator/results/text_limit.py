@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from adapters.model.document import values_of
+from orchestrator.results.hit_fields import with_text
 from orchestrator.schema.search import SearchHit
 
 MAX_TEXT_CHARS = 8_388_608
@@ -33,7 +34,7 @@ def limit_text(hits: Sequence[SearchHit], max_chars: int = MAX_TEXT_CHARS) -> tu
 
 def _size(hit: SearchHit) -> int:
     """The characters of a hit, without ids and numbers."""
-    size = len(hit.title) + len(hit.text) + sum(map(len, hit.heading_path))
+    size = len(hit.title) + len(hit.text) + sum(map(len, hit.heading_path)) + len(hit.section or "")
     for key, value in hit.metadata.items():
         size += len(key)
         for each in values_of(value):
@@ -44,8 +45,6 @@ def _size(hit: SearchHit) -> int:
 def _cut(hit: SearchHit, max_chars: int, size: int) -> SearchHit:
     """A hit with at most ``max_chars`` characters: text is cut first, then metadata left out, then the title cut."""
     if (others := size - len(hit.text)) > max_chars:
-        hit = replace(hit, title=hit.title[:max_chars], metadata={}, heading_path=())
+        hit = replace(hit, title=hit.title[:max_chars], metadata={}, heading_path=(), section=None)
         others = len(hit.title)
-    length = max_chars - others
-    start, end = hit.span
-    return replace(hit, text=hit.text[:length], span=(min(start, length), min(end, length)))
+    return with_text(hit, max_chars - others)

@@ -15,7 +15,10 @@ from orchestrator.planning.plan import RankingPlan
 
 
 def without_crowds(plan: RankingPlan, ranked: Ranked) -> RankingPlan | None:
-    """A plan that leaves out the chunks of each document of which several were found; ``None`` if there is none."""
+    """A plan that leaves out the chunks of each document, or the documents of each url, of which several were found;
+    ``None`` if there is none."""
+    if plan.collapse == "url":
+        return _narrowed(plan, normal(Not(In("url", ranked.crowded_urls)))) if ranked.crowded_urls else None
     candidates, fields = ranked.fused.candidates, ranked.fused.candidates.fields
     rows = np.unique(np.fromiter(ranked.collapsed_into.values(), np.int64, len(ranked.collapsed_into)))
     if fields is None or not len(rows := rows[fields.parent[rows] >= 0]):

@@ -13,7 +13,8 @@ from adapters.model.filter import Filter
 from adapters.model.filter_limits import FIELDS, MAX_VALUES
 from adapters.model.filter_values import DATE_FIELDS, NUMBER_FIELDS
 from fusion import STRATEGIES
-from orchestrator.schema.search import AUTO, HYBRID, BoostName
+from orchestrator.schema.flat_filter import BOUNDS, FULL_FORM
+from orchestrator.schema.search import ALWAYS_RETURNED, AUTO, HIT_FIELDS, HYBRID, BoostName
 
 _FILTER = {"$ref": "#/components/schemas/Filter"}
 _KINDS = len(get_args(Filter))
@@ -31,7 +32,6 @@ _DATE = {
         {"type": "number", "minimum": FIRST_S, "maximum": LAST_S},
     ]
 }
-_BOUNDS = ("gt", "gte", "lt", "lte")
 
 
 def with_constraints(
@@ -71,7 +71,14 @@ def with_constraints(
     for name, schema in comparisons.items():
         schemas[name] = {key: schemas[name][key] for key in ("title", "description")} | schema
     schemas["Document"]["properties"]["created_at"] = {"anyOf": [*_DATE["anyOf"], {"type": "null"}], "default": None}
-    schemas["Filter"] = {"title": "Filter", "description": "A condition on the documents to return.", **union}
+    schemas["Filter"] = {
+        "title": "Filter",
+        "description": "A condition on the documents to return, in full or in short.",
+        "anyOf": [union, {"$ref": "#/components/schemas/FlatFilter"}],
+    }
+    schemas["FlatFilter"] = _flat_filter()
+    schemas["SearchRequest"]["properties"]["fields"]["anyOf"][0]["items"] = {"enum": list(HIT_FIELDS)}
+    schemas["SearchHit"]["required"] = list(ALWAYS_RETURNED)
     return schemas
 
 
@@ -127,13 +134,45 @@ def _range() -> dict[str, Any]:
     """Bounds are numbers, and dates for the fields that have dates. At least one bound is required."""
 
     def over(field: Mapping[str, Any], bound: Mapping[str, Any]) -> dict[str, Any]:
-        bounds = {name: {"anyOf": [bound, {"type": "null"}]} for name in _BOUNDS}
-        present = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in _BOUNDS]
+        bounds = {name: {"anyOf": [bound, {"type": "null"}]} for name in BOUNDS}
+        present = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in BOUNDS]
         return {**_object("range", field, bounds), "required": ["op", "field"], "anyOf": present}
 
     numbers = [over(field, value) for field, value in _by_kind() if value == {"type": "number"}]
     metadata = over({"type": "string", "pattern": _METADATA}, {"type": "number"})
     return {"anyOf": [*numbers, metadata, over({"enum": list(DATE_FIELDS)}, _DATE)]}
+
+
+def _flat_filter() -> dict[str, Any]:
+    """Fields and keys of metadata with a value, values or bounds each."""
+
+    def compared(value: Mapping[str, Any], bound: Mapping[str, Any] | None) -> dict[str, Any]:
+        bounds = {
+            "type": "object",
+            "properties": dict.fromkeys(BOUNDS, bound),
+            "minProperties": 1,
+            "additionalProperties": False,
+        }
+        allowed = [value, {"type": "array", "items": value, "maxItems": MAX_VALUES}]
+        return {"anyOf": [*allowed, bounds] if bound else allowed}
+
+    number = {"type": "number"}
+    bounds_of = dict.fromkeys(NUMBER_FIELDS, number) | dict.fromkeys(DATE_FIELDS, _DATE)
+    fields = {
+        field: compared(value, bounds_of.get(field)) for kind, value in _by_kind() for field in kind.get("enum", ())
+    }
+    text_number_or_truth = _by_kind()[-1][1]
+    return {
+        "title": "FlatFilter",
+        "description": "Every field has the value, one of the values, or a value within the bounds. Other names than "
+        "those of fields are keys of the metadata.",
+        "type": "object",
+        "properties": fields,
+        "minProperties": 1,
+        "maxProperties": 16,
+        "propertyNames": {"minLength": 1, "maxLength": 256, "not": {"enum": list(FULL_FORM)}},
+        "additionalProperties": compared(text_number_or_truth, number),
+    }
 
 
 def _object(op: str, field: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import DecodeError, inspect
 
 from adapters.model import dates
+from adapters.model.spelling import allowed_names
 
 _PATH = re.compile(r" - at (`key` in )?`\$([^`]*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_ANY_KEY = "..."
+"""The step of a path that msgspec writes for a key of an object that is no field."""
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING_FIELD = re.compile(r"Object missing required field `(.*)`")
 _NOT_ALLOWED = re.compile(r"Invalid (?:enum )?value '?(.*?)'?", re.DOTALL)
-_MAX_CHARS = 400
+_MAX_CHARS = 1_000
 """Maximum length of a message: it quotes the input, which may be long."""
 _MAX_VALUE_CHARS = 80
+_MAX_KEYS = 1_024
+"""Keys of an object that are looked at to find the one with the wrong value."""
 _Path: TypeAlias = tuple[str, ...]
 
 
@@ -38,7 +44,7 @@ def decoded(content: bytes) -> object:
 def describe_decode_error(
     error: DecodeError | UnicodeDecodeError, kind: type[msgspec.Struct] | None = None, content: object = msgspec.UNSET
 ) -> str:
-    """The message for the caller that sent the input.
+    """The message for the caller that sent the input: the field, its value, what is allowed and the nearest of it.
 
     :param kind: the type of the input, to list what is allowed.
     :param content: the input, decoded, to name the value.
@@ -46,30 +52,30 @@ def describe_decode_error(
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8: unexpected byte 0x{error.object[error.start]:02x}"
     message = str(error)
-    found = _PATH.search(message)
-    text, at_key, path = message, False, ()
-    if found:
+    text, at_key = message, False
+    path: _Path = ()
+    if found := _PATH.search(message):
         text, at_key = message[: found.start()], bool(found[1])
         path = tuple(step[0] or step[1] for step in _STEP.findall(found[2]))
+        path = _with_keys(path, message, kind, content)
     if unknown := _UNKNOWN_FIELD.fullmatch(text):
-        advice = allowed_names(unknown[1], _fields(kind, path, content))
-    elif refused := _NOT_ALLOWED.fullmatch(text):
-        advice = allowed_names(refused[1], _values(kind, path, at_key))
-    elif text.startswith("Invalid RFC3339"):
-        advice = f"write {dates.ALLOWED}"
-    elif not at_key and not text.startswith("Object missing"):
-        advice = _named(_value_at(content, path))
-    else:
-        advice = ""
-    return ", ".join(filter(None, (_printable(message), advice)))
+        fields = _fields(kind, path, content)
+        return _described(path, f"unknown field {_quoted(unknown[1])}", allowed_names(unknown[1], fields))
+    if missing := _MISSING_FIELD.fullmatch(text):
+        return _described((*path, missing[1]), "missing, it is required")
+    refused = _NOT_ALLOWED.fullmatch(text)
+    if refused and (names := _values(kind, path, at_key)):
+        name = f"unknown key {_quoted(refused[1])}" if at_key else _quoted(refused[1])
+        return _described(path, name, allowed_names(refused[1], names))
+    value = _value_at(content, path)
+    if isinstance(error, msgspec.ValidationError) and (allowed := _allowed(_types_at(kind, path), value)):
+        return _described(path, _quoted(value) or f"{text[:1].lower()}{text[1:]}", f"allowed are {allowed}")
+    return _described(path, text) if path else _printable(text)
 
 
-def allowed_names(name: str, names: Sequence[str]) -> str:
-    """The names that are allowed, and the nearest to ``name``; empty if there are none."""
-    if not names:
-        return ""
-    nearest = get_close_matches(name, names, 1) if len(name) <= _MAX_VALUE_CHARS else ()
-    return f"allowed are {', '.join(names)}{f'; the nearest is {nearest[0]}' if nearest else ''}"
+def _described(path: _Path, what: str, allowed: str = "") -> str:
+    name = "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in path).removeprefix(".")
+    return _printable(": ".join(filter(None, (name, what))) + (f", {allowed}" if allowed else ""))
 
 
 @lru_cache(maxsize=16)
@@ -133,7 +139,7 @@ def _values(kind: type[msgspec.Struct] | None, path: _Path, at_key: bool) -> lis
 def _value_at(content: Any, path: _Path) -> object:
     """The value at a path, or the object where a path does not name the key; ``UNSET`` if it is not known."""
     for step in path:
-        if step == "...":
+        if step == _ANY_KEY:
             break
         if isinstance(content, dict) and step in content:
             content = content[step]
@@ -144,11 +150,79 @@ def _value_at(content: Any, path: _Path) -> object:
     return content
 
 
-def _named(value: object) -> str:
+def _with_keys(path: _Path, message: str, kind: type[msgspec.Struct] | None, content: object) -> _Path:
+    """The path with the key of an object that msgspec does not name: the first one whose value alone is refused so."""
+    if _ANY_KEY not in path or kind is None:
+        return path
+    before = path[: path.index(_ANY_KEY)]
+    objects = _value_at(content, before)
+    for key in islice(objects, _MAX_KEYS) if isinstance(objects, dict) else ():
+        try:
+            msgspec.convert(_with_only(content, before, key), kind)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                return (*before, str(key), *path[len(before) + 1 :])
+    return path
+
+
+def _with_only(content: Any, path: _Path, key: str) -> Any:
+    """The content with one key only in the object at a path of fields."""
+    if not path:
+        return {key: content[key]}
+    if isinstance(content, dict):
+        return {**content, path[0]: _with_only(content[path[0]], path[1:], key)}
+    return [*content[: int(path[0])], _with_only(content[int(path[0])], path[1:], key)]
+
+
+def _allowed(types: Sequence[inspect.Type], value: object) -> str:
+    """What is allowed, in words; for a number that is too large or too small only the bounds."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    described: dict[str, None] = {}
+    for each in types:
+        match each:
+            case inspect.IntType():
+                described[_numbers(each, "" if is_number and value == int(value) else "whole numbers")] = None  # type: ignore[call-overload]
+            case inspect.FloatType():
+                described[_numbers(each, "" if is_number else "numbers")] = None
+            case inspect.StrType():
+                described[_sized("texts", each.min_length, each.max_length, "characters")] = None
+            case inspect.ListType() | inspect.VarTupleType():
+                described[_sized("lists", each.min_length, each.max_length, "values")] = None
+            case inspect.LiteralType():
+                described[", ".join(map(str, each.values))] = None
+            case inspect.BoolType():
+                described["true or false"] = None
+            case inspect.DateTimeType():
+                described[dates.ALLOWED] = None
+            case inspect.StructType() | inspect.DictType():
+                described["objects"] = None
+    if "numbers" in described:
+        described.pop("whole numbers", None)
+    return " or ".join(described)
+
+
+def _numbers(of: inspect.IntType | inspect.FloatType, noun: str) -> str:
+    if of.ge is not None and of.le is not None:
+        return f"{noun} from {of.ge:g} to {of.le:g}" if noun else f"{of.ge:.15g} to {of.le:.15g}"
+    noun = noun or "numbers"
+    low = f" from {of.ge:g}" if of.ge is not None else f" above {of.gt:g}" if of.gt is not None else ""
+    return f"{noun}{low}{f' up to {of.le:g}' if of.le is not None else ''}"
+
+
+def _sized(noun: str, least: int | None, most: int | None, unit: str) -> str:
+    if most is not None:
+        return f"{noun} of {least or 0} to {most} {unit}"
+    return f"{noun} of at least {least} {unit.removesuffix('s') if least == 1 else unit}" if least else noun
+
+
+def _quoted(value: object) -> str:
+    """A value as a message shows it; empty if it is not known."""
     if value is msgspec.UNSET:
         return ""
+    if isinstance(value, str):
+        return f"{value[:_MAX_VALUE_CHARS]!r}{'…' * (len(value) > _MAX_VALUE_CHARS)}"
     text = msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
-    return f"the value is {_printable(text[:_MAX_VALUE_CHARS])}{'…' * (len(text) > _MAX_VALUE_CHARS)}"
+    return f"{text[:_MAX_VALUE_CHARS]}{'…' * (len(text) > _MAX_VALUE_CHARS)}"
 
 
 def _printable(message: str) -> str:

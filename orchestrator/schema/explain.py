@@ -18,12 +18,20 @@ class ExplainedHit(Struct, frozen=True):
     score: float
 
 
+class RemovedDocument(Struct, frozen=True):
+    """A document that did not become a hit."""
+
+    id: str
+    collection: str
+
+
 class Removed(Struct, frozen=True):
     """Documents that did not become hits, by the stage that removed them.
 
     ``filter``: documents that the principal may see and that the request's filter and collections exclude.
     ``collapsed``: each document with the one that replaces it. ``withheld`` should be 0: documents that a source
-    returned although the filter excludes them.
+    returned although the filter excludes them. ``documents`` lists those of ``min_score`` and ``min_confidence``, the
+    best 100 of each.
     """
 
     filter: int
@@ -32,6 +40,7 @@ class Removed(Struct, frozen=True):
     collapsed: Mapping[str, str]
     deleted: int
     withheld: int
+    documents: Mapping[str, tuple[RemovedDocument, ...]]
 
 
 class Explanation(Struct, frozen=True):

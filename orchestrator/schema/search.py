@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from adapters.model.document import Metadatum
+from adapters.model.document import Metadatum, Sensitivity
 from adapters.model.filter import Filter
 from cache import CacheMode, Level
 from fusion import CollapseMode, Contribution
@@ -58,7 +59,10 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         str,
         Meta(description="auto chooses the sources, hybrid searches all, the name of a source searches it alone"),
     ] = AUTO
-    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="maximum number of hits")] = 10
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_LIMIT)] | None,
+        Meta(description="maximum number of hits; the settings have the default"),
+    ] = None
     cursor: (
         Annotated[
             str,
@@ -132,12 +136,26 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         CollapseMode | None,
         Meta(
             description="one hit for each parent document, for each window of neighbouring chunks, or for each chunk; "
-            "the settings have the default"
+            "the settings have the default; url: one hit for each url"
         ),
     ] = None
     neighbors: Annotated[
         int, Meta(ge=0, le=10, description="number of chunks before and after each hit to add to its text")
     ] = 0
+    highlight: Annotated[
+        bool, Meta(description="whether each hit has a snippet in which the words of the query are marked")
+    ] = True
+    fields: (
+        Annotated[
+            tuple[str, ...],
+            Meta(min_length=1, max_length=64, description="fields of the hits to return, besides id and collection"),
+        ]
+        | None
+    ) = None
+    text_chars: Annotated[
+        Annotated[int, Meta(ge=0, le=8_388_608)] | None,
+        Meta(description="maximum number of characters of the text of each hit; all by default"),
+    ] = None
     rerank: Annotated[
         bool | None, Meta(description="whether the reranker orders the best hits; the settings have the default")
     ] = None
@@ -163,8 +181,13 @@ class SearchHit(Struct, frozen=True, gc=False):
 
     For citations: ``url``, ``parent_id``, ``chunk_index``; ``heading_path`` and ``chunker_version`` of the metadata;
     ``source_span``, start and end (exclusive) of the hit in the parent document, in characters, null if the document
-    has no ``parent_start``; and ``span``, the same within ``text``, to which ``neighbors`` adds the chunks
-    ``neighbor_ids``. ``window_id`` names the window of chunks of ``collapse: window``.
+    has no ``parent_start``; and ``span``, the same within ``text``. ``window_id`` names the window of chunks of
+    ``collapse: window``. ``section`` is the innermost heading above a chunk.
+
+    ``neighbor_ids``: the chunks that ``neighbors`` adds to ``text``; without it those right before and after the hit.
+
+    ``snippet`` is the part of the text with most words of the query, as HTML: they are in ``<mark>``, and everything
+    else is escaped; null without ``highlight``. A field that the request's ``fields`` leave out is not in the JSON.
     """
 
     id: str
@@ -172,7 +195,13 @@ class SearchHit(Struct, frozen=True, gc=False):
     collection: str
     title: str
     text: str
+    snippet: str | None
     url: str | None
+    created_at: datetime | None
+    importance: float | None
+    sensitivity: Sensitivity
+    tags: tuple[str, ...]
+    language: str | None
     metadata: dict[str, Metadatum]
     score: float
     fusion_score: float
@@ -185,6 +214,7 @@ class SearchHit(Struct, frozen=True, gc=False):
     chunker_version: str | None
     chunk_index: int | None
     heading_path: tuple[str, ...]
+    section: str | None
     window_id: str | None
     span: tuple[int, int]
     source_span: tuple[int, int] | None
@@ -192,11 +222,23 @@ class SearchHit(Struct, frozen=True, gc=False):
     rerank: RerankedHit | UnsetType = UNSET
 
 
+HIT_FIELDS = SearchHit.__struct_fields__
+ALWAYS_RETURNED = ("id", "collection")
+"""The fields of a hit that a request cannot leave out."""
+
+
 class Route(Struct, frozen=True):
     """The sources that were searched, and the reason."""
 
     sources: tuple[str, ...]
     reason: str
+
+
+class Total(Struct, frozen=True):
+    """The number of hits on all pages: exactly (``eq``), or at least (``gte``) if a source may have found more."""
+
+    value: int
+    relation: Literal["eq", "gte"]
 
 
 class Degraded(Struct, frozen=True):
@@ -219,6 +261,7 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
 
     schema_version: int = SCHEMA_VERSION
     hits: tuple[SearchHit, ...]
+    total: Total
     mode: str
     route: Route
     encoder: EncoderUsed

@@ -1,4 +1,4 @@
-"""Requests with filters as callers write them: JSON, or the same fields in Python."""
+"""Requests with filters as callers write them: JSON, or the same fields in Python; filters in full or in short."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from adapters.model.dates import moment
 from adapters.model.filter import And, Eq, Filter
 from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
 from orchestrator.schema.documents import DeleteManyRequest
+from orchestrator.schema.flat_filter import BOUNDS, in_full_form
 from orchestrator.schema.search import SearchRequest
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 _search_decoder = msgspec.json.Decoder(SearchRequest)
 _delete_decoder = msgspec.json.Decoder(DeleteManyRequest)
-_BOUNDS = ("gt", "gte", "lt", "lte")
 
 
 def decode_search_request(content: bytes) -> SearchRequest:
@@ -51,7 +51,7 @@ def _decode_filter(text: str) -> Filter:
     :raises InvalidInput: if it is not JSON, or not a filter.
     """
     if (condition := decoded(text.encode("utf-8", "surrogatepass"))) is msgspec.UNSET:
-        raise InvalidInput(f"filter: {text[:80]!r} is not JSON - at `$.filter`")
+        raise InvalidInput(f"filter: {text[:80]!r} is not JSON")
     return filter_of(condition)
 
 
@@ -82,7 +82,7 @@ def _decoded(content: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 def _converted(fields: object, kind: type[T]) -> T:
     if isinstance(fields, Mapping) and "filter" in fields:
-        fields = {**fields, "filter": _with_moments(fields["filter"])}
+        fields = {**fields, "filter": _with_moments(in_full_form(fields["filter"]))}
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
@@ -93,7 +93,7 @@ def _with_moments(condition: Any) -> Any:
     """A filter with the texts in bounds of ranges as moments, as far as they are dates."""
     match condition:
         case {"op": "range"}:
-            return {key: _as_moment(value) if key in _BOUNDS else value for key, value in condition.items()}
+            return {key: _as_moment(value) if key in BOUNDS else value for key, value in condition.items()}
         case {"filters": list() as filters}:
             return {**condition, "filters": [_with_moments(each) for each in filters]}
         case {"filter": inner}:

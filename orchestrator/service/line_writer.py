@@ -93,9 +93,7 @@ class LineWriter:
             await anyio.to_thread.run_sync(self.metadata_keys.add, keys, principal.scope)
         hidden = {identity for _, _, identity in acknowledgement.hidden or ()}
         return [
-            InvalidLine(
-                line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance - at `$.id`"
-            )
+            InvalidLine(line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance")
             if isinstance(line, ValidLine) and doc_id(line.document.id, line.document.collection) in hidden
             else line
             for line in lines
@@ -109,6 +107,5 @@ def _within_clearance(line: ParsedLine, clearance: Sensitivity) -> ParsedLine:
     allowed = ", ".join(each for each in SENSITIVITIES if is_visible(each, clearance))
     return InvalidLine(
         line.line,
-        f"sensitivity: {line.document.sensitivity!r} is above your clearance, allowed are {allowed} - at "
-        "`$.sensitivity`",
+        f"sensitivity: {line.document.sensitivity!r} is above your clearance, allowed are {allowed}",
     )

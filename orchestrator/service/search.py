@@ -30,11 +30,12 @@ from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
 from orchestrator.results.explanation import explain
+from orchestrator.results.hit_fields import selected
 from orchestrator.results.hydration import hydrate
-from orchestrator.results.neighbors import add_neighbors
+from orchestrator.results.page_stages import finished
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.response_body import page_warning, respond
-from orchestrator.results.text_limit import limit_text
+from orchestrator.results.same_url import collapse_urls
 from orchestrator.results.unknown_names import name_warnings
 from orchestrator.retrieval.crowds import with_further, without_crowds
 from orchestrator.retrieval.retrieve import Retrieval
@@ -64,6 +65,7 @@ class SearchService:
     :param embedding_model: the model that encodes the documents.
     :param shows: whether searches show the write of a generation, after reading what other processes have written.
         Blocks.
+    :param snippet: of a text and a query, as HTML.
     :param known_keys: metadata keys of a scope, as far as they are known here. Blocks.
     :param now: seconds since the epoch.
     :param clock: of deadlines.
@@ -80,6 +82,7 @@ class SearchService:
     admission: Admission
     build_id: Callable[[], str]
     embedding_model: str
+    snippet: Callable[[str, str], str]
     content_ids: Sequence[str] = ()
     trust: Callable[[Scope, Sensitivity], float] = lambda *_: 1.0
     calibrations: Callable[[Scope, Sensitivity, EncoderName], Calibrations] = lambda *_: ()
@@ -128,7 +131,7 @@ class SearchService:
                 mode: CacheMode = "refresh" if is_refresh else chosen_mode
                 context = SearchContext(deadline, timings)
                 computed = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), mode, context, missed)
-            return computed
+            return selected(computed, plan.page)
 
         body, level = await self.cache.get_or_compute(
             key,
@@ -164,7 +167,7 @@ class SearchService:
         snapshot = self.snapshots.pin(principal.scope)
         body = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), request.cache, context, missed)
         return SearchResponse(
-            **msgspec.structs.asdict(body),
+            **msgspec.structs.asdict(selected(body, plan.page)),
             cache="miss",
             timeout_ms=limit_ms,
             took_ms=timings.total_ms(),
@@ -237,19 +240,9 @@ class SearchService:
             reason = f"not measured yet: run `trivium tidy`, with at least {MIN_DOCUMENTS} documents"
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
-            page = await hydrate(plan, ranked, snapshot, context, self.embedding_model)
-        if plan.page.rerank:
-            with timings.stage("rerank"):
-                page, failures = await self.rerank.run(plan, page, context)
-                degraded += failures
-        if plan.page.neighbors:
-            with timings.stage("neighbors"):
-                page, failures = await add_neighbors(plan, page, snapshot, context)
-                degraded += failures
-        hits, cut = limit_text(page.hits)
-        if cut:
-            page = replace(page, hits=hits)
-            degraded.append(context.degraded("response", cut))
+            page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)
+        page, failures = await finished(plan, page, self.rerank, snapshot, context)
+        degraded += failures
         explanation: Explanation | UnsetType = UNSET
         if plan.page.explain:
             async with context.best_effort("explain", EXPLAIN) as attempt:
@@ -277,7 +270,10 @@ class SearchService:
             factors, failed = await boost_columns(plan, fused, sources, self.centralities, snapshot, context)
             boosted = apply_boosts(fused, factors, sources, retrieved.first_docs)
         with timings.stage("collapse"):
-            ranked = apply_confidence(plan, apply_collapse(plan, fused, boosted, factors), sources)
+            ranked = apply_collapse(plan, fused, boosted, factors)
+            if plan.collapse == "url":
+                ranked = await collapse_urls(plan, ranked, snapshot, context)
+            ranked = apply_confidence(plan, ranked, sources)
         return ranked, [*failures, *failed]
 
     async def _filled(
@@ -296,7 +292,7 @@ class SearchService:
         wanted = plan.page.offset + plan.page.limit + 1  # one more shows that there is a next page
         more = retrieved
         for searched in range(1, _MAX_SEARCHES + 1):
-            is_full = len(ranked.rows) >= wanted or ranked.unsure
+            is_full = len(ranked.rows) >= wanted or len(ranked.unsure)
             if is_full or more.is_exhausted(plan.ranking.depth):
                 break
             narrowed = without_crowds(plan.ranking, ranked)

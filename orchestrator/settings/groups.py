@@ -71,7 +71,8 @@ class RequestSettings(SettingsGroup):
         "strategies without seeds such as `rrf`",
     )
     collapse: CollapseMode = Field(
-        "parent", description="`parent`: the best chunk of each parent document; `window`; or `none`"
+        "parent",
+        description="one hit for each: `parent` document, `window` of neighbouring chunks, `url`, or chunk (`none`)",
     )
     rerank: bool = Field(False, description="whether the reranker orders the best hits")
     min_confidence: float = Field(
@@ -87,6 +88,9 @@ class RequestSettings(SettingsGroup):
         le=60_000,
         alias="request_timeout_ms",
         description="time limit of a search in ms; the reranker has its own on top of it",
+    )
+    default_limit: int = Field(
+        10, ge=1, le=MAX_LIMIT, description="hits of a page if a request names no `limit`, at most `TRIVIUM_MAX_LIMIT`"
     )
     max_limit: int = Field(50, ge=1, le=MAX_LIMIT, description="the largest `limit` of a request")
 

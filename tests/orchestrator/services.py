@@ -15,6 +15,7 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
+from adapters.keyword.snippets import snippet
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
 from adapters.model.sources import SOURCES
@@ -208,6 +209,7 @@ def search_service(
     levels = TieredCache(MemoryLevel(1_000_000), None, policy, clock, lambda: 0.0)
     return SearchService(
         embedding_model="test-model",
+        snippet=snippet,
         settings=settings,
         sources=SOURCES,
         retrieval=Retrieval(

@@ -9,7 +9,7 @@ from adapters import Record, RerankResult, Scope, Snapshot, SourceQuery
 from adapters.engine import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
-from adapters.ports.documents import DocumentPage
+from adapters.ports.documents import ChunkPosition, DocumentPage
 from fusion import Documents, Ranking
 from orchestrator.schema.search import SearchResponse
 from tests import virtual_clock
@@ -99,6 +99,10 @@ class TimedStages:
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         await self._call("neighbors")
         return await self._index.find(condition, limit)
+
+    async def chunk_ids(self, positions: Sequence[ChunkPosition], condition: Filter) -> Mapping[ChunkPosition, str]:
+        await self._call("neighbors")
+        return await self._index.chunk_ids(positions, condition)
 
     async def page(self, condition: Filter, limit: int, start: str | None = None) -> DocumentPage:
         return await self._index.page(condition, limit, start)

@@ -69,7 +69,9 @@ def test_what_was_written_is_there_when_the_folder_is_opened_again(tmp_path: Pat
 
 
 def test_invalid_documents_are_named_and_all_others_are_stored(index: Index) -> None:
-    with pytest.raises(InvalidDocuments, match=r"^2 documents were not stored, 1 were: document 1: .*`text`") as raised:
+    with pytest.raises(
+        InvalidDocuments, match=r"^2 documents were not stored, 1 were: document 1: text: missing"
+    ) as raised:
         index.add([{"id": "3"}, OTTER, {"id": "4", "text": "a", "colour": "red"}])
     assert list(raised.value.errors) == [1, 3]
     assert "colour" in raised.value.errors[3]
@@ -81,7 +83,7 @@ def test_invalid_documents_are_named_and_all_others_are_stored(index: Index) -> 
     ("fields", "message"),
     [
         ({"limit": 100}, "limit: 100, allowed are 1 to 50"),
-        ({"limt": 1}, "unknown field `limt`"),
+        ({"limt": 1}, "unknown field 'limt'"),
         ({"mode": "fast"}, "allowed are auto, hybrid, vector, graph, keyword"),
         ({"filter": {"op": "like"}}, "allowed are "),
     ],
@@ -114,7 +116,7 @@ def test_the_fields_of_objects_are_checked_and_all_other_documents_are_stored(in
     with pytest.raises(InvalidDocuments) as raised:
         index.add([*(Document(**{"id": "a", "text": "b", **each}) for each in fields), OTTER])
     assert list(raised.value.errors) == list(range(1, len(fields) + 1))
-    assert "`$.sensitivity`" in raised.value.errors[7]
+    assert "sensitivity: 'topsecret'" in raised.value.errors[7]
     assert (len(index), index.get("2")) == (1, OTTER)
 
 

@@ -26,6 +26,7 @@ class Server:
         self.may_answer.set()
         self.is_stopped = False
         self.slow_reads = 0
+        self.hanging_reads = 0
         self.planned: list[str] = []
         self.parameters: list[Row] = []
 
@@ -34,6 +35,9 @@ class Server:
             raise Unavailable("the graph server cannot be reached")
         if planning:
             await self.may_plan.wait()
+            if self.hanging_reads:
+                self.hanging_reads -= 1
+                await asyncio.Event().wait()
             self.planned.append(statement)
             self.parameters.append(parameters)
             if len(self.planned) <= self.slow_reads:
@@ -70,7 +74,7 @@ async def test_a_search_waits_for_a_plan_for_half_of_its_time_and_the_planning_g
             await reads.read(WALK, {}, {})
     assert reads.is_planning
     server.may_plan.set()
-    assert await reads.read(WALK, {}, {}) == {"number": 0}
+    assert await eventually_read(reads, {}) == {"number": 0}
     assert (set(server.planned), reads.is_planning) == ({WALK}, False)
 
 
@@ -124,6 +128,20 @@ async def test_one_slow_read_means_nothing_and_two_that_the_server_plans_again(
         server.may_answer.set()
         await reads.read(WALK, {}, {})
         assert len(server.planned) == planned
+
+
+async def test_a_read_for_a_plan_that_hangs_is_sent_again(server: Server, reads: PlannedReads) -> None:
+    """As after packets were lost: the connection looks alive."""
+    server.may_plan.set()
+    await reads.read(WALK, {}, {})
+    server.may_answer.clear()
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reads.read(WALK, {}, {}), 0.01)
+    server.may_answer.set()
+    server.hanging_reads = 1
+    assert await asyncio.wait_for(eventually_read(reads, {}), 5.0) == {"number": 0}
+    assert not reads.is_planning
 
 
 async def test_closing_ends_the_planning(server: Server, reads: PlannedReads) -> None:

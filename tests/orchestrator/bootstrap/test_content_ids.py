@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -42,6 +43,7 @@ DECIDES: dict[str, object] = {
     "collapse": "none",
     "hops": 3,
     "min_confidence": 0.5,
+    "default_limit": 7,
     "rerank": False,
 }
 """Settings that decide responses, each with another value than :func:`settings_with` has."""
@@ -80,7 +82,8 @@ def test_every_setting_is_in_one_of_the_two_lists() -> None:
 
 @pytest.mark.parametrize("name", DECIDES)
 def test_a_setting_that_decides_responses_changes_the_key(name: str) -> None:
-    request = structs.replace(REQUEST, mode="graph") if name == "hops" else REQUEST
+    changes: dict[str, dict[str, Any]] = {"hops": {"mode": "graph"}, "default_limit": {"limit": None}}
+    request = structs.replace(REQUEST, **changes.get(name, {}))
     assert key(settings_with(**{name: DECIDES[name]}), request) != key(settings_with(), request)
 
 

@@ -62,7 +62,7 @@ async def test_a_bulk_request_stores_valid_lines_and_reports_invalid_ones(client
     assert [(line["line"], line["status"], line.get("id")) for line in outcome["lines"]] == [
         (1, "indexed", "nolan"), (2, "rejected", None), (3, "rejected", None), (4, "indexed", "pasta"),
     ]  # fmt: skip
-    assert "`$.importance`" in outcome["lines"][2]["error"]
+    assert "importance: 99, allowed are 0 to 10" in outcome["lines"][2]["error"]
     assert (await search(client, query="pasta")).json()["hits"][0]["id"] == "pasta"
 
 
@@ -126,7 +126,7 @@ async def test_a_list_of_documents_can_be_indexed_again(app: FastAPI, client: ht
         ("cursor=%C3%A9", "cursor: not a cursor of this service"),
         ("cursor=_w==", "cursor: not a cursor of this service"),
         ("filter=person", "filter: 'person' is not JSON"),
-        ("filter={}", "missing required field `op`"),
+        ("filter={}", "filter.op: missing"),
         ('filter={"op":"eq","field":"tenant","value":"x"}', "unknown field 'tenant'"),
     ],
 )
@@ -159,7 +159,7 @@ async def test_a_search_shows_the_write_that_it_names_or_says_that_it_does_not(c
 @pytest.mark.parametrize(
     ("path", "body", "detail"),
     [
-        ("/v1/documents", {}, "missing required field `filter`"),
+        ("/v1/documents", {}, "filter: missing, it is required"),
         ("/v1/documents", {"filter": {"op": "eq", "field": "tenant", "value": "x"}}, "unknown field 'tenant'"),
         ("/v1/documents", {"filtre": {}}, "allowed are filter; the nearest is filter"),
         ("/v1/documents?dry_run=yes", {"filter": {"op": "and"}}, "dry_run: 'yes', allowed are true, false"),
@@ -323,7 +323,7 @@ async def test_the_openapi_document_describes_every_path_and_type(client: httpx.
         "/metrics", "/livez", "/readyz",
     }  # fmt: skip
     schemas = document["components"]["schemas"]
-    assert schemas["SearchRequest"]["properties"]["limit"]["maximum"] == 50
+    assert schemas["SearchRequest"]["properties"]["limit"]["anyOf"][0]["maximum"] == 50
     assert schemas["SearchRequest"]["additionalProperties"] is False
     assert {"SearchResponse", "Document", "Problem", "And", "Range"} <= set(schemas)
     assert "#/components/schemas/" in json.dumps(document["paths"]["/v1/search"])

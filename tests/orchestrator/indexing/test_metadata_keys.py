@@ -34,8 +34,7 @@ def line(number: int, *keys: str) -> ParsedLine:
 def refused(number: int, key: str, count: int = 3) -> ParsedLine:
     return InvalidLine(
         number,
-        f"metadata: '{key}' is not one of the {count} keys that this tenant's documents have, allowed are 3 "
-        "- at `$.metadata`",
+        f"metadata: '{key}' is not one of the {count} keys that this tenant's documents have, allowed are 3",
     )
 
 

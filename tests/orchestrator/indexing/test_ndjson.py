@@ -29,33 +29,39 @@ def test_valid_lines_are_read_between_blank_and_invalid_ones() -> None:
     ("line", "message"),
     [
         (b"{", "Input data was truncated"),
-        (b"[]", "Expected `object`, got `array`"),
-        (b"null", "Expected `object`, got `null`"),
-        (b'{"id":"a"}', "missing required field `text`"),
-        (b'{"id":"a","text":"x","colour":1}', "unknown field `colour`"),
-        (b'{"id":1,"text":"x"}', "Expected `str`, got `int` - at `$.id`"),
-        (b'{"id":"","text":"x"}', "length >= 1 - at `$.id`"),
+        (b"[]", "[], allowed are objects"),
+        (b"null", "null, allowed are objects"),
+        (b'{"id":"a"}', "text: missing, it is required"),
+        (b'{"id":"a","text":"x","colour":1}', "unknown field 'colour', allowed are id"),
+        (b'{"id":1,"text":"x"}', "id: 1, allowed are texts of 1 to 512 characters"),
+        (b'{"id":"","text":"x"}', "id: '', allowed are texts of 1 to 512 characters"),
         ('{"id":"' + "é" * 300 + '","text":"x"}', "id: 600 bytes, allowed are 512"),
         (b'{"id":"a","text":" "}', "text: empty, and so is the title"),
-        (b'{"id":"a","text":"x","importance":11}', "<= 10.0 - at `$.importance`"),
+        (b'{"id":"a","text":"x","importance":11}', "importance: 11, allowed are 0 to 10"),
         (b'{"id":"a","text":"x","importance":NaN}', "JSON is malformed"),
-        (b'{"id":"a","text":"x","importance":1e999}', "out of range - at `$.importance`"),
+        (
+            b'{"id":"a","text":"x","importance":1e999}',
+            "importance: number out of range, allowed are numbers",
+        ),
         (
             b'{"id":"a","text":"x","sensitivity":"top"}',
-            "'top' - at `$.sensitivity`, allowed are normal, public, restricted, sensitive",
+            "sensitivity: 'top', allowed are normal, public, restricted, sensitive",
         ),
-        (b'{"id":"a","text":"x","chunk_index":-1}', ">= 0 - at `$.chunk_index`"),
+        (b'{"id":"a","text":"x","chunk_index":-1}', "chunk_index: -1, allowed are 0 to 2147483647"),
         (
             b'{"id":"a","text":"x","created_at":"yesterday"}',
             "'yesterday' is no date, write 2026-01-31T12:00:00Z, 2026-01-31 ",
         ),
         (b'{"id":"a","text":"x","created_at":"2026-01-01T00:00:00"}', "without a time zone"),
-        (b'{"id":"a","text":"x","metadata":{"a":{"b":1}}}', "at `$.metadata[...]`"),
-        (b'{"id":"a","text":"x","links":[{"target":"b","type":"t","weight":0}]}', "> 0.0 - at `$.links[0].weight`"),
+        (b'{"id":"a","text":"x","metadata":{"a":{"b":1}}}', 'metadata.a: {"b":1}, allowed are'),
+        (
+            b'{"id":"a","text":"x","links":[{"target":"b","type":"t","weight":0}]}',
+            "links[0].weight: 0, allowed are numbers above 0 up to 1000",
+        ),
         (b'{"id":"a","text":"\xff"}', "not UTF-8: unexpected byte 0xff"),
         (b'{"id":"a","text":"x","metadata":{"n":1' + b"0" * 400 + b"}}", "'n' has a whole number of more than 64 bits"),
         (b'{"id":"a","text":"x","metadata":{"a\\u0000b":1}}', "metadata: contains the control character U+0000"),
-        (b'{"id":"a\\u001b","text":"x"}', "id: contains the control character U+001B - at `$.id`"),
+        (b'{"id":"a\\u001b","text":"x"}', "id: contains the control character U+001B"),
         (b'{"id":"a","text":"x","collection":"a\\nb"}', "collection: contains the control character U+000A"),
         (b'{"id":"a","text":"x","parent_id":"\\u0007"}', "parent_id: contains the control character U+0007"),
         (b'{"id":"a","text":"x","url":"\\u009b"}', "url: contains the control character U+009B"),
@@ -104,19 +110,19 @@ def test_a_byte_order_mark_is_removed_from_the_first_line() -> None:
 
 def test_too_many_tags_are_refused() -> None:
     parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", "tags": [str(n) for n in range(10_001)]}), 10**6)
-    assert parsed == InvalidLine(1, "tags: 10001, allowed are 10000 - at `$.tags`")
+    assert parsed == InvalidLine(1, "tags: 10001, allowed are 10000")
 
 
 def test_too_many_metadata_values_are_refused() -> None:
     line = msgspec.json.encode({"id": "a", "text": "x", "metadata": {"a": list(range(1_000)), "b": True}})
     parsed = outcome(line)
-    assert parsed == InvalidLine(1, "metadata: 1001 values, allowed are 1000 - at `$.metadata`")
+    assert parsed == InvalidLine(1, "metadata: 1001 values, allowed are 1000")
 
 
 def test_too_many_metadata_keys_are_refused() -> None:
     """Each is a column that stays in memory."""
     parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", "metadata": {str(n): n for n in range(257)}}))
-    assert parsed == InvalidLine(1, "metadata: 257, allowed are 256 - at `$.metadata`")
+    assert parsed == InvalidLine(1, "metadata: 257, allowed are 256")
 
 
 @given(st.lists(st.binary(max_size=60), max_size=20))

@@ -174,8 +174,8 @@ def test_access_is_the_scope_and_clearance_of_the_principal_alone() -> None:
         ({"cursor": "é"}, "cursor: not a cursor of this service"),
         ({"cursor": "x", "rerank": True}, "cursor: a reranker may order the same hits differently"),
         ({"filter": In("tenant", ("other",))}, "unknown field 'tenant'"),
-        ({"mode": "best"}, r"Invalid enum value 'best' - at `\$.mode`, allowed are auto, hybrid, vector, graph"),
-        ({"weights": {"best": 1}}, r"Invalid enum value 'best' - at `key` in `\$.weights`"),
+        ({"mode": "best"}, "mode: 'best', allowed are auto, hybrid, vector, graph"),
+        ({"weights": {"best": 1}}, "weights: unknown source 'best', allowed are"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], reason: str) -> None:

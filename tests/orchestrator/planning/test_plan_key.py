@@ -43,6 +43,8 @@ REQUEST = SearchRequest(
     explain=True,
     collapse="window",
     neighbors=2,
+    fields=("title", "snippet"),
+    text_chars=80,
     boosts={"recency": BoostStrength(0.5, 7.0)},
 )
 
@@ -245,8 +247,11 @@ CHANGED: dict[str, tuple[object, ...]] = {
     "min_score": (0.5,),
     "min_confidence": (0.5,),
     "explain": (False,),
-    "collapse": ("parent", "none"),
+    "collapse": ("parent", "none", "url"),
     "neighbors": (1, 0),
+    "highlight": (False,),
+    "fields": (("title",), ("text", "snippet"), None),
+    "text_chars": (0, 81, None),
     "rerank": (True,),
     "boosts": (
         {"relationship": True},

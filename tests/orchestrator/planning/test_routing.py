@@ -82,8 +82,8 @@ def test_sources_with_weight_0_are_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"mode": "other"}, "Invalid enum value 'other' - at `$.mode`, allowed are auto, hybrid, plain, links"),
-        ({"weights": {"other": 1.0}}, "Invalid enum value 'other' - at `key` in `$.weights`, allowed are plain, links"),
+        ({"mode": "other"}, "mode: 'other', allowed are auto, hybrid, plain, links"),
+        ({"weights": {"other": 1.0}}, "weights: unknown source 'other', allowed are plain, links"),
         ({"weights": {"plain": 0.0, "links": 0.0}}, "weights: all 0 for plain, links; at least one must be positive"),
         ({"weights": {"plain": 0.0}, "mode": "plain"}, "weights: all 0 for plain; at least one must be positive"),
     ],

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from adapters import Document, Record, Scope, Snapshot, Unavailable
+from adapters.keyword.snippets import snippet
 from fusion import Candidates, Contribution, Documents, Fused, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.execution.budget import Deadline
@@ -65,7 +66,7 @@ async def hydrated(
     context = SearchContext(deadline or Deadline.after(5.0), StageTimings())
     snapshot = Snapshot(SCOPE, 1, ("v",), documents, copies=copies)  # type: ignore[arg-type]
     plan = plan_of(principal=principal, **fields)  # type: ignore[arg-type]
-    return await hydrate(plan, ranked, snapshot, context, "model-1")
+    return await hydrate(plan, ranked, snapshot, context, "model-1", snippet)
 
 
 async def test_hits_have_their_document_and_their_provenance() -> None:

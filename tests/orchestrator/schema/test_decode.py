@@ -19,7 +19,7 @@ SEARCH: dict[str, Any] = {"query": "x"}
 DOCUMENT: dict[str, Any] = {"id": "a", "text": "b"}
 ALLOWED_BY_FIELD = {
     "cache": ["use", "refresh", "bypass"],
-    "collapse": ["parent", "window", "none"],
+    "collapse": ["parent", "window", "url", "none"],
     "boosts": ["centrality", "importance", "recency", "relationship"],
     "op": ["eq", "in", "range", "exists", "and", "or", "not"],
     "sensitivity": ["public", "normal", "sensitive", "restricted"],
@@ -60,7 +60,7 @@ def test_an_unknown_value_is_reported_with_its_field_and_all_allowed_values(fiel
     described = description(json.dumps(body).encode(), kind)
     assert described is not None
     at, _, allowed = described.rpartition(", allowed are ")
-    assert f"{field}`" in at
+    assert f"{field}: " in at
     names, _, nearest = allowed.partition("; the nearest is ")
     assert sorted(names.split(", ")) == sorted(ALLOWED_BY_FIELD[field])
     assert nearest in {"", *ALLOWED_BY_FIELD[field]}
@@ -85,10 +85,10 @@ def test_an_unknown_field_is_reported_in_one_printable_line_with_all_fields(name
     assume(name not in SearchRequest.__struct_fields__)
     described = description(json.dumps({**SEARCH, name: 1}).encode(), SearchRequest)
     assert described is not None
-    assert described.startswith("Object contains unknown field `")
+    assert described.startswith("unknown field ")
     assert described.isprintable()
     assert f", allowed are {', '.join(SearchRequest.__struct_fields__)}" in described
-    assert "2026" not in described.removeprefix(f"Object contains unknown field `{name}`")
+    assert "2026" not in described.removeprefix(f"unknown field {name!r}")
 
 
 @pytest.mark.parametrize("name", ["RFC3339", "allowed", "a\nb", "\x1b[31m", "`$.op`"])
@@ -96,7 +96,7 @@ def test_a_field_name_that_looks_like_a_part_of_a_message_changes_nothing(name: 
     described = description(json.dumps({**SEARCH, name: 1}).encode(), SearchRequest)
     assert described is not None
     at, _, _ = described.partition(", allowed are ")
-    assert at == f"Object contains unknown field `{name.encode('unicode_escape').decode()}`"
+    assert at == f"unknown field {name!r}"
 
 
 @pytest.mark.parametrize(
@@ -106,22 +106,20 @@ def test_a_field_name_that_looks_like_a_part_of_a_message_changes_nothing(name: 
         (
             b'{"id":"a","text":"b","created_at":"yesterday"}',
             Document,
-            f"Invalid RFC3339 encoded datetime - at `$.created_at`, write {ALLOWED}",
+            f"created_at: 'yesterday', allowed are {ALLOWED}",
         ),
-        (b'{"query":"x","limit":0}', SearchRequest, "Expected `int` >= 1 - at `$.limit`, the value is 0"),
-        (b'{"query":"x","limit":"ten"}', SearchRequest, 'Expected `int`, got `str` - at `$.limit`, the value is "ten"'),
+        (b'{"query":"x","limit":0}', SearchRequest, "limit: 0, allowed are 1 to 1000"),
+        (b'{"query":"x","limit":"ten"}', SearchRequest, "limit: 'ten', allowed are whole numbers from 1 to 1000"),
         (
             b'{"query":"x","filter":{"op":"not","filter":{"op":"eq","feild":"id"}}}',
             SearchRequest,
-            "Object contains unknown field `feild` - at `$.filter.filter`, "
-            "allowed are op, field, value; the nearest is field",
+            "filter.filter: unknown field 'feild', allowed are op, field, value; the nearest is field",
         ),
         (b'{"query":"x"', SearchRequest, "Input data was truncated"),
         (
             b'{"query":"x","boosts":{"newness":true}}',
             SearchRequest,
-            "Invalid enum value 'newness' - at `key` in `$.boosts`, "
-            "allowed are centrality, importance, recency, relationship",
+            "boosts: unknown key 'newness', allowed are centrality, importance, recency, relationship",
         ),
     ],
 )
@@ -133,5 +131,5 @@ def test_a_long_value_is_shortened_and_its_field_and_the_allowed_values_are_not(
     described = description(json.dumps({**SEARCH, "cache": "z" * 1_000_000}).encode(), SearchRequest)
     assert described is not None
     assert len(described) < 500
-    assert described.startswith("Invalid enum value 'zzz")
-    assert described.endswith("zzz' - at `$.cache`, allowed are bypass, refresh, use")
+    assert described.startswith("cache: 'zzz")
+    assert described.endswith("zzz'…, allowed are bypass, refresh, use")
