@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,14 +15,30 @@ import msgspec
 from adapters import Scope
 from adapters.storage import files
 from orchestrator.auth.keyring import KeyFileError, KeyRecord, read_key_file
+from orchestrator.schema.decode import describe_decode_error
+
+_MAX_DAYS = 36_500
 
 
-def add_key(path: Path, name: str, scope: Scope, clearance: str, *, admin: bool = False, operator: bool = False) -> str:
+def add_key(
+    path: Path,
+    name: str,
+    scope: Scope,
+    clearance: str,
+    *,
+    admin: bool = False,
+    operator: bool = False,
+    expires_in_days: float | None = None,
+) -> str:
     """Create a key and write its record. Returns the key, which is not stored.
 
+    :param expires_in_days: after which it is refused; ``None``: never.
     :raises KeyFileError: if the file cannot be read or written, has the name already, or a value is not allowed.
     """
     id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
+    if expires_in_days is not None and not 0 < expires_in_days <= _MAX_DAYS:
+        raise KeyFileError(f"a key that expires in {expires_in_days:g} days, allowed are 0 to {_MAX_DAYS}")
     values: dict[str, object] = {
         "name": name,
         "id": id_,
@@ -31,11 +48,16 @@ def add_key(path: Path, name: str, scope: Scope, clearance: str, *, admin: bool 
         "clearance": clearance,
         "admin": admin,
         "operator": operator,
+        "created_at": now,
+        "expires_at": None if expires_in_days is None else now + timedelta(days=expires_in_days),
     }
     try:
         record = msgspec.json.decode(msgspec.json.encode(values), type=KeyRecord)  # the checks of reading
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise KeyFileError(f"a value of the key is not allowed: {error}") from error
+    except msgspec.ValidationError as error:
+        reason = describe_decode_error(error, KeyRecord, values)
+        raise KeyFileError(f"a value of the key is not allowed: {reason}") from error
+    except UnicodeEncodeError as error:
+        raise KeyFileError("a value of the key is not allowed: it is not Unicode") from error
     with _locked(path):
         records = read_key_file(path) if path.exists() else []
         if any(each.name == name for each in records):

@@ -11,8 +11,11 @@ import logging
 import re
 import stat
 from collections.abc import Mapping
+from datetime import datetime
 from hashlib import sha256
+from math import inf
 from pathlib import Path
+from time import time
 from typing import Annotated
 
 import msgspec
@@ -20,6 +23,7 @@ from msgspec import Meta
 
 from adapters import Scope, Sensitivity
 from orchestrator.auth.principal import Principal, Role
+from orchestrator.schema.decode import decoded, describe_decode_error
 from orchestrator.schema.search import Name
 
 _log = logging.getLogger(__name__)
@@ -34,7 +38,7 @@ class KeyFileError(ValueError):
 
 
 class UnknownKey(Exception):
-    """The request has no API key, or an unknown one."""
+    """The request has no API key, or an unknown or expired one."""
 
 
 class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -42,6 +46,7 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     :param sha256: the hash of the secret, in hexadecimal.
     :param operator: may also do what an administrator may.
+    :param expires_at: from when on the key is refused; ``None``: never.
     """
 
     name: Name
@@ -52,6 +57,8 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     clearance: Sensitivity = "normal"
     admin: bool = False
     operator: bool = False
+    created_at: datetime | None = None
+    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
 
     @property
     def role(self) -> Role:
@@ -75,7 +82,7 @@ class Keyring:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._keys: Mapping[str, tuple[bytes, Principal]] = {}
+        self._keys: Mapping[str, tuple[bytes, Principal, float]] = {}
         self._stamp: object = None
         """Stamp of the file that was read last."""
         self._last_error = ""
@@ -84,14 +91,14 @@ class Keyring:
     def authenticate(self, authorization: str) -> Principal:
         """The principal of an ``Authorization`` header.
 
-        :raises UnknownKey: if the header has no key, or an unknown one. The comparison takes constant time.
+        :raises UnknownKey: if the header has no key, or an unknown or expired one. The comparison takes constant time.
         """
         match = _BEARER.fullmatch(authorization)
         if match is None:
             raise UnknownKey
-        secret_hash, principal = self._keys.get(match[1].lower(), (_UNUSED_HASH, None))
+        secret_hash, principal, expires_at = self._keys.get(match[1].lower(), (_UNUSED_HASH, None, inf))
         equal = hmac.compare_digest(sha256(match[2].encode()).digest(), secret_hash)
-        if principal is None or not equal:
+        if principal is None or not equal or time() >= expires_at:
             raise UnknownKey
         return principal
 
@@ -109,7 +116,12 @@ class Keyring:
     def _read(self) -> None:
         stamp = _stamp(self.path)  # before reading, so that a change in between is found at the next call
         self._keys = {
-            record.id: (bytes.fromhex(record.sha256), record.principal) for record in read_key_file(self.path)
+            record.id: (
+                bytes.fromhex(record.sha256),
+                record.principal,
+                record.expires_at.timestamp() if record.expires_at else inf,
+            )
+            for record in read_key_file(self.path)
         }
         self._stamp = stamp
 
@@ -143,7 +155,8 @@ def read_key_file(path: Path) -> list[KeyRecord]:
         try:
             record = msgspec.json.decode(line, type=KeyRecord)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise KeyFileError(f"{path}, line {number}: {error}") from error
+            reason = describe_decode_error(error, KeyRecord, decoded(line))
+            raise KeyFileError(f"{path}, line {number}: {reason}") from error
         if record.id in records or record.name in names:
             raise KeyFileError(f"{path}, line {number}: the name {record.name!r}, or its id, occurs twice")
         records[record.id] = record

@@ -23,7 +23,7 @@ from adapters.storage import checked_file, files
 from cache import CachePolicy, CircuitBreaker, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
 from cache.circuit_breaker import State
 from orchestrator.auth.loopback import is_loopback
-from orchestrator.indexing.data_version import DataVersions, VersionSource
+from orchestrator.indexing.data_version import INSTALLATION_FILE, DataVersions, VersionSource
 from orchestrator.retrieval.memo import Memo
 from orchestrator.schema.operations import CacheLevel, CacheReport
 from orchestrator.schema.search import ResponseBody
@@ -140,9 +140,9 @@ def _installation_id(data_dir: Path) -> str:
 
     :raises Damaged: if the checksum does not match.
     """
-    file = data_dir / "installation-id"
+    file = data_dir / INSTALLATION_FILE
     try:
-        with files.exclusive(data_dir / "installation-id.lock"):
+        with files.exclusive(data_dir / f"{INSTALLATION_FILE}.lock"):
             if not file.exists():
                 checked_file.write(file, uuid4().hex.encode())
     except OSError as error:

@@ -7,10 +7,10 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from adapters import Document
+from orchestrator.cli.scope_options import Environment, Tenant, caller
+from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DeleteManyResponse, DeleteResponse
@@ -21,7 +21,7 @@ from orchestrator.settings.loading import load
 _Collection: TypeAlias = Annotated[str | None, typer.Option(help="only documents of this collection")]
 _Filter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--filter", help='a filter as in a search, in JSON: {"op": "eq", "field": "tags", "value": "old"}'),
+    typer.Option("--filter", help='a filter as in a search, in JSON: {"tags": "old"}'),
 ]
 _Json: TypeAlias = Annotated[bool, typer.Option("--json", help="print the outcome as JSON")]
 
@@ -30,20 +30,25 @@ def list_documents(
     collection: _Collection = None,
     filter_json: _Filter = None,
     limit: Annotated[int, typer.Option(help="maximum number of documents, 1 to 1000")] = 20,
+    *,
+    tenant: Tenant = None,
+    environment: Environment = None,
+    as_json: _Json = False,
 ) -> None:
     """Show documents: collection, id and title."""
     with reported_errors():
         condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> tuple[list[Document], bool]:
-            page = await service.documents.page(service.anonymous, condition, limit)
+            page = await service.documents.page(caller(service, tenant, environment), condition, limit)
             return [record.document for record in page.records], page.next is not None
 
         documents, has_more = with_service(with_cli_timeout(load()), run)
-    table = Table("collection", "id", "title", expand=True)
-    for document in documents:
-        table.add_row(*(escape(text) for text in (document.collection, document.id, document.title)))
-    out.print(table)
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(documents).decode() + "\n")
+        return
+    rows = [(each.collection, each.id, each.title) for each in documents]
+    print_table(out, [Column(name, is_text=True) for name in ("collection", "id", "title")], rows)
     if has_more:
         out.print(f"the first {len(documents)}; `trivium export` prints all")
 
@@ -51,6 +56,9 @@ def list_documents(
 def export(
     collection: _Collection = None,
     filter_json: _Filter = None,
+    *,
+    tenant: Tenant = None,
+    environment: Environment = None,
 ) -> None:
     """Print documents as `trivium index` reads them, one JSON object on each line."""
     with reported_errors():
@@ -58,7 +66,7 @@ def export(
 
         async def run(service: Service) -> int:
             count = 0
-            async for document in service.documents.all(service.anonymous, condition):
+            async for document in service.documents.all(caller(service, tenant, environment), condition):
                 sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
                 count += 1
             sys.stdout.buffer.flush()
@@ -77,6 +85,8 @@ def delete(
     keep_chunks: Annotated[
         bool, typer.Option("--keep-chunks", help="do not delete the chunks of the documents")
     ] = False,
+    tenant: Tenant = None,
+    environment: Environment = None,
     as_json: _Json = False,
 ) -> None:
     """Delete documents by id, with their chunks; or all that match a filter, or are in a collection."""
@@ -90,9 +100,10 @@ def delete(
         condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> DeleteManyResponse | list[DeleteResponse]:
+            principal = caller(service, tenant, environment)
             if not ids:
-                return await service.documents.delete_many(condition, service.anonymous, dry_run)
-            return [await service.documents.delete(id_, service.anonymous, collection, not keep_chunks) for id_ in ids]
+                return await service.documents.delete_many(condition, principal, dry_run)
+            return [await service.documents.delete(id_, principal, collection, not keep_chunks) for id_ in ids]
 
         outcome = with_service(with_cli_timeout(load()), run)
     if as_json:

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
+from time import monotonic
 from typing import Annotated
 
 import msgspec
 import typer
 from rich.markup import escape
 
-from adapters import AdapterError
+from adapters import AdapterError, Scope
 from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.model.spelling import nearest
 from orchestrator.cli.maintain import optimize
-from orchestrator.cli.progress import progress_bar
+from orchestrator.cli.progress import duration, progress_bar
+from orchestrator.cli.scope_options import Environment, Tenant, caller, checked_name
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
-from orchestrator.indexing.corpus import CORPUS_FILES, corpus_file, count_lines, parse_corpus
-from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, parse_ndjson
+from orchestrator.indexing.corpus import CORPUS_FILES, corpus_file, count_lines, in_collection, parse_corpus
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
+from orchestrator.indexing.not_ndjson import HEAD_BYTES, describe
 from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
 _MAX_SHOWN_ERRORS = 20
+_MAX_SHOWN_COLLECTIONS = 5
+
+
+class NoDocuments(ValueError):
+    """A file or folder has no documents; the message says what it is, and what to do."""
 
 
 def index(
@@ -32,32 +43,57 @@ def index(
         str,
         typer.Argument(help="an NDJSON file, - for standard input, or a folder with documents.ndjson or a BEIR corpus"),
     ],
+    *,
+    tenant: Tenant = None,
+    environment: Environment = None,
+    collection: Annotated[str | None, typer.Option(help="a collection instead of documents, the default one")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
     """Add documents, replacing those with the same id. Invalid lines are reported, the others are indexed."""
-    invalid = _InvalidLines()
-    with reported_errors(), _lines(path) as (lines, total):
+    if collection is not None:
+        with reported_errors():
+            checked_name("collection", collection)
+    invalid, start = _InvalidLines(), monotonic()
+    collections: Counter[str] = Counter()
+    with reported_errors(failures=(NoDocuments,)), _lines(path) as (lines, total):
 
-        async def run(service: Service) -> tuple[IndexReport, int | None]:
+        async def run(service: Service) -> tuple[IndexReport, Scope, int | None]:
+            # Who may change the data folder may write every document.
+            writer = replace(caller(service, tenant, environment), clearance=HIGHEST_CLEARANCE)
             with progress_bar(err, "encoding", "documents", total) as advance:
-                # Who may change the data folder may write every document.
-                writer = replace(service.anonymous, clearance=HIGHEST_CLEARANCE)
-                report = await service.documents.index(lines, writer, invalid.add, advance)
+                counted = _counted(in_collection(lines, collection), collections)
+                report = await service.documents.index(counted, writer, invalid.add, advance)
             documents: int | None = None
             try:
                 await optimize(service)
                 documents = await service.count()
             except AdapterError as error:  # the documents are durable nevertheless
                 print_error(error.for_operators)
-            return report, documents
+            return report, writer.scope, documents
 
-        report, documents = with_service(with_cli_timeout(load()), run)
+        report, scope, documents = with_service(with_cli_timeout(load()), run)
     if as_json:
-        _print_json(report, invalid, documents)
+        _print_json(report, invalid, documents, scope, collections)
     else:
         _print(report, invalid, documents)
+        named = [name for name, _ in collections.most_common(_MAX_SHOWN_COLLECTIONS)]
+        more = f" and {len(collections) - len(named)} more" if len(collections) > len(named) else ""
+        err.print(
+            f"tenant {escape(scope.tenant)}, environment {escape(scope.environment)}, "
+            f"collection {escape(', '.join(named))}{more}; took {duration(monotonic() - start)}",
+            soft_wrap=True,
+            highlight=False,
+        )
     is_complete = documents is not None and not (invalid.count or report.pending or report.rejected or report.undecided)
     raise typer.Exit(0 if is_complete else 1)
+
+
+def _counted(lines: Iterable[ParsedLine], collections: Counter[str]) -> Iterator[ParsedLine]:
+    """The lines; their collections are counted as they pass."""
+    for line in lines:
+        if isinstance(line, ValidLine):
+            collections[line.document.collection] += 1
+        yield line
 
 
 class _InvalidLines:
@@ -73,8 +109,13 @@ class _InvalidLines:
             self.first.append(line)
 
 
-def _print_json(report: IndexReport, invalid: _InvalidLines, documents: int | None) -> None:
+def _print_json(
+    report: IndexReport, invalid: _InvalidLines, documents: int | None, scope: Scope, collections: Counter[str]
+) -> None:
     outcome: dict[str, object] = {
+        "tenant": scope.tenant,
+        "environment": scope.environment,
+        "collections": dict(sorted(collections.items())),
         "indexed": report.indexed,
         "rejected": invalid.count,
         "documents": documents,
@@ -106,8 +147,20 @@ def _lines(path: str) -> Iterator[tuple[Iterable[ParsedLine], int | None]]:
     folder = Path(path)
     if path != "-" and folder.is_dir():
         if (corpus := corpus_file(folder)) is None:
-            raise IsADirectoryError(f"{path} is a folder without {' or '.join(CORPUS_FILES)}")
+            what = f"no {' or '.join(CORPUS_FILES)}" if any(folder.iterdir()) else "no files"
+            raise NoDocuments(f"{path} is a folder with {what}: give a file of documents, one JSON object on each line")
         yield parse_corpus(corpus), count_lines(corpus)
         return
-    with nullcontext(sys.stdin.buffer) if path == "-" else folder.open("rb") as file:
-        yield parse_ndjson(file), None
+    with nullcontext(BufferedReader(sys.stdin.buffer)) if path == "-" else _opened(folder) as file:  # type: ignore[type-var]
+        if what := describe(file.peek(HEAD_BYTES)[:HEAD_BYTES]):
+            raise NoDocuments(f"{'standard input' if path == '-' else path} is {what}")
+        yield parse_ndjson(file), None if path == "-" else count_lines(folder)
+
+
+def _opened(path: Path) -> BufferedReader:
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:
+        near = nearest(path.name, (each.name for each in path.parent.iterdir())) if path.parent.is_dir() else ""
+        hint = f"; the nearest is {path.with_name(near)}" if near else ""
+        raise NoDocuments(f"there is no file {path}{hint}") from error

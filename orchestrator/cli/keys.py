@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
+from msgspec import json, to_builtins
 
 from adapters import Scope
 from orchestrator.auth.key_admin import add_key, remove_key
 from orchestrator.auth.keyring import read_key_file
+from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors
 from orchestrator.settings.loading import SettingsError, load
 
@@ -33,10 +34,14 @@ def add(
     operator: Annotated[
         bool, typer.Option("--operator", help="may write, and read the counters of all tenants")
     ] = False,
+    expires_in_days: Annotated[
+        float | None, typer.Option("--expires-in-days", min=0, help="days until it is refused; never by default")
+    ] = None,
 ) -> None:
     """Create a key and print it: it is not stored. A running service accepts it after TRIVIUM_REFRESH_INTERVAL_MS."""
     with _key_file() as path:
-        key = add_key(path, name, Scope(tenant, environment), clearance, admin=admin, operator=operator)
+        scope = Scope(tenant, environment)
+        key = add_key(path, name, scope, clearance, admin=admin, operator=operator, expires_in_days=expires_in_days)
     err.print(f"added to {path}; the key cannot be shown again:", soft_wrap=True, highlight=False)
     sys.stdout.write(key + "\n")
 
@@ -49,15 +54,25 @@ def remove(name: KeyName) -> None:
 
 
 @main.command("list")
-def list_() -> None:
-    """The name, scope, clearance and role of every key."""
+def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys as JSON")] = False) -> None:
+    """The id, name, scope, clearance, role, creation and expiry of every key."""
     with _key_file() as path:
         records = read_key_file(path)
-    table = Table("name", "tenant", "environment", "clearance", "role")
-    for each in records:
-        values = (each.name, each.tenant, each.environment, each.clearance, each.role)
-        table.add_row(*map(escape, values))
-    out.print(table)
+    if as_json:
+        shown = [{name: value for name, value in to_builtins(each).items() if name != "sha256"} for each in records]
+        sys.stdout.write(json.encode(shown).decode() + "\n")
+        return
+    names = ("name", "id", "tenant", "environment", "clearance", "role", "created", "expires")
+    rows = [
+        (each.name, each.id, each.tenant, each.environment, each.clearance, each.role,
+         _day(each.created_at, "unknown"), _day(each.expires_at, "never"))
+        for each in records
+    ]  # fmt: skip
+    print_table(out, [Column(name, is_text=name in {"name", "tenant", "environment"}) for name in names], rows)
+
+
+def _day(moment: datetime | None, if_none: str) -> str:
+    return if_none if moment is None else moment.strftime("%Y-%m-%d %H:%M")
 
 
 @contextmanager

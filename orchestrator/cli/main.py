@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -25,10 +27,20 @@ main = typer.Typer(
 )
 
 
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"trivium {version('trivium')}")
+        raise typer.Exit
+
+
 @main.callback()
-def private_files() -> None:
-    """Create files that other users cannot read, because they contain documents or queries."""
-    os.umask(0o077)
+def all_commands(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """Search over vectors, a knowledge graph and keywords at once."""
+    os.umask(0o077)  # files have documents or queries, which other users must not read
 
 
 main.command()(demo.demo)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+import sys
+from contextlib import nullcontext
+from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Annotated
 
 import anyio.to_thread
+import msgspec
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from adapters import AdapterError
 from orchestrator.bootstrap.embedded import rebuild_index
-from orchestrator.cli.progress import progress_bar, progress_steps
+from orchestrator.cli.progress import duration, progress_bar, progress_steps
+from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
-from orchestrator.service.health import Finding, examine_folder
+from orchestrator.service.health import Finding, examine_data_folder, examine_folder, has_data
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
@@ -37,10 +41,18 @@ def tidy(
     ] = False,
 ) -> None:
     """Merge segments and measure the documents again, after many writes over HTTP."""
+    start = monotonic()
     with reported_errors():
         if measure:
             _lower_priority()
-        with_service(with_cli_timeout(load()), _measure if measure else partial(optimize, erase=True))
+
+        async def run(service: Service) -> int:
+            await (_measure(service) if measure else optimize(service, erase=True))
+            return await service.count()
+
+        documents = with_service(with_cli_timeout(load()), run)
+    done = "measured" if measure else "merged and measured"
+    err.print(f"{documents} documents {done}; took {duration(monotonic() - start)}", highlight=False)
 
 
 async def _measure(service: Service) -> None:
@@ -54,21 +66,29 @@ def _lower_priority() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def doctor() -> None:
-    """Examine everything that the settings name, and give advice for each problem."""
+def doctor(*, as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False) -> None:
+    """Examine everything that the settings name, and give advice for each problem. Nothing is changed."""
+    start = monotonic()
     with reported_errors():
         findings = examine(with_cli_timeout(load()))
-    for finding in findings:
-        mark = "[green]ok[/green]  " if finding.is_well else "[red]fail[/red]"
-        advice = f" -> {finding.advice}" if finding.advice else ""
-        out.print(f"{mark} {finding.subject}: {escape(finding.observation + advice)}", soft_wrap=True)
-    raise typer.Exit(0 if all(finding.is_well for finding in findings) else 1)
+    problems = sum(not finding.is_well for finding in findings)
+    if as_json:
+        sys.stdout.write(msgspec.json.encode({"problems": problems, "findings": findings}).decode() + "\n")
+    else:
+        for finding in findings:
+            mark = "[green]ok[/green]  " if finding.is_well else "[red]fail[/red]"
+            advice = f" -> {finding.advice}" if finding.advice else ""
+            out.print(f"{mark} {finding.subject}: {escape(finding.observation + advice)}", soft_wrap=True)
+        verdict = f"[red]{problems} need attention[/red]" if problems else "[green]nothing needs attention[/green]"
+        out.print(f"{len(findings)} examined, {verdict}; took {duration(monotonic() - start)}", highlight=False)
+    raise typer.Exit(1 if problems else 0)
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Every finding: folders first, because the service cannot be opened without them."""
+    """Every finding, each once. Without an index in the data folder the rest is examined in a folder of its own."""
+    data_dir = settings.storage.data_dir
     findings = [
-        examine_folder("data folder", settings.storage.data_dir, "TRIVIUM_DATA_DIR"),
+        examine_data_folder(data_dir, "TRIVIUM_DATA_DIR"),
         examine_folder("model folder", settings.storage.model_dir, "TRIVIUM_MODEL_DIR"),
     ]
 
@@ -76,12 +96,13 @@ def examine(settings: Settings) -> list[Finding]:
         return await service.health.examine()
 
     try:
-        findings += with_service(settings, run, prepare=False)
+        with TemporaryDirectory() if not has_data(data_dir) else nullcontext(str(data_dir)) as folder:
+            findings += with_service(settings.changed(data_dir=folder), run, prepare=False)
     except (AdapterError, OSError) as error:
         observation = error.for_operators if isinstance(error, AdapterError) else str(error)
         advice = "follow the message; the rest cannot be examined until then"
         findings.append(Finding("service", False, observation, advice))
-    return findings
+    return list({(each.subject, each.observation): each for each in findings}.values())
 
 
 def rebuild(
@@ -92,6 +113,7 @@ def rebuild(
     ] = False,
 ) -> None:
     """Replace a damaged embedded index with a new one that contains every undamaged document."""
+    start = monotonic()
     with reported_errors(), progress_bar(err, "rebuilding", "documents", None) as advance:
         rebuilt = rebuild_index(load(), with_deleted, advance)
     out.print(
@@ -99,6 +121,7 @@ def rebuild(
         f"the damaged index is in {rebuilt.old}",
         soft_wrap=True,
     )
+    err.print(f"took {duration(monotonic() - start)}", highlight=False)
     raise typer.Exit(1 if rebuilt.lost else 0)
 
 
@@ -110,10 +133,10 @@ def quarantine(
     async def run(service: Service) -> None:
         if retry:
             err.print(f"{await service.maintenance.retry_refused()} accepted")
-        table = Table("replica", "tenant", "environment", "id", "reason")
-        for each in await anyio.to_thread.run_sync(service.maintenance.refused):
-            table.add_row(each.replica, *map(escape, (*each.key, each.reason)))
-        out.print(table)
+        refused = await anyio.to_thread.run_sync(service.maintenance.refused)
+        columns = [Column(name, is_text=True) for name in ("replica", "tenant", "environment", "id", "reason")]
+        print_table(out, columns, [(each.replica, *each.key, each.reason) for each in refused])
+        out.print(f"{len(refused)} documents are refused")
 
     with reported_errors():
         with_service(with_cli_timeout(load()), run)

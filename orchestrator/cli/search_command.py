@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from orchestrator.cli.tables import print_explanation, print_response
+from orchestrator.cli.remote import search_at
+from orchestrator.cli.results import print_empty_index, print_explanation, print_response
+from orchestrator.cli.scope_options import Environment, Tenant, caller, caller_of_key
 from orchestrator.cli.terminal import CLI_TIMEOUT_MS, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchResponse
-from orchestrator.schema.search_input import search_request
+from orchestrator.schema.search_input import filter_from_json, search_request
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
@@ -20,45 +23,96 @@ def search(
     query: str,
     *,
     mode: Annotated[str, typer.Option(help="auto, hybrid, or the name of a source")] = "auto",
-    limit: Annotated[int, typer.Option(help="1 to TRIVIUM_MAX_LIMIT")] = 10,
+    limit: Annotated[int | None, typer.Option(help="1 to TRIVIUM_MAX_LIMIT; TRIVIUM_DEFAULT_LIMIT by default")] = None,
     collection: Annotated[list[str] | None, typer.Option(help="a collection to search; may be repeated")] = None,
+    filter_json: Annotated[
+        str | None, typer.Option("--filter", help='in JSON: {"language": "en", "created_at": {"gte": "2024-01-01"}}')
+    ] = None,
     profile: Annotated[str | None, typer.Option(help="joint or rrf; TRIVIUM_PROFILE by default")] = None,
+    fusion: Annotated[str | None, typer.Option(help="a fusion strategy, such as rrf(k=60)")] = None,
+    weights: Annotated[str | None, typer.Option(help="of sources, such as vector=1,graph=0.5")] = None,
+    boosts: Annotated[str | None, typer.Option(help="with strengths, such as recency=0.3,importance")] = None,
+    min_confidence: Annotated[float | None, typer.Option(help="0 to 1: no hits if the confidence is lower")] = None,
     collapse: Annotated[
-        str | None, typer.Option(help="one hit for each parent or window: parent, window or none")
+        str | None, typer.Option(help="one hit for each parent, window or url: parent, window, url or none")
     ] = None,
     neighbors: Annotated[int, typer.Option(help="chunks around each hit, 0 to 10")] = 0,
     rerank: Annotated[
         bool | None, typer.Option("--rerank/--no-rerank", help="whether the reranker orders the best hits")
     ] = None,
+    timeout: Annotated[int, typer.Option(help="time limit in ms, 1 to 60000")] = CLI_TIMEOUT_MS,
     cursor: Annotated[str | None, typer.Option(help="next_cursor of a response, to get its next page")] = None,
+    tenant: Tenant = None,
+    environment: Environment = None,
+    key: Annotated[str | None, typer.Option(help="search as the caller with this API key")] = None,
+    url: Annotated[str | None, typer.Option(help="search at a running service, such as http://127.0.0.1:8080")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="show how each score was computed")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the response of the API")] = False,
 ) -> None:
     """Search the documents."""
     with reported_errors():
-        fields: dict[str, object] = {
+        fields: dict[str, Any] = {
             "query": query,
             "mode": mode,
             "limit": limit,
+            "collections": collection or None,
+            "filter": None if filter_json is None else filter_from_json(filter_json),
             "profile": profile,
+            "fusion": fusion,
+            "weights": _weights(weights),
+            "boosts": _boosts(boosts),
+            "min_confidence": min_confidence,
             "collapse": collapse,
             "neighbors": neighbors,
             "rerank": rerank,
             "cursor": cursor,
             "explain": explain,
-            "timeout_ms": CLI_TIMEOUT_MS,
+            "timeout_ms": timeout,
         }
-        if collection:
-            fields["collections"] = collection
-        request = search_request(fields)
+        if (key or url) and (tenant or environment):
+            raise BadRequest("--tenant and --environment are for the own data folder: a key has a tenant already")
+        content, documents = b"", 1
+        if url is not None:
+            content, response = search_at(url, fields, key, timeout)
+        else:
+            request = search_request(fields)
 
-        async def run(service: Service) -> tuple[SearchResponse, list[str]]:
-            response = await service.search.search(request, service.anonymous, "cli")
-            return response, [source.name for source in service.search.sources]
+            async def run(service: Service) -> tuple[SearchResponse, int]:
+                principal = caller(service, tenant, environment) if key is None else caller_of_key(service, key)
+                response = await service.search.search(request, principal, "cli")
+                return response, -1 if response.hits else await service.count()
 
-        response, sources = with_service(with_cli_timeout(load()), run)
+            response, documents = with_service(with_cli_timeout(load()), run)
     if as_json:
-        sys.stdout.write(msgspec.json.encode(response).decode() + "\n")
+        sys.stdout.write((content or msgspec.json.encode(response)).decode() + "\n")
         return
-    print_response(out, query, response, sources)
+    if not documents:
+        print_empty_index(out, load().storage.data_dir)
+        return
+    print_response(out, query, response, is_paging=cursor is not None)
     print_explanation(out, response)
+
+
+def _weights(text: str | None) -> dict[str, float]:
+    return {name: _number("weights", name, value) for name, value in _items(text, "weights", "source=weight")}
+
+
+def _boosts(text: str | None) -> dict[str, object]:
+    named = ",".join(each if "=" in each else f"{each}=1" for each in (text or "").split(",") if each.strip())
+    return {
+        name: {"strength": _number("boosts", name, value)} for name, value in _items(named, "boosts", "boost=strength")
+    }
+
+
+def _items(text: str | None, option: str, form: str) -> list[tuple[str, str]]:
+    items = [item.partition("=") for item in (text or "").split(",") if item.strip()]
+    if not all(equals for _, equals, _ in items):
+        raise BadRequest(f"--{option} is {text!r}, write {form}, with commas between them")
+    return [(name.strip(), value.strip()) for name, _, value in items]
+
+
+def _number(option: str, name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise BadRequest(f"--{option}: {name} is {value!r}, allowed are numbers") from error

@@ -1,91 +1,65 @@
-"""Responses on a terminal: a table with the rank of each hit in each source."""
+"""Tables that fit the width of the terminal: no figure is ever cut."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from orchestrator.schema.search import SearchHit, SearchResponse
+_BORDER = 3
+"""Characters beside each column: its padding and a border."""
+_MIN_TEXT = 16
+"""Characters that a column with wrapped texts gets at least."""
 
-_SNIPPET_CHARS = 88
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of figures, or of texts that may take several lines."""
+
+    name: str
+    is_text: bool = False
 
 
-def print_response(console: Console, query: str, response: SearchResponse, sources: Sequence[str]) -> None:
-    """Print the hits, the route, and what failed.
+def print_table(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print a table; if it is too wide, several under each other, each with the first column.
 
-    :param sources: names of all sources: the columns.
+    :param rows: plain texts, without markup.
+    :param title: with markup.
     """
-    table = Table(title=f"[bold]{escape(_printable(query))}[/bold]", title_justify="left", expand=True)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("document", ratio=1, overflow="ellipsis")
-    table.add_column("score", justify="right", no_wrap=True)
-    for source in sources:
-        table.add_column(source, justify="right", no_wrap=True)
-    for position, hit in enumerate(response.hits, start=1):
-        table.add_row(str(position), _document(hit), f"{hit.score:.3f}", *(_rank(hit, source) for source in sources))
-    console.print(table)
-    console.print(
-        f"[dim]columns of sources: rank of the document · {escape(response.route.reason)} · "
-        f"{response.took_ms:.1f} ms[/dim]"
+    widths = [_width(column, [row[index] for row in rows]) for index, column in enumerate(columns)]
+    for number, chosen in enumerate(_groups(widths, console.width)):
+        table = Table(title=title if not number else None, title_justify="left")
+        for index in chosen:
+            is_text = columns[index].is_text
+            table.add_column(
+                columns[index].name,
+                justify="left" if is_text or not index else "right",
+                no_wrap=not is_text,
+                overflow="fold",
+            )
+        for row in rows:
+            table.add_row(*(escape(row[index]) for index in chosen))
+        console.print(table)
+
+
+def _width(column: Column, values: Sequence[str]) -> int:
+    longest = max(map(len, values), default=0)
+    return _BORDER + (
+        max(len(column.name), min(longest, _MIN_TEXT)) if column.is_text else max(len(column.name), longest)
     )
-    for each in response.degraded:
-        console.print(f"[yellow]degraded: {escape(each.source)} ({escape(each.reason)})[/yellow]")
-    if not response.hits:
-        console.print("[yellow]nothing found[/yellow]")
-    if response.next_cursor:
-        console.print(f"[dim]more: --cursor {response.next_cursor}[/dim]", soft_wrap=True)
 
 
-def print_explanation(console: Console, response: SearchResponse) -> None:
-    """Print how the score of each hit was computed."""
-    if not response.explain:
-        return
-    explanation = response.explain
-    console.print(
-        f"[dim]profile {explanation.profile}, {explanation.fusion}; {explanation.depth} documents requested from each "
-        f"source; query encoded by: {explanation.encoder}[/dim]"
-    )
-    if explanation.expansions:
-        synonyms = escape(_printable(", ".join(explanation.expansions)))
-        console.print(f"[dim]synonyms added to the keyword query: {synonyms}[/dim]")
-    removed = explanation.removed
-    console.print(
-        f"[dim]removed: {removed.filter} documents by filter and collections, {removed.min_score} by min_score, "
-        f"{removed.min_confidence} by min_confidence, {len(removed.collapsed)} replaced by a better chunk, "
-        f"{removed.deleted} deleted meanwhile, {removed.withheld} withheld by the access check[/dim]",
-        soft_wrap=True,
-    )
-    for position, hit in enumerate(response.hits, start=1):
-        contributions = [
-            f"{source} {each.contribution:.4f} (rank {each.rank}, score {each.score:.4f}, weight {each.weight:g})"
-            for source, each in hit.sources.items()
-            if each is not None
-        ]
-        console.print(
-            f"{position:>3}. {escape(_printable(hit.id))}: fusion_score {hit.fusion_score:.4f} "
-            f"<- {' + '.join(contributions)}"
-        )
-        if applied := {name: factor for name, factor in hit.boosts.items() if factor != 1.0}:
-            factors = " * ".join(f"{name} {factor:.3f}" for name, factor in applied.items())
-            console.print(f"     score {hit.score:.4f} = fusion_score * {factors}")
-    console.print(f"[dim]stages, ms: {', '.join(f'{k} {v:.2f}' for k, v in response.timings_ms.items())}[/dim]")
-
-
-def _document(hit: SearchHit) -> Text:
-    snippet = _printable(" ".join(hit.text.split()))[:_SNIPPET_CHARS]
-    title, id_ = _printable(hit.title), _printable(hit.id)
-    return Text.assemble((title or id_, "bold"), f"  [{id_}]" if title not in {"", id_} else "", f"\n{snippet}")
-
-
-def _printable(text: str) -> str:
-    """The text without control characters, because a terminal executes some of them."""
-    return "".join(each for each in text if each.isprintable())
-
-
-def _rank(hit: SearchHit, source: str) -> str:
-    contribution = hit.sources.get(source)
-    return "-" if contribution is None else str(contribution.rank)
+def _groups(widths: Sequence[int], available: int) -> list[list[int]]:
+    """The columns of each table: the first one, and as many others as fit beside it."""
+    groups: list[list[int]] = [[0]]
+    used = widths[0] + 1
+    for index, width in enumerate(widths[1:], start=1):
+        if used + width > available and len(groups[-1]) > 1:
+            groups.append([0])
+            used = widths[0] + 1
+        groups[-1].append(index)
+        used += width
+    return groups

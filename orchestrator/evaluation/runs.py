@@ -74,4 +74,4 @@ def run_fields(run: str, sources: Iterable[str]) -> Mapping[str, object]:
 
 def make_request(query: str, fields: Mapping[str, object]) -> SearchRequest:
     """The request of one query of a run, deeper and with more time than the API allows."""
-    return SearchRequest(**{"query": query, "limit": DEPTH, "timeout_ms": _TIMEOUT_MS, **fields})  # type: ignore[arg-type]
+    return SearchRequest(**{"query": query, "limit": DEPTH, "timeout_ms": _TIMEOUT_MS, "highlight": False, **fields})  # type: ignore[arg-type]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from fusion.doc_ids import DEFAULT_COLLECTION
 from orchestrator.indexing.beir import parse_beir
-from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
+from orchestrator.indexing.ndjson import ParsedLine, ValidLine, parse_ndjson
 
 CORPUS_FILES = ("documents.ndjson", "corpus.jsonl")
 
@@ -26,6 +29,15 @@ def count_lines(path: Path) -> int:
     """Number of lines of a file, for progress."""
     with path.open("rb") as lines:
         return sum(1 for _ in lines)
+
+
+def in_collection(lines: Iterable[ParsedLine], collection: str | None) -> Iterator[ParsedLine]:
+    """The lines, with the documents of the default collection in another one, if it is named."""
+    for line in lines:
+        if collection is not None and isinstance(line, ValidLine) and line.document.collection == DEFAULT_COLLECTION:
+            yield replace(line, document=replace(line.document, collection=collection))
+        else:
+            yield line
 
 
 def parse_corpus(path: Path) -> Iterator[ParsedLine]:

@@ -10,6 +10,8 @@ from adapters import Scope
 from adapters.servers.fingerprints import fingerprint
 from cache import InvalidationCounters
 
+INSTALLATION_FILE = "installation-id"
+"""File of a data folder that identifies it; there is one as soon as anything was written."""
 _ALL_SCOPES = "*"
 
 DataVersion: TypeAlias = tuple[str | int, ...]

@@ -12,6 +12,8 @@ import anyio.to_thread
 from adapters import DocumentReader, Scope
 from adapters.model.document import METADATA
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, conjunction, kind, metadata_keys, normal
+from adapters.model.filter_limits import FIELDS
+from adapters.model.spelling import nearest
 from orchestrator.planning.plan import Plan
 
 _MAX_NAMES = 16
@@ -49,7 +51,8 @@ async def name_warnings(
             known = await anyio.to_thread.run_sync(known_keys, plan.ranking.scope)
             near = get_close_matches(key, known, _NEAREST)
             visible = [each for each in near if await is_any(Exists(f"{METADATA}{each}"))]
-            warnings.append(f"no document has the metadata key {key[:_MAX_CHARS]!r}{_hint(visible[:1])}")
+            hint = _hint(visible[:1]) or _field_hint(key)
+            warnings.append(f"no document has the metadata key {key[:_MAX_CHARS]!r}{hint}")
     if plan.page.explain:
         for field, of_kind in sorted(set(_metadata_kinds(plan.ranking.filter))):
             if field.removeprefix(METADATA) not in missing and not await is_any(_having(field, of_kind)):
@@ -59,6 +62,12 @@ async def name_warnings(
 
 def _hint(nearest: list[str]) -> str:
     return f"; the nearest is {nearest[0][:_MAX_CHARS]!r}" if nearest else ""
+
+
+def _field_hint(key: str) -> str:
+    """A hint at a field of documents: in the short form of a filter, other names are keys of the metadata."""
+    field = nearest(key, FIELDS)
+    return f"; the nearest is the field {field!r}" if field else ""
 
 
 def _metadata_kinds(condition: Filter) -> Iterator[tuple[str, str]]:

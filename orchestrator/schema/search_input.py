@@ -41,18 +41,18 @@ def listed_filter(text: str | None, collection: str | None) -> Filter:
 
     :raises InvalidInput: if the text is not JSON, or not a filter.
     """
-    conditions = [] if text is None else [_decode_filter(text)]
+    conditions = [] if text is None else [filter_of(filter_from_json(text))]
     return And((*conditions, *([] if collection is None else [Eq("collection", collection)])))
 
 
-def _decode_filter(text: str) -> Filter:
-    """The filter of a text with JSON.
+def filter_from_json(text: str) -> object:
+    """The fields of a filter in a text.
 
-    :raises InvalidInput: if it is not JSON, or not a filter.
+    :raises InvalidInput: if it is not JSON.
     """
     if (condition := decoded(text.encode("utf-8", "surrogatepass"))) is msgspec.UNSET:
-        raise InvalidInput(f"filter: {text[:80]!r} is not JSON")
-    return filter_of(condition)
+        raise InvalidInput(f'filter: {text[:80]!r} is not JSON such as {{"language": "en"}}')
+    return condition
 
 
 def filter_of(condition: object) -> Filter:

@@ -20,6 +20,7 @@ from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
 from cache import InvalidationCounters
+from orchestrator.indexing.data_version import INSTALLATION_FILE
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.coalesced_value import CoalescedTtlValue
@@ -280,6 +281,20 @@ def _limited(search: Probe) -> Probe:
             raise TimedOut("timed out") from error
 
     return limited
+
+
+def has_data(folder: Path) -> bool:
+    """Whether a folder is a data folder that was written to."""
+    return any(os.access(folder / name, os.F_OK) for name in (INSTALLATION_FILE, "index"))
+
+
+def examine_data_folder(folder: Path, setting: str) -> Finding:
+    """Whether the data folder exists, has data, and can be written."""
+    if has_data(folder):
+        return examine_folder("data folder", folder, setting)
+    what = "has no data" if folder.exists() else "does not exist"
+    advice = f"`trivium index PATH` writes documents there, unless {setting} is mistyped"
+    return Finding("data folder", False, f"{folder} {what}", advice)
 
 
 def examine_folder(subject: str, path: Path, setting: str) -> Finding:

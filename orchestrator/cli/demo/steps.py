@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 
 from fusion.doc_ids import doc_id
 from orchestrator.cli.demo.pydocs import python_documents
 from orchestrator.cli.progress import progress_bar
-from orchestrator.cli.tables import print_response
+from orchestrator.cli.results import print_response
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service.service import Service
@@ -37,9 +38,10 @@ async def answer_questions(service: Service, console: Console) -> None:
     """Search for three questions, and print the rank of each hit in each source."""
     sources = [source.name for source in service.search.sources]
     console.print(f"{len(QUERIES)} questions, and the rank of each hit in {', '.join(sources)}:")
-    for query in QUERIES:
+    for number, query in enumerate(QUERIES, start=1):
         request = SearchRequest(query=query, limit=5, timeout_ms=10_000)
-        print_response(console, query, await service.search.search(request, service.anonymous, "demo"), sources)
+        console.print(f"\nquestion {number} of {len(QUERIES)}: [bold]{escape(query)}[/bold]", highlight=False)
+        print_response(console, "", await service.search.search(request, service.anonymous, "demo"))
 
 
 def example_request(port: int) -> str:

@@ -151,8 +151,8 @@ def test_a_beir_folder_is_indexed_with_its_graph(env: dict[str, str], tmp_path: 
         (("search", "x", "--mode", "psychic"), 2, "mode: 'psychic', allowed are auto, hybrid, vector, graph"),
         (("search", "\udcff"), 2, "cannot be encoded as UTF-8"),
         (("search", "x", "--limit", "51"), 2, "limit: 51, allowed are 1 to 50"),
-        (("index", "no-such-file"), 1, "No such file or directory"),
-        (("index", "."), 1, "a folder without documents.ndjson or corpus.jsonl"),
+        (("index", "no-such-file"), 1, "there is no file no-such-file"),
+        (("index", "."), 1, "a folder with no documents.ndjson or corpus.jsonl"),
         (("serve", "--host", "0.0.0.0"), 2, "without API keys the service listens on loopback only"),
         (("serve", "--host", "example.org"), 2, "allowed are 127.0.0.1, ::1 and localhost"),
     ],
@@ -179,6 +179,7 @@ def test_doctor_on_a_healthy_service(indexed: dict[str, str]) -> None:
 
 
 def test_doctor_on_an_empty_index_says_what_to_do(env: dict[str, str]) -> None:
+    run("search", "x")
     code, out, _ = run("doctor")
     assert code == 0
     assert "run `trivium index PATH`" in out

@@ -1,0 +1,131 @@
+"""Responses on a terminal: a table with the rank of each hit in each source."""
+
+from __future__ import annotations
+
+import re
+from html import escape as escape_html
+from html import unescape
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.schema.search import SearchHit, SearchResponse
+
+_SNIPPET_CHARS = 120
+_BEFORE_MARK = 40
+"""Characters of a snippet before the first word of the query."""
+_MARK = re.compile(r"<mark>(.*?)</mark>", re.DOTALL)
+_NARROW = 64
+"""Below this width of the terminal there are no columns for the sources."""
+
+
+def print_response(console: Console, query: str, response: SearchResponse, is_paging: bool = False) -> None:
+    """Print the hits, the route, and what failed.
+
+    :param query: the title; empty for none.
+    :param is_paging: whether to print how to get the next page.
+    """
+    sources = list(response.hits[0].sources) if response.hits and console.width >= _NARROW else []
+    title = f"[bold]{escape(_printable(query))}[/bold]" if query else None
+    table = Table(title=title, title_justify="left", expand=True)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("document", ratio=1, overflow="fold")
+    table.add_column("score", justify="right", no_wrap=True)
+    for source in sources:
+        table.add_column(source, justify="right", no_wrap=True)
+    for position, hit in enumerate(response.hits, start=1):
+        table.add_row(str(position), _document(hit), f"{hit.score:.3f}", *(_rank(hit, source) for source in sources))
+    if response.hits:
+        console.print(table)
+    legend = "columns of sources: rank of the document · " if sources else ""
+    console.print(f"[dim]{legend}{escape(response.route.reason)} · {response.took_ms:.1f} ms[/dim]")
+    for each in response.degraded:
+        console.print(f"[yellow]degraded: {escape(each.source)} ({escape(each.reason)})[/yellow]")
+    for warning in response.warnings:
+        console.print(f"[yellow]{escape(_printable(warning))}[/yellow]")
+    if not response.hits:
+        console.print("[yellow]nothing found[/yellow]")
+    if response.next_cursor:
+        shown, bound = len(response.hits), "at least " if response.total.relation == "gte" else ""
+        more = f"--cursor {response.next_cursor}" if is_paging else "--limit shows more"
+        console.print(f"[dim]{shown} of {bound}{response.total.value}: {more}[/dim]", soft_wrap=True)
+
+
+def print_empty_index(console: Console, folder: Path) -> None:
+    """Print that there is nothing to search, and what to do."""
+    console.print(
+        f"[yellow]the index in {escape(str(folder))} has no documents: `trivium index PATH` adds some; "
+        "TRIVIUM_DATA_DIR names another folder[/yellow]",
+        soft_wrap=True,
+    )
+
+
+def print_explanation(console: Console, response: SearchResponse) -> None:
+    """Print how the score of each hit was computed."""
+    if not response.explain:
+        return
+    explanation = response.explain
+    console.print(
+        f"[dim]profile {explanation.profile}, {explanation.fusion}; {explanation.depth} documents requested from each "
+        f"source; query encoded by: {explanation.encoder}[/dim]"
+    )
+    if explanation.expansions:
+        synonyms = escape(_printable(", ".join(explanation.expansions)))
+        console.print(f"[dim]synonyms added to the keyword query: {synonyms}[/dim]")
+    removed = explanation.removed
+    console.print(
+        f"[dim]removed: {removed.filter} documents by filter and collections, {removed.min_score} by min_score, "
+        f"{removed.min_confidence} by min_confidence, {len(removed.collapsed)} replaced by a better chunk, "
+        f"{removed.deleted} deleted meanwhile, {removed.withheld} withheld by the access check[/dim]",
+        soft_wrap=True,
+    )
+    for position, hit in enumerate(response.hits, start=1):
+        contributions = [
+            f"{source} {each.contribution:.4f} (rank {each.rank}, score {each.score:.4f}, weight {each.weight:g})"
+            for source, each in hit.sources.items()
+            if each is not None
+        ]
+        console.print(
+            f"{position:>3}. {escape(_printable(hit.id))}: fusion_score {hit.fusion_score:.4f} "
+            f"<- {' + '.join(contributions)}"
+        )
+        if applied := {name: factor for name, factor in hit.boosts.items() if factor != 1.0}:
+            factors = " * ".join(f"{name} {factor:.3f}" for name, factor in applied.items())
+            console.print(f"     score {hit.score:.4f} = fusion_score * {factors}")
+    console.print(f"[dim]stages, ms: {', '.join(f'{k} {v:.2f}' for k, v in response.timings_ms.items())}[/dim]")
+
+
+def _document(hit: SearchHit) -> Text:
+    title, id_ = _printable(hit.title), _printable(hit.id)
+    text = Text.assemble((title or id_, "bold"), f"  [{id_}]" if title not in {"", id_} else "", "\n")
+    return text.append_text(_snippet(hit.snippet or escape_html(hit.text)))
+
+
+def _snippet(html: str) -> Text:
+    """A snippet with the words of the query in bold, cut at words."""
+    pieces = [(_printable(unescape(piece)), number % 2 == 1) for number, piece in enumerate(_MARK.split(html))]
+    before = pieces[0][0]
+    if len(pieces) > 1 and len(before) > _BEFORE_MARK:
+        cut = before.find(" ", len(before) - _BEFORE_MARK)
+        pieces[0] = (f"…{before[cut + 1 :]}" if cut >= 0 else before, False)
+    text = Text()
+    for piece, is_marked in pieces:
+        text.append(piece, "bold yellow" if is_marked else "dim")
+    if len(text) > _SNIPPET_CHARS:
+        end = text.plain.rfind(" ", 0, _SNIPPET_CHARS)
+        text.truncate(end if end > 0 else _SNIPPET_CHARS)
+        text.append("…", "dim")
+    return text
+
+
+def _printable(text: str) -> str:
+    """The text without control characters, because a terminal executes some of them."""
+    return "".join(each for each in text if each.isprintable())
+
+
+def _rank(hit: SearchHit, source: str) -> str:
+    contribution = hit.sources.get(source)
+    return "-" if contribution is None else str(contribution.rank)

@@ -1,0 +1,53 @@
+"""The caller of a command: whose documents it reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, TypeAlias
+
+import typer
+
+from adapters import Scope
+from adapters.model.document import MAX_ID_BYTES
+from orchestrator.auth.keyring import UnknownKey
+from orchestrator.auth.principal import Principal
+from orchestrator.planning.errors import BadRequest
+from orchestrator.service.service import Service
+
+Tenant: TypeAlias = Annotated[str | None, typer.Option(help="tenant of the documents; TRIVIUM_TENANT by default")]
+Environment: TypeAlias = Annotated[
+    str | None, typer.Option(help="environment of that tenant; TRIVIUM_ENVIRONMENT by default")
+]
+
+
+def caller(service: Service, tenant: str | None, environment: str | None) -> Principal:
+    """The user of the command line, in the scope that the options name."""
+    own = service.anonymous
+    scope = Scope(
+        own.scope.tenant if tenant is None else checked_name("tenant", tenant),
+        own.scope.environment if environment is None else checked_name("environment", environment),
+    )
+    return replace(own, scope=scope)
+
+
+def checked_name(option: str, name: str) -> str:
+    """The name of a tenant, an environment or a collection.
+
+    :raises BadRequest: if it is empty, or too long.
+    """
+    if not 1 <= len(name.encode("utf-8", "surrogatepass")) <= MAX_ID_BYTES:
+        raise BadRequest(f"--{option} is {name[:80]!r}, allowed are names of 1 to {MAX_ID_BYTES} bytes")
+    return name
+
+
+def caller_of_key(service: Service, key: str) -> Principal:
+    """The principal of an API key.
+
+    :raises BadRequest: if there are no keys, or not this one.
+    """
+    if service.keyring is None:
+        raise BadRequest("--key needs the file of API keys: set TRIVIUM_KEYS_FILE, or --url of a running service")
+    try:
+        return service.keyring.authenticate(f"Bearer {key}")
+    except UnknownKey as error:
+        raise BadRequest("--key is no API key of this service: `trivium keys list` shows their names") from error

@@ -1,0 +1,249 @@
+"""What new users do first: each stumble has a test."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from orchestrator.cli import index_command, maintain, terminal
+from orchestrator.cli.main import main
+from orchestrator.cli.progress import duration, progress_bar
+from orchestrator.cli.tables import Column, print_table
+from tests.orchestrator.served import Serve
+
+LINES = (
+    '{"id":"nolan","title":"Christopher Nolan","text":"A director of films."}\n'
+    '{"id":"pasta","title":"Pasta","text":"Boil water.","collection":"food","tags":["dinner"]}\n'
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("TRIVIUM_MODEL_DIR", str(model_dir))
+    (tmp_path / "documents.ndjson").write_text(LINES)
+    return tmp_path
+
+
+def run(*arguments: str, stdin: str | bytes | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, arguments, input=stdin, catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def hits(*arguments: str) -> list[str]:
+    code, out, err = run("search", *arguments, "--json")
+    assert code == 0, err
+    return [hit["id"] for hit in json.loads(out)["hits"]]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_no_figure_of_a_table_is_cut(width: int) -> None:
+    console = Console(width=width, record=True)
+    names = ["run", *(f"measure {number}" for number in range(12))]
+    rows = [[f"hybrid/{row}", *(f"0.{row}{number:03}" for number in range(12))] for row in range(3)]
+    print_table(console, [Column(name) for name in names], rows)
+    printed = console.export_text()
+    assert all(value in printed for value in (*names, *(each for row in rows for each in row)))
+    assert all(len(line) <= width for line in printed.splitlines())
+
+
+def test_a_snippet_shows_the_passage_that_matches(folder: Path) -> None:
+    text = "Nothing of interest. " * 40 + "A magician vanishes. " + "Nothing else. " * 40
+    run("index", "-", stdin=json.dumps({"id": "1", "text": text}))
+    out = run("search", "magician")[1]
+    assert "magician" in out
+    assert "…" in out
+
+
+def test_the_cursor_is_shown_only_while_paging(folder: Path) -> None:
+    run("index", "-", stdin="\n".join(f'{{"id":"{n}","text":"stars"}}' for n in range(5)))
+    first = run("search", "stars", "--limit", "2")[1]
+    assert "--cursor" not in first
+    assert "2 of 5: --limit shows more" in first
+    cursor = json.loads(run("search", "stars", "--limit", "2", "--json")[1])["next_cursor"]
+    assert "--cursor" in run("search", "stars", "--limit", "2", "--cursor", cursor)[1]
+
+
+def test_progress_has_a_total_a_rate_and_the_remaining_time() -> None:
+    console = Console(width=80, force_terminal=True, record=True)
+    with progress_bar(console, "encoding", "documents", 1_000) as advance:
+        for _ in range(5):
+            advance(50)
+            time.sleep(0.02)  # a rate needs time that passes
+    printed = console.export_text()
+    assert "250 of 1,000 documents" in printed
+    assert re.search(r"[\d,.e+]+ a second, [\d.]+ s left", printed)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.04, "0.0 s"), (3.21, "3.2 s"), (125, "2 min 5 s"), (3_780, "1 h 3 min")]
+)
+def test_durations(seconds: float, expected: str) -> None:
+    assert duration(seconds) == expected
+
+
+def test_index_says_where_it_wrote_and_how_long_it_took(folder: Path) -> None:
+    code, out, err = run("index", str(folder / "documents.ndjson"))
+    assert (code, out) == (0, "2 indexed, 0 rejected; the index has 2 documents\n")
+    written_to = r"tenant default, environment default, collection documents, food; took [\d.]+ s"
+    assert re.fullmatch(written_to, err.splitlines()[-1])
+
+
+def test_a_file_of_documents_has_a_known_total(folder: Path) -> None:
+    with index_command._lines(str(folder / "documents.ndjson")) as (lines, total):
+        assert (len(list(lines)), total) == (2, 2)
+
+
+def test_documents_of_another_tenant_and_collection(folder: Path) -> None:
+    run("index", str(folder / "documents.ndjson"), "--tenant", "acme", "--collection", "films")
+    assert hits("nolan") == []
+    assert hits("nolan", "--tenant", "acme", "--filter", '{"collection": "films"}') == ["nolan"]
+    assert "pasta" in run("list", "--tenant", "acme", "--collection", "food")[1]
+    assert run("export")[1] == ""
+    assert len(run("export", "--tenant", "acme")[1].splitlines()) == 2
+    assert run("delete", "nolan")[1].endswith("1 not found\n")
+    assert run("delete", "nolan", "--tenant", "acme")[1].startswith("1 deleted")
+    assert run("index", "-", "--tenant", "", stdin=LINES)[::2] == (
+        2,
+        "trivium: --tenant is '', allowed are names of 1 to 512 bytes\n",
+    )
+
+
+def test_a_key_searches_the_documents_of_its_tenant(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("index", str(folder / "documents.ndjson"), "--tenant", "acme")
+    assert "--key needs the file of API keys" in run("search", "nolan", "--key", "x")[2]
+    monkeypatch.setenv("TRIVIUM_KEYS_FILE", str(folder / "keys"))
+    key = run("keys", "add", "agent", "--tenant", "acme")[1].strip()
+    assert hits("nolan", "--key", key)[:1] == ["nolan"]
+    assert "--key is no API key" in run("search", "nolan", "--key", "x")[2]
+    assert "a key has a tenant already" in run("search", "nolan", "--key", key, "--tenant", "acme")[2]
+
+
+def test_keys_are_listed_with_id_creation_and_expiry(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_KEYS_FILE", str(folder / "keys"))
+    keys = {name: run("keys", "add", name, *more)[1] for name, more in (("a", ()), ("b", ("--expires-in-days", "2")))}
+    listed = {each["name"]: each for each in json.loads(run("keys", "list", "--json")[1])}
+    assert {name: each["id"] for name, each in listed.items()} == {n: key.split("_")[1] for n, key in keys.items()}
+    assert "sha256" not in listed["a"]
+    assert listed["a"].get("expires_at") is None
+    assert listed["b"]["expires_at"] > listed["b"]["created_at"]
+    printed = run("keys", "list")[1]
+    assert "never" in printed
+    assert listed["a"]["id"] in printed
+
+
+def test_search_takes_what_http_takes(folder: Path) -> None:
+    run("index", str(folder / "documents.ndjson"))
+    assert hits("films", "--collection", "food", "--limit", "1") == ["pasta"]
+    assert hits("films", "--filter", '{"tags": "dinner"}', "--profile", "rrf", "--fusion", "rrf(k=10)") == ["pasta"]
+    options = ("--weights", "keyword=2, vector=0.5", "--boosts", "recency=0.3,importance", "--timeout", "5000")
+    code, out, _ = run("search", "films", "--json", "--explain", *options)
+    response = json.loads(out)
+    assert (code, response["timeout_ms"]) == (0, 5_000)
+    assert response["explain"]["weights"]["keyword"] == 2
+    assert response["explain"]["boosts"] == ["importance", "recency"]
+    assert hits("films", "--min-confidence", "0") != []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--filter", "x"], "filter: 'x' is not JSON such as"),
+        (["--weights", "vector"], "--weights is 'vector', write source=weight"),
+        (["--weights", "vector=a"], "--weights: vector is 'a', allowed are numbers"),
+        (["--weights", "vectr=1"], "unknown source 'vectr', allowed are vector, graph, keyword; the nearest is vector"),
+        (["--boosts", "recnecy"], "unknown key 'recnecy'"),
+        (["--limit", "100"], "limit: 100, allowed are 1 to 50"),
+        (["--timeout", "0"], "timeout_ms: 0, allowed are 1 to 60000"),
+        (["--url", "localhost"], "--url is 'localhost', allowed is the address of a service"),
+    ],
+)
+def test_an_option_that_is_not_allowed_says_what_is(arguments: list[str], message: str) -> None:
+    code, _, err = run("search", "x", *arguments)
+    assert (code, message in err, err.count("\n")) == (2, True, 1), err
+
+
+def test_search_at_a_running_service(serve: Serve, folder: Path) -> None:
+    run("index", str(folder / "documents.ndjson"))
+    with serve(dict(os.environ)) as (_, url):
+        assert hits("nolan", "--url", url, "--limit", "1") == ["nolan"]
+        assert "Christopher Nolan" in run("search", "nolan", "--url", url)[1]
+        code, _, err = run("search", "nolan", "--url", url, "--limit", "99")
+        assert (code, "limit: 99, allowed are 1 to 50" in err) == (2, True)
+    code, _, err = run("search", "nolan", "--url", "http://127.0.0.1:1")
+    assert (code, "http://127.0.0.1:1 cannot be reached" in err, err.count("\n")) == (1, True, 1)
+
+
+def test_the_version() -> None:
+    assert re.fullmatch(r"trivium \d+\.\d+\.\d+\n", run("--version")[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", '{\n  "id": "1",\n  "text": "x"\n}\n' * 100, "is JSON over several lines"),
+        ("a.json", '{"id": "1",\n"text": "x"}', "is JSON over several lines"),
+        ("a.json", '[{"id": "1", "text": "x"}]', "is a JSON array"),
+        ("a.md", "# Title\n\nText\n" * 500, "is no NDJSON: it begins with '# Title'"),
+        ("a.pdf", "%PDF-1.7\n...", "is a PDF; allowed is NDJSON"),
+        ("a.docx", "PK\x03\x04...", "is a ZIP archive or an office document"),
+    ],
+)
+def test_a_file_that_is_no_ndjson_is_one_line(folder: Path, name: str, content: str, message: str) -> None:
+    (folder / name).write_text(content)
+    code, out, err = run("index", str(folder / name))
+    assert (code, out, message in err, err.count("\n")) == (1, "", True, 1), err
+    assert not (folder / "data").exists()
+
+
+def test_a_line_that_is_no_json_among_others_is_reported_alone(folder: Path) -> None:
+    code, out, err = run("index", "-", stdin=f"# comment\n{LINES}")
+    assert (code, out) == (1, "2 indexed, 1 rejected; the index has 2 documents\n")
+    assert err.startswith("line 1: ")
+
+
+def test_an_empty_index_and_folders_without_documents(folder: Path) -> None:
+    code, out, _ = run("search", "x")
+    assert (code, "has no documents: `trivium index PATH` adds some" in out.replace("\n", " ")) == (0, True)
+    (folder / "empty").mkdir()
+    assert "empty is a folder with no files" in run("index", str(folder / "empty"))[2]
+    (folder / "empty" / "a.txt").write_text("x")
+    assert "is a folder with no documents.ndjson or corpus.jsonl" in run("index", str(folder / "empty"))[2]
+
+
+def test_a_file_that_does_not_exist_and_the_nearest_that_does(folder: Path) -> None:
+    code, _, err = run("index", str(folder / "document.ndjson"))
+    assert (code, "Errno" in err) == (1, False)
+    assert f"there is no file {folder}/document.ndjson; the nearest is {folder}/documents.ndjson" in err
+
+
+def test_doctor_changes_nothing_and_ends_in_a_summary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sorted(folder.rglob("*"))
+    code, out, _ = run("doctor")
+    assert (code, sorted(folder.rglob("*"))) == (1, before)
+    assert f"{folder}/data does not exist -> `trivium index PATH` writes documents there" in out
+    assert re.search(r"^\d+ examined, 1 need attention; took [\d.]+ s$", out, re.MULTILINE)
+    run("index", str(folder / "documents.ndjson"))
+    code, out, _ = run("doctor")
+    assert (code, "nothing needs attention" in out) == (0, True)
+    lines = out.splitlines()
+    assert len(lines) == len(set(lines))
+    findings = json.loads(run("doctor", "--json")[1])
+    assert findings["problems"] == 0
+    assert {each["subject"] for each in findings["findings"]} >= {"data folder", "index", "vector"}
+
+
+def test_tidy_says_what_it_did_and_how_long_it_took(folder: Path) -> None:
+    run("index", str(folder / "documents.ndjson"))
+    assert re.fullmatch(r"2 documents merged and measured; took [\d.]+ s\n", run("tidy")[2])
+
+
+def test_every_command_uses_one_console_of_at_least_the_width_of_a_terminal() -> None:
+    assert maintain.out is terminal.out
