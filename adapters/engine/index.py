@@ -76,16 +76,17 @@ class EmbeddedIndex:
 
     @property
     def mismatch(self) -> str | None:
-        """The build id of the index and the required one, if they differ. Callers see this: it contains no path."""
+        """How the index was built, if not as required. Callers see this: it contains no path."""
         return self._describe_mismatch(self._view.manifest)
 
     def _describe_mismatch(self, manifest: Manifest) -> str | None:
         if manifest.build_id == self._build_id:
             return None
-        return (
-            f"the index was built as {manifest.build_id!r}, the settings require "
-            f"{self._build_id!r}: use the settings that built it, or index again into another TRIVIUM_DATA_DIR"
-        )
+        prepared = self._build_id.removesuffix("+".join(each.format for each in self._components))
+        advice = "use the settings that built it, or index again into another TRIVIUM_DATA_DIR"
+        if manifest.build_id.startswith(prepared):  # its records and vectors are as required
+            advice = "`trivium fill` builds it for these settings from its own documents"
+        return f"the index was built as {manifest.build_id!r}, the settings require {self._build_id!r}: {advice}"
 
     def generation(self) -> int:
         """The commit that searches of this process see."""
@@ -164,7 +165,6 @@ class EmbeddedIndex:
         """Add, replace and delete, in one commit. Waits for a writer in another process.
 
         Of several ``upserts`` with the same key, the last counts.
-
         :raises Unavailable: if it cannot be written, such as on a full disk; then nothing has changed.
         :raises VersionMismatch: if another encoder or analyser built the index.
         """
@@ -178,8 +178,8 @@ class EmbeddedIndex:
             self.refresh()
             self._require_same_build(self._view.manifest)
             segments = self._view.segments
-            positions = {key: segments.position(key) for key in deletes.union(newest)}
-            existing = {key: position for key, position in positions.items() if position is not None}
+            positions = ((key, segments.position(key)) for key in deletes.union(newest))
+            existing = {key: position for key, position in positions if position is not None}
             hidden: frozenset[Key] = frozenset()
             if clearance != HIGHEST_CLEARANCE:
                 hidden = hidden_keys(map(segments.record, existing.values()), clearance)
@@ -265,8 +265,8 @@ class EmbeddedIndex:
             segment.write(self._folder / SEGMENTS / name, chain(kept, added))
             files.sync(self._folder / SEGMENTS)
             segments.append(Segment(self._folder / SEGMENTS / name))
-        flags = np.zeros(sum(map(len, segments)), np.bool_)
-        flags[: before.bases[unmerged]] = dead[: before.bases[unmerged]]
+        flags, end = np.zeros(sum(map(len, segments)), np.bool_), before.bases[unmerged]
+        flags[:end] = dead[:end]
         (self._folder / DEAD).mkdir(exist_ok=True)
         np.save(self._folder / DEAD / f"{name}.npy", flags)
         files.sync_tree(self._folder / DEAD)

@@ -51,6 +51,8 @@ def rebuild(
     encoder: DocumentEncoder,
     with_deleted: bool = False,
     progress: Callable[[int], None] = lambda _: None,
+    *,
+    accepts: Callable[[str], bool] | None = None,
 ) -> Rebuilt:
     """Replace a damaged index by a new one with every document whose record is undamaged.
 
@@ -58,6 +60,7 @@ def rebuild(
 
     :param with_deleted: whether deleted documents are restored, too, if the file that lists them is damaged.
     :param progress: called with the number of documents that were written.
+    :param accepts: whether an index of another build may be replaced, because its records and vectors are the same.
     :raises Damaged: if every manifest is damaged, or, without ``with_deleted``, the list of deleted documents.
     :raises VersionMismatch: if another encoder or analyser built the index.
     :raises Unavailable: if another process is rebuilding it.
@@ -65,7 +68,7 @@ def rebuild(
     with files.exclusive_now(folder / "lock") as has_lock:
         if not has_lock:
             raise Unavailable("another process writes to the index or rebuilds it")
-        manifest = _manifest(folder, build_id)
+        manifest = _manifest(folder, build_id, accepts or (lambda built: built == build_id))
         target = folder.with_name(folder.name + _NEW)
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(mode=0o700)
@@ -98,7 +101,7 @@ def rebuild(
         return Rebuilt(documents, manifest.documents - documents, encoded, old)
 
 
-def _manifest(folder: Path, build_id: str) -> Manifest:
+def _manifest(folder: Path, build_id: str, accepts: Callable[[str], bool]) -> Manifest:
     """The current manifest, or the newest copy if it is damaged."""
     try:
         manifest = Manifest.read(folder, build_id)
@@ -107,7 +110,7 @@ def _manifest(folder: Path, build_id: str) -> Manifest:
         if not copies:
             raise
         manifest = copies[0]
-    if manifest.build_id != build_id:
+    if not accepts(manifest.build_id):
         raise VersionMismatch(f"the index was built as {manifest.build_id!r}, the settings require {build_id!r}")
     return manifest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -139,6 +139,12 @@ class IndexView:
     async def sample(self, count: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentSampler`."""
         return [each.record for each in self.sample_with_vectors(count)]
+
+    def records_with_vectors(self) -> Iterator[VectorRecord]:
+        """All documents. Reading one blocks."""
+        for position in np.flatnonzero(self.segments.live).tolist():
+            segment, row = self.segments.locate(position)
+            yield VectorRecord(segment.record(row), segment.vectors_of(row))
 
     def sample_with_vectors(self, count: int) -> list[VectorRecord]:
         """Returns at most ``count`` documents, evenly spread over the order of writing."""

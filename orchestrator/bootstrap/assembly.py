@@ -58,6 +58,7 @@ from orchestrator.service.documents import DocumentService
 from orchestrator.service.health import HealthService
 from orchestrator.service.line_writer import LineWriter
 from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.replica_fill import ReplicaFill
 from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
 from orchestrator.service.state import StateReader
@@ -148,6 +149,13 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         search=search,
         documents=_documents(parts),
         maintenance=maintenance,
+        fill=ReplicaFill(
+            replicas.reader,
+            _pipeline(parts).prepare,
+            backends.embedded,
+            replicas.replication,
+            parts.caches.data_versions,
+        ),
         health=HealthService(
             sources=tuple(backends.bindings),
             servers=backends.servers,
@@ -245,13 +253,16 @@ def _max_concurrent(settings: Settings, has_servers: bool) -> int:
     return settings.server.search_concurrency or (_MAX_NETWORK if waits else _MAX_COMPUTING)
 
 
+def _pipeline(parts: _Parts) -> IndexingPipeline:
+    return IndexingPipeline(parts.model, extractor(parts.settings.encoding.entity_extractor))
+
+
 def _documents(parts: _Parts) -> DocumentService:
     replicas = parts.replicas
     writer = GroupedWriter(InvalidatingWriter(replicas.writer, parts.caches.data_versions, replicas.has_unapplied))
-    pipeline = IndexingPipeline(parts.model, extractor(parts.settings.encoding.entity_extractor))
     return DocumentService(
         documents=replicas.reader,
-        lines=LineWriter(writer, parts.metadata_keys, pipeline),
+        lines=LineWriter(writer, parts.metadata_keys, _pipeline(parts)),
         reads=Admission(_MAX_NETWORK, _MAX_WAITING),
         uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),
         writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),

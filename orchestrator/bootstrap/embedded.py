@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from adapters.embedded import Components, EmbeddedSources
@@ -10,12 +10,14 @@ from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.engine.component import IndexComponent
 from adapters.engine.index import EmbeddedIndex
+from adapters.engine.manifest import Manifest
 from adapters.engine.salvage import Rebuilt, rebuild
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.extract import extractor_identity
 from adapters.keyword.component import KeywordComponent
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
+from adapters.ports.replica import VectorRecord
 from adapters.vector.embedded import VectorComponent
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
@@ -53,6 +55,42 @@ def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[in
     components, build_id = _build(_components(settings), prepared_by(settings, model))
     folder = settings.storage.data_dir / _FOLDER
     return rebuild(folder, components, build_id, model, with_deleted, progress)
+
+
+def refit_index(settings: Settings, progress: Callable[[int], None]) -> Rebuilt | None:
+    """Build the embedded index again for the sources that the settings embed now, from its own documents.
+
+    Returns ``None`` if that is not needed: it has this build, or there is no index, or no source is embedded.
+
+    :raises VersionMismatch: if another encoder or extractor prepared its documents.
+    :raises AdapterError: as :func:`adapters.engine.salvage.rebuild`.
+    """
+    model = MiniLM()
+    preparation = prepared_by(settings, model)
+    components, build_id = _build(_components(settings), preparation)
+    folder = settings.storage.data_dir / _FOLDER
+    if not components or Manifest.read(folder, build_id).build_id == build_id:
+        return None
+    return rebuild(
+        folder, components, build_id, model, progress=progress, accepts=lambda built: _is_prepared(built, preparation)
+    )
+
+
+def stored_documents(settings: Settings) -> Callable[[], Iterator[VectorRecord]] | None:
+    """The documents of the index in the data folder, for settings without embedded sources; ``None`` without them.
+
+    :raises AdapterError: if the index cannot be opened.
+    """
+    folder = settings.storage.data_dir / _FOLDER
+    build_id = Manifest.read(folder, "").build_id
+    if EMBEDDED in settings.sources.urls.values() or not _is_prepared(build_id, prepared_by(settings, MiniLM())):
+        return None
+    return EmbeddedIndex(folder, (), build_id).current().records_with_vectors
+
+
+def _is_prepared(build_id: str, prepared_by: str) -> bool:
+    """Whether an index has the records and vectors that the settings require."""
+    return build_id.startswith(f"{prepared_by}+")
 
 
 def prepared_by(settings: Settings, model: MiniLM) -> str:

@@ -18,6 +18,7 @@ from rich.markup import escape
 
 from adapters import AdapterError, Scope
 from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.model.errors import VersionMismatch
 from adapters.model.spelling import nearest
 from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import duration, progress_bar
@@ -60,6 +61,8 @@ def index(
         async def run(service: Service) -> tuple[IndexReport, Scope, int | None]:
             # Who may change the data folder may write every document.
             writer = replace(caller(service, tenant, environment), clearance=HIGHEST_CLEARANCE)
+            if mismatch := service.search.mismatches().get("index"):
+                raise VersionMismatch(mismatch)  # before the other replicas have what this one cannot take
             with progress_bar(err, "encoding", "documents", total) as advance:
                 counted = _counted(in_collection(lines, collection), collections)
                 report = await service.documents.index(counted, writer, invalid.add, advance)

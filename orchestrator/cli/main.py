@@ -12,6 +12,7 @@ from orchestrator.cli import (
     demo,
     documents_command,
     evaluate_command,
+    fill_command,
     index_command,
     keys,
     maintain,
@@ -50,6 +51,7 @@ main.command()(search_command.search)
 main.command("list")(documents_command.list_documents)
 main.command()(documents_command.export)
 main.command()(documents_command.delete)
+main.command()(fill_command.fill)
 main.command()(maintain.tidy)
 main.command()(maintain.doctor)
 main.command()(maintain.rebuild)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from time import monotonic
 
-from adapters.ports.replica import Key
+from adapters.ports.replica import Key, VectorRecord
 
 MIN_INTERVAL_S = 5.0
 """Failures within this time count once: a shard fails for a while when it moves to another node."""
@@ -32,3 +33,13 @@ class FailedAlone:
             return number
         self._failures[key] = number + 1, now
         return number + 1
+
+
+def bisected(
+    upserts: Sequence[VectorRecord], deletes: Sequence[Key]
+) -> list[tuple[Sequence[VectorRecord], Sequence[Key]]]:
+    """A batch of at least two documents in two parts, to find one that fails alone."""
+    if len(upserts) == len(deletes) == 1:
+        return [(upserts, ()), ((), deletes)]
+    middle, middle_delete = len(upserts) // 2, len(deletes) // 2
+    return [(upserts[:middle], deletes[:middle_delete]), (upserts[middle:], deletes[middle_delete:])]

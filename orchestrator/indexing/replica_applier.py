@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import time_ns
 from typing import Protocol
@@ -28,7 +28,7 @@ from adapters.model.document import is_visible
 from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from fusion.rank_fields import DocId
-from orchestrator.indexing.failed_alone import FailedAlone
+from orchestrator.indexing.failed_alone import FailedAlone, bisected
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import DamagedWrite, Write
 from orchestrator.indexing.log.write_log import WriteLog
@@ -136,8 +136,7 @@ class ReplicaApplier:
                 continue
             if hidden is None:
                 return False
-            deletes = [key for key in write.deletes if key not in hidden]
-            upserts = write.upserts(hidden)
+            upserts, deletes = write.upserts(hidden), [key for key in write.deletes if key not in hidden]
             rejections = await self._apply(sequence, upserts, deletes) if upserts or deletes else {}
             accepted = [key for key in (*(each.record.key for each in upserts), *deletes) if key not in rejections]
             await anyio.to_thread.run_sync(self._log.quarantine.release, self.name, accepted)
@@ -152,12 +151,14 @@ class ReplicaApplier:
     ) -> list[Quarantined]:
         """The refused documents as entries of the quarantine."""
         records = {each.record.key: each for each in upserts}
-        refused = []
-        for key, reason in rejections.items():
+        for reason in rejections.values():
             _log.error("%s refuses a document, which is quarantined: %s", self.name, reason)
-            write = Write.of([records[key]], []) if key in records else Write.of([], [key])
-            refused.append(Quarantined(self.name, sequence, reason, write))
-        return refused
+        return [
+            Quarantined(
+                self.name, sequence, reason, Write.of(*(([records[key]], []) if key in records else ([], [key])))
+            )
+            for key, reason in rejections.items()
+        ]
 
     async def retry_refused(self) -> int:
         """Apply the quarantined documents again; the refused ones stay. Returns how many were accepted.
@@ -185,6 +186,27 @@ class ReplicaApplier:
                     await anyio.to_thread.run_sync(self._log.quarantine.release, self.name, [entry.key])
                     accepted += 1
         return accepted
+
+    async def fill(self, batches: AsyncIterable[Sequence[VectorRecord]], advance: Callable[[int], None]) -> int:
+        """Write documents that other replicas have; newer writes wait. Returns how many the replica has accepted.
+
+        :raises AdapterError: if the replica is unavailable, or lacks writes.
+        """
+        if (reason := await self.catch_up()) is not None:
+            raise Unavailable(f"{self.name} does not have every write: {reason}")
+        written = 0
+        async with self._with_write_slot() as has_slot:
+            if not has_slot:
+                raise Unavailable(f"{self.name} is still applying writes")
+            await self._replica.create()
+            sequence = await anyio.to_thread.run_sync(self._log.applied, self.name)
+            async for batch in batches:
+                rejections = await self._apply(sequence, batch, ())
+                await anyio.to_thread.run_sync(self._log.quarantine.add, self._refused(sequence, batch, rejections))
+                written += len(batch) - len(rejections)
+                advance(len(batch))
+            await anyio.to_thread.run_sync(self._log.forget_missed_history, self.name)
+        return written
 
     async def _hidden(self, sequence: int, write: Write) -> frozenset[Key] | None:
         """The documents that a write must not change, recorded before it is applied; ``None`` if not decided."""
@@ -222,9 +244,8 @@ class ReplicaApplier:
         refused = self._failed_alone.refused  # in earlier attempts, too
         upserts = [each for each in upserts if each.record.key not in refused]
         deletes = [key for key in deletes if key not in refused]
-        if not upserts and not deletes:
+        if not (count := max(len(upserts), len(deletes))):
             return refused
-        count = max(len(upserts), len(deletes))
         size = min(self._batch_size or count, count)
         batches = [slice(start, start + size) for start in range(0, count, size)]
         stack = [(upserts[batch], deletes[batch]) for batch in reversed(batches)]
@@ -245,7 +266,7 @@ class ReplicaApplier:
             except (Rejected, ExecutionFailed) as error:
                 failure = error
             if len(keys) > 1:
-                stack += reversed(_bisect(some_upserts, some_deletes))
+                stack += reversed(bisected(some_upserts, some_deletes))
                 continue
             if not await self._is_refused(keys[0], sequence, some_upserts, failure, accepts_others):
                 unexplained = failure
@@ -310,13 +331,3 @@ class ReplicaApplier:
         except (Rejected, ExecutionFailed, TimedOut):
             return False
         return True
-
-
-def _bisect(
-    upserts: Sequence[VectorRecord], deletes: Sequence[Key]
-) -> list[tuple[Sequence[VectorRecord], Sequence[Key]]]:
-    """Split a batch of at least two documents in two."""
-    if len(upserts) == len(deletes) == 1:
-        return [(upserts, ()), ((), deletes)]
-    middle, middle_delete = len(upserts) // 2, len(deletes) // 2
-    return [(upserts[:middle], deletes[:middle_delete]), (upserts[middle:], deletes[middle_delete:])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from threading import Lock
 
 import anyio.to_thread
@@ -92,6 +92,11 @@ class Replication:
         return [sequence / 1_000_000 for sequence in self._log.unapplied(replica)]
 
     @property
+    def documents_replica(self) -> str:
+        """The replica that documents are read from."""
+        return self._documents_replica
+
+    @property
     def replicas(self) -> Iterable[str]:
         """The names of all replicas."""
         return self._replicas.keys()
@@ -122,6 +127,15 @@ class Replication:
                 await anyio.to_thread.run_sync(self._append, Write.of([], []))
                 await self._catch_up()
         return accepted
+
+    async def fill(
+        self, replica: str, batches: AsyncIterable[Sequence[VectorRecord]], advance: Callable[[int], None]
+    ) -> int:
+        """See :meth:`ReplicaApplier.fill`. An empty write then invalidates the caches of every process."""
+        written = await self._appliers[replica].fill(batches, advance)
+        await anyio.to_thread.run_sync(self._append, Write.of([], []))
+        await self._catch_up()
+        return written
 
     async def counts(self) -> dict[str, int | str]:
         """Number of documents in each replica, or the error."""

@@ -47,7 +47,7 @@ _OPEN_CACHE_ADVICE = (
 )
 _MEASURE_ADVICE = "check the disk; run `trivium tidy`, which measures it again: until then it counts as not measured"
 _REFUSED_ADVICE = "see `trivium quarantine`; correct the documents and write them again"
-_REINDEX_ADVICE = "run `trivium index` again with all documents: existing ones are replaced"
+_FILL_ADVICE = "`trivium fill` gives it the documents that the others have"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +197,11 @@ class HealthService:
         damaged = "checksum mismatch: some replicas may lack documents"
         findings += [Finding(path, False, damaged, _DAMAGED_ADVICE) for path in replication.damaged_writes()]
         missed = "lacks writes from before it was added"
-        findings += [Finding(name, False, missed, _REINDEX_ADVICE) for name in replication.with_missed_history()]
+        findings += [Finding(name, False, missed, _FILL_ADVICE) for name in replication.with_missed_history()]
         counts = await replication.counts()
         has_equal_counts = len(set(counts.values())) <= 1
         shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
-        return [*findings, Finding("documents", has_equal_counts, shown, "" if has_equal_counts else _REINDEX_ADVICE)]
+        return [*findings, Finding("documents", has_equal_counts, shown, "" if has_equal_counts else _FILL_ADVICE)]
 
     def _examine_static_encoder(self) -> Finding:
         """Whether there is a static encoder, and what it costs on this corpus."""

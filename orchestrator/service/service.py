@@ -12,6 +12,7 @@ from orchestrator.schema.operations import CacheReport
 from orchestrator.service.documents import DocumentService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.replica_fill import ReplicaFill
 from orchestrator.service.search import SearchService
 from orchestrator.service.state import StateReader
 from orchestrator.service.upkeep import Upkeep
@@ -25,6 +26,7 @@ class Service:
     :param keyring: ``None`` if there are no keys: every request is one of ``anonymous``.
     :param anonymous: the principal of requests without keys, and of the command line.
     :param upkeep: measures the documents again after writes.
+    :param fill: gives servers the documents that they lack.
     :param background: the background tasks, each of which runs until it is cancelled.
     :param cache_report: counters of all caches.
     :param state: reads the state of this process, for metrics.
@@ -35,6 +37,7 @@ class Service:
     search: SearchService
     documents: DocumentService
     maintenance: MaintenanceService
+    fill: ReplicaFill
     health: HealthService
     keyring: Keyring | None
     anonymous: Principal

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 
 from dotenv import dotenv_values
 from pydantic import SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from adapters.model.sources import SOURCES
+from adapters.model.spelling import allowed_names, nearest
+from orchestrator.settings.allowed import allowed_values, choices
 from orchestrator.settings.groups import Settings, setting_fields
 
 PREFIX = "TRIVIUM_"
 FILE_VARIABLE = "TRIVIUM_SETTINGS_FILE"
 """Names a file of settings, one ``TRIVIUM_NAME=value`` per line; variables of the environment override it."""
 
+STRICT_VARIABLE = "TRIVIUM_STRICT"
+"""Whether a variable with an unknown name is an error."""
+_TRUTHS = ("true", "false")
+_OF_OTHERS = re.compile(r"TRIVIUM_(TEST_.*|(\w+_)?SERVICE_(HOST|PORT)\w*|(\w+_)?PORT(_\d+_(TCP|UDP)(_\w+)?)?)")
+"""Variables of tests, and those that Kubernetes sets for each of its services."""
+
+_log = logging.getLogger(__name__)
 _SECRETS = {*(source.name for source in SOURCES), "reranker", "cache", "qdrant_api_key", "reranker_api_key"}
 """Settings whose value is a secret or may contain one: it is not shown in errors."""
 
@@ -28,18 +41,48 @@ class SettingsError(ValueError):
 def load(**overrides: object) -> Settings:
     """The settings.
 
+    A variable of the environment with an unknown name is logged, and an error with ``TRIVIUM_STRICT``.
+
     :param overrides: values by name, lower-case and without prefix; they override the environment, which overrides the
         settings file.
     :raises SettingsError: if a name is unknown, a value is not allowed, or the file cannot be read.
     """
     path = os.environ.get(FILE_VARIABLE)
     from_file = read_settings_file(Path(path), FILE_VARIABLE) if path else {}
+    _check_names(os.environ)
     return _validated({**from_file, **_current(os.environ), **overrides})
 
 
+def _check_names(variables: Mapping[str, str]) -> None:
+    known = [f"{PREFIX}{name.upper()}" for name in setting_fields()]
+    unknown = sorted(
+        name
+        for name in variables
+        if name.upper().startswith(PREFIX)
+        and name.upper() not in {*known, FILE_VARIABLE, STRICT_VARIABLE}
+        and not _OF_OTHERS.fullmatch(name)
+    )
+    is_strict = variables.get(STRICT_VARIABLE, "false").lower()
+    if is_strict not in _TRUTHS:
+        raise SettingsError(f"{STRICT_VARIABLE} is {is_strict[:80]!r}, {allowed_names(is_strict, _TRUTHS)}")
+    for name in unknown:
+        near = nearest(name.upper(), known)
+        message = f"{name[:80]} is no setting{f'; the nearest is {near}' if near else ''}"
+        if is_strict == "true":
+            raise SettingsError(message)
+        _warn(message)
+
+
+@lru_cache
+def _warn(message: str) -> None:
+    """Log a warning, once in a process."""
+    _log.warning("%s: it is ignored (an error with %s=true)", message, STRICT_VARIABLE)
+
+
 def _validated(values: Mapping[str, object]) -> Settings:
-    for name in values.keys() - setting_fields().keys():
-        raise SettingsError(f"there is no setting {name!r}{_nearest(name, setting_fields())}")
+    fields = setting_fields()
+    for name in values.keys() - fields.keys():
+        raise SettingsError(f"there is no setting {name!r}{_hint(name, fields)}")
     try:
         return Settings.of(**values)
     except ValidationError as error:
@@ -47,8 +90,18 @@ def _validated(values: Mapping[str, object]) -> Settings:
         name = str(first["loc"][0])
         # An address may contain a password, which cannot be removed if the address cannot be parsed.
         shown = "not allowed" if name in _SECRETS else repr(first["input"])
-        message = f"{first['msg'][0].lower()}{first['msg'][1:]}"
-        raise SettingsError(f"{PREFIX}{name.upper()} is {shown}: {message}") from None
+        raise SettingsError(f"{PREFIX}{name.upper()} is {shown}{_reason(first, fields[name][2])}") from None
+
+
+def _reason(error: ErrorDetails, field: FieldInfo) -> str:
+    """What is allowed instead of a value, and the nearest of it."""
+    if error["type"] == "value_error":  # of a check of ours
+        return f": {error['ctx']['error']}"
+    if error["type"] == "string_pattern_mismatch":
+        return f", allowed are texts of the form {error['ctx']['pattern']}"
+    near = nearest(str(error["input"]), choices(field))
+    allowed = allowed_values(field).replace("`", "")
+    return f", allowed are {allowed}{f'; the nearest is {near}' if near else ''}"
 
 
 def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
@@ -68,14 +121,14 @@ def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
             shown = "with one of the names in it"
             if name.isidentifier():
                 known = [f"{PREFIX}{each.upper()}" for each in setting_fields()]
-                shown = f"{name[:80]!r}{_nearest(name.upper(), known)}"
+                shown = f"{name[:80]!r}{_hint(name.upper(), known)}"
             raise SettingsError(f"{path}: there is no setting {shown}")
     return _current(lines)
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    found = get_close_matches(name, list(known), 1)
-    return f", did you mean {found[0]!r}?" if found else ""
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    return f"; the nearest is {near!r}" if near else ""
 
 
 def _name(variable: str) -> str | None:

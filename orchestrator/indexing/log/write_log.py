@@ -195,6 +195,10 @@ class WriteLog:
         """Whether the replica misses writes, see :meth:`record_missed_history`."""
         return self._applied_path(replica).with_suffix(".gap").exists()
 
+    def forget_missed_history(self, replica: str) -> None:
+        """Record that the replica has been given what it missed."""
+        self._applied_path(replica).with_suffix(".gap").unlink(missing_ok=True)
+
     def version_offset(self, replica: str) -> int:
         """The difference between versions in a replica and sequence numbers; 0 unless recorded.
 

@@ -25,7 +25,7 @@ from tests.conftest import SCOPE
 from tests.orchestrator.indexing.counters import MemoryCounters
 
 NOW = 1_000_000.0
-INDEX_AGAIN = "run `trivium index` again with all documents: existing ones are replaced"
+FILL = "`trivium fill` gives it the documents that the others have"
 
 
 class Engine:

@@ -19,7 +19,7 @@ from orchestrator.service.replica_counts import ReplicaCounts
 from tests.conftest import SCOPE, vector_record
 from tests.orchestrator.indexing.counters import MemoryCounters
 from tests.orchestrator.indexing.replicas import MemoryReplica, open_replication
-from tests.orchestrator.service.health_helpers import INDEX_AGAIN, NOW, Engine, Server, finding, service
+from tests.orchestrator.service.health_helpers import FILL, NOW, Engine, Server, finding, service
 
 BOTH: tuple[EncoderName, ...] = ("model", "static")
 
@@ -176,7 +176,7 @@ async def test_a_replica_that_lags(tmp_path: Path, replicas: dict[str, MemoryRep
     health = service(tmp_path, replication=replication)
     advice = "start the unavailable server: the service then applies the writes"
     assert await finding(health, "write log") == Finding("write log", False, "two lacks 2 writes", advice)
-    assert await finding(health, "documents") == Finding("documents", False, "one: 2, two: away", INDEX_AGAIN)
+    assert await finding(health, "documents") == Finding("documents", False, "one: 2, two: away", FILL)
 
 
 async def test_a_replica_that_missed_history(tmp_path: Path, replicas: dict[str, MemoryReplica]) -> None:
@@ -185,8 +185,8 @@ async def test_a_replica_that_missed_history(tmp_path: Path, replicas: dict[str,
     await replication.write([vector_record("b")], [])
     health = service(tmp_path, replication=replication)
     assert await finding(health, "one") is None
-    assert await finding(health, "two") == Finding("two", False, "lacks writes from before it was added", INDEX_AGAIN)
-    assert await finding(health, "documents") == Finding("documents", False, "one: 2, two: 1", INDEX_AGAIN)
+    assert await finding(health, "two") == Finding("two", False, "lacks writes from before it was added", FILL)
+    assert await finding(health, "documents") == Finding("documents", False, "one: 2, two: 1", FILL)
 
 
 @pytest.mark.parametrize(

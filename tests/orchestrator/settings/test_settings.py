@@ -51,7 +51,7 @@ def test_default_folders_are_absolute_too(
         (
             "TRIVIUM_CANDIDATES_PER_SOURCE",
             "3",
-            "TRIVIUM_CANDIDATES_PER_SOURCE is '3': input should be greater than or equal to 10",
+            "TRIVIUM_CANDIDATES_PER_SOURCE is '3', allowed are 10 to 1000$",
         ),
         ("TRIVIUM_VECTOR", "chroma://x", r"must be one of qdrant\+grpc://.*embedded://"),
         ("TRIVIUM_VECTOR", "qdrant+grpc://u:s3cr3t-w0rd@h", "give its key as TRIVIUM_QDRANT_API_KEY"),
@@ -61,10 +61,19 @@ def test_default_folders_are_absolute_too(
         ("TRIVIUM_GRAPH", "bolt://u:s3cr#et@h:7687", "not an address"),
         ("TRIVIUM_KEYWORD", "opensearch+http://", "not an address"),
         ("TRIVIUM_KEYWORD", "opensearch+http://h/index", "not an address"),
-        ("TRIVIUM_INDEX_NAME", "Über", "should match pattern"),
+        ("TRIVIUM_INDEX_NAME", "Über", "is 'Über', allowed are texts of the form"),
+        ("TRIVIUM_OPEN_CLEARANCE", "norml", "; the nearest is normal$"),
+        ("TRIVIUM_RERANK", "yess", "TRIVIUM_RERANK is 'yess', allowed are true, false$"),
+        ("TRIVIUM_CACHE_BYTES", "many", "is 'many', allowed are 65536 to 68719476736$"),
+        ("TRIVIUM_WEIGHTS", "vector=x", "is 'x', allowed are name=number, separated by commas$"),
+        ("TRIVIUM_STRICT", "1", "TRIVIUM_STRICT is '1', allowed are true, false$"),
         ("TRIVIUM_ENTITY_EXTRACTOR", "magic", "rules://|none://|python://"),
         ("TRIVIUM_FUSION", "best", "allowed are concatenate\\(\\), dbsf"),
-        ("TRIVIUM_OPEN_CLEARANCE", "all", "TRIVIUM_OPEN_CLEARANCE is 'all': input should be 'public'"),
+        (
+            "TRIVIUM_OPEN_CLEARANCE",
+            "all",
+            "is .all., allowed are public, normal, sensitive, restricted$",
+        ),
     ],
 )
 def test_an_invalid_value_is_reported_without_a_password(
@@ -134,7 +143,7 @@ def test_strengths_of_links_are_pairs_of_type_and_two_numbers(monkeypatch: pytes
         ("part_of", "write `type=forward/backward`"),
         ("part_of=1", "write `type=forward/backward`"),
         ("part_of=1/2/3", "write `type=forward/backward`"),
-        ("part_of=1/x", "unable to parse string as a number"),
+        ("part_of=1/x", "allowed are name=number"),
         ("part_of=0/1.5", "the strengths of part_of are 0/1.5, allowed are 0 to 1"),
     ],
 )
@@ -158,7 +167,7 @@ def test_weights_are_empty_by_default_and_for_an_empty_text(monkeypatch: pytest.
         ("vector=-1", r"the weight of vector is -1.0, allowed are 0 to 1000"),
         ("graph=1001", "the weight of graph is 1001.0, allowed are 0 to 1000"),
         ("graph=nan", "the weight of graph is nan, allowed are 0 to 1000"),
-        ("graph=much", "unable to parse string as a number"),
+        ("graph=much", "allowed are name=number"),
     ],
 )
 def test_invalid_weights_are_reported(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
@@ -239,3 +248,25 @@ def test_no_more_copies_acknowledge_a_write_than_there_are() -> None:
         match=r"TRIVIUM_QDRANT_WRITE_CONSISTENCY is 3: .*TRIVIUM_REPLICATION_FACTOR allows 1 to 2",
     ):
         load(replication_factor=2, qdrant_write_consistency=3)
+
+
+UNKNOWN = "TRIVIUM_TENNANT is no setting; the nearest is TRIVIUM_TENANT"
+
+
+def test_an_unknown_variable_is_logged_with_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TRIVIUM_TENNANT", "acme")
+    monkeypatch.setenv("TRIVIUM_SERVICE_PORT_8080_TCP", "1")  # from Kubernetes
+    monkeypatch.setenv("TRIVIUM_PORT_8080_TCP_ADDR", "1")
+    for _ in range(2):
+        load()
+    logged = [each.message for each in caplog.records if "is no setting" in each.message]
+    assert logged == [f"{UNKNOWN}: it is ignored (an error with TRIVIUM_STRICT=true)"]
+
+
+def test_an_unknown_variable_is_an_error_if_settings_are_strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_TENNANT", "acme")
+    monkeypatch.setenv("TRIVIUM_STRICT", "true")
+    with pytest.raises(SettingsError, match=f"^{UNKNOWN}$"):
+        load()

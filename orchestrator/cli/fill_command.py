@@ -1,0 +1,55 @@
+"""``trivium fill``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import monotonic
+from typing import Annotated
+
+import typer
+
+from orchestrator.bootstrap.embedded import refit_index, stored_documents
+from orchestrator.cli.maintain import optimize
+from orchestrator.cli.progress import duration, progress_bar
+from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.service.service import Service
+from orchestrator.settings.loading import load
+
+
+def fill(
+    source: Annotated[
+        str | None, typer.Argument(help="vector, graph or keyword; by default each whose server lacks documents")
+    ] = None,
+) -> None:
+    """Give a server the documents that the others have, after a source was moved to it or its index was lost.
+
+    An embedded index is first built again for the sources that are embedded now. Nothing is encoded again if there is
+    one. A running service goes on; its writes are applied afterwards.
+    """
+    start = monotonic()
+    with reported_errors():
+        settings = with_cli_timeout(load())
+        with progress_bar(err, "building the index", "documents", None) as advance:
+            rebuilt = refit_index(settings, advance)
+        if rebuilt:
+            out.print(
+                f"index: built for these settings with {rebuilt.documents} documents; the old one is in {rebuilt.old}",
+                soft_wrap=True,
+                highlight=False,
+            )
+        stored = stored_documents(settings)
+
+        async def run(service: Service) -> Mapping[str, int]:
+            if rebuilt and service.fill.replication is None:
+                return {}
+            with progress_bar(err, "filling", "documents", None) as advance:
+                written = await service.fill.run(source, stored, advance)
+            await optimize(service)
+            return written
+
+        written = with_service(settings, run)
+    for name, count in written.items():
+        out.print(f"{name}: {count} documents written", highlight=False)
+    if not written and not rebuilt:
+        out.print("no server lacks documents")
+    err.print(f"took {duration(monotonic() - start)}", highlight=False)

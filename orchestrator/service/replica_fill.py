@@ -1,0 +1,103 @@
+"""Gives a server the documents that other replicas have: after a source was moved to it, or after it lost them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+import anyio.to_thread
+
+from adapters import Document, DocumentReader, Record, Scope, Unavailable, VectorRecord
+from adapters.embedded import EmbeddedSources
+from adapters.model.filter import EVERYTHING
+from adapters.model.spelling import allowed_names
+from orchestrator.indexing.data_version import DataVersions
+from orchestrator.indexing.log.write_log import store_name
+from orchestrator.indexing.replication import Replication
+from orchestrator.planning.errors import BadRequest
+
+_BATCH_DOCUMENTS = 256
+"""Documents that are read, and written, together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFill:
+    """Writes the documents of one replica to others.
+
+    :param documents: the replica that documents are read from.
+    :param encode: the vectors of documents, for a replica that stores none.
+    :param embedded: ``None`` if all sources are on servers.
+    :param replication: ``None`` if the embedded index is the only replica.
+    """
+
+    documents: DocumentReader
+    encode: Callable[[list[Document], Scope], Awaitable[list[VectorRecord]]]
+    embedded: EmbeddedSources | None
+    replication: Replication | None
+    data_versions: DataVersions
+
+    async def run(
+        self,
+        source: str | None,
+        stored: Callable[[], Iterator[VectorRecord]] | None,
+        advance: Callable[[int], None],
+    ) -> Mapping[str, int]:
+        """Fill the servers that lack documents, or that of one source. Returns the documents written, by source.
+
+        Writes that arrive meanwhile are applied to a server after it is filled.
+
+        :param stored: the documents of an index in the data folder that is no replica any more: it is read if all
+            servers are empty.
+        :raises BadRequest: if the source is not on a server.
+        :raises AdapterError: if a server cannot be filled; those before it are.
+        """
+        replication = self.replication
+        if replication is None:
+            raise BadRequest("no source is on a server: there is nothing to fill")
+        origin = replication.documents_replica
+        names = {store_name(name): name for name in replication.replicas if not (self.embedded and name == origin)}
+        if source is not None and source not in names:
+            raise BadRequest(f"{source[:80]!r} is no source on a server, {allowed_names(source, names)}")
+        await replication.create_missing()
+        await replication.apply_unapplied()
+        counts = await replication.counts()
+        is_empty = not any(count for count in counts.values() if isinstance(count, int))
+        written: dict[str, int] = {}
+        for each in [source] if source else names:
+            if source or _lacks(each, counts[names[each]], counts, has_more=is_empty and stored is not None):
+                if names[each] == origin and not (is_empty and stored):
+                    raise Unavailable(f"{each} is where documents are read from: index them again with `trivium index`")
+                records = self._batches(stored if is_empty else None)
+                written[each] = await replication.fill(names[each], records, advance)
+                await self.data_versions.advance((), all_scopes=True)
+        return written
+
+    async def _batches(self, stored: Callable[[], Iterator[VectorRecord]] | None) -> AsyncIterator[list[VectorRecord]]:
+        """All documents, from the embedded index, or from the replica that documents are read from."""
+        if self.embedded is not None or stored is not None:
+            index = self.embedded.index.current() if self.embedded else None
+            records = index.records_with_vectors() if index else stored() if stored else iter(())
+            while batch := await anyio.to_thread.run_sync(lambda: list(islice(records, _BATCH_DOCUMENTS))):
+                yield batch
+            return
+        start: str | None = None
+        while True:
+            page = await self.documents.page(EVERYTHING, _BATCH_DOCUMENTS, start)
+            for scope, of_scope in groupby(page.records, _scope):
+                some = list(of_scope)
+                encoded = await self.encode([record.document for record in some], scope)
+                yield [VectorRecord(record, each.vectors) for record, each in zip(some, encoded, strict=True)]
+            if page.next is None:
+                return
+            start = page.next
+
+
+def _lacks(source: str, count: int | str, counts: Mapping[str, int | str], has_more: bool) -> bool:
+    if isinstance(count, str):
+        raise Unavailable(f"{source} cannot be filled: {count}")
+    return has_more or count < max(each for each in counts.values() if isinstance(each, int))
+
+
+def _scope(record: Record) -> Scope:
+    return Scope(record.tenant, record.environment)
