@@ -162,9 +162,8 @@ class EmbeddedIndex:
     def write_blocking(
         self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = (), clearance: Sensitivity = HIGHEST_CLEARANCE
     ) -> Acknowledgement:
-        """Add, replace and delete, in one commit. Waits for a writer in another process.
+        """Add, replace and delete, in one commit. Waits for a writer in another process. The last of equal keys counts.
 
-        Of several ``upserts`` with the same key, the last counts.
         :raises Unavailable: if it cannot be written, such as on a full disk; then nothing has changed.
         :raises VersionMismatch: if another encoder or analyser built the index.
         """
@@ -258,8 +257,8 @@ class EmbeddedIndex:
         """Write the new segment, if it has rows, and the flags of deleted rows; returns all segments of the commit."""
         before = self._view.segments
         segments = list(before.segments[:unmerged])
-        later = zip(before.segments[unmerged:], by_segment(dead, before)[unmerged:], strict=True)
-        merged = [(old, np.flatnonzero(~flags)) for old, flags in later]
+        living = zip(before.segments, by_segment(~dead, before), strict=True)
+        merged = [(old, np.flatnonzero(flags)) for old, flags in list(living)[unmerged:]]
         if added or any(len(rows) for _, rows in merged):
             kept = chain.from_iterable(old.stored(rows) for old, rows in merged)
             segment.write(self._folder / SEGMENTS / name, chain(kept, added))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from time import monotonic
+from time import monotonic, time_ns
 
+from adapters import Document, Record
 from adapters.ports.replica import Key, VectorRecord
 
 MIN_INTERVAL_S = 5.0
@@ -43,3 +44,11 @@ def bisected(
         return [(upserts, ()), ((), deletes)]
     middle, middle_delete = len(upserts) // 2, len(deletes) // 2
     return [(upserts[:middle], deletes[:middle_delete]), (upserts[middle:], deletes[middle_delete:])]
+
+
+def probe_record() -> Record:
+    """A small document of no caller's tenant.
+
+    Its id is new, because a replica ignores a document that is not newer than its deletion by an earlier probe.
+    """
+    return Record("", "", Document(id=str(time_ns()), text="probe"), entities=())

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from time import time_ns
 from typing import Protocol
 
 import anyio.to_thread
@@ -14,9 +13,7 @@ import msgspec
 
 from adapters import (
     AdapterError,
-    Document,
     ExecutionFailed,
-    Record,
     Rejected,
     Scope,
     TimedOut,
@@ -28,7 +25,7 @@ from adapters.model.document import is_visible
 from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from fusion.rank_fields import DocId
-from orchestrator.indexing.failed_alone import FailedAlone, bisected
+from orchestrator.indexing.failed_alone import FailedAlone, bisected, probe_record
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import DamagedWrite, Write
 from orchestrator.indexing.log.write_log import WriteLog
@@ -39,8 +36,6 @@ _LOCK_RETRY_S = 0.02
 """Seconds between two attempts to get the lock: nothing reports that a file lock is free."""
 _MAX_ATTEMPTS = 3
 """Attempts to apply a document that fails alone; then it is refused, if the replica accepts a small one."""
-_NO_TENANT = ""
-"""Tenant and environment of the probe: no caller has them."""
 
 UNDECIDED = "waits for the replica that documents are read from to decide which documents the writer may replace"
 
@@ -188,20 +183,21 @@ class ReplicaApplier:
         return accepted
 
     async def fill(self, batches: AsyncIterable[Sequence[VectorRecord]], advance: Callable[[int], None]) -> int:
-        """Write documents that other replicas have; newer writes wait. Returns how many the replica has accepted.
+        """Write documents that other replicas have; newer writes wait. Returns how many were accepted.
 
         :raises AdapterError: if the replica is unavailable, or lacks writes.
         """
         if (reason := await self.catch_up()) is not None:
             raise Unavailable(f"{self.name} does not have every write: {reason}")
-        written = 0
         async with self._with_write_slot() as has_slot:
             if not has_slot:
                 raise Unavailable(f"{self.name} is still applying writes")
             await self._replica.create()
-            sequence = await anyio.to_thread.run_sync(self._log.applied, self.name)
+            written, sequence = 0, await anyio.to_thread.run_sync(self._log.applied, self.name)
             async for batch in batches:
-                rejections = await self._apply(sequence, batch, ())
+                keys = {each.record.key for each in batch}
+                refused = await self._apply(sequence, batch, ())
+                rejections = {key: reason for key, reason in refused.items() if key in keys}
                 await anyio.to_thread.run_sync(self._log.quarantine.add, self._refused(sequence, batch, rejections))
                 written += len(batch) - len(rejections)
                 advance(len(batch))
@@ -322,8 +318,7 @@ class ReplicaApplier:
 
         :param refused: empty if a deletion was refused.
         """
-        # A new id, because a replica ignores a document that is not newer than its deletion by an earlier probe.
-        record = Record(_NO_TENANT, _NO_TENANT, Document(id=str(time_ns()), text="probe"), entities=())
+        record = probe_record()
         try:
             # An older version, because a replica ignores a deletion that is not newer than the document.
             await self._apply_once(sequence - 1, [VectorRecord(record, each.vectors) for each in refused], ())

@@ -96,7 +96,7 @@ def test_a_search_that_is_not_allowed_says_what_is(index: Index, fields: dict[st
 def test_a_setting_that_is_not_allowed_is_named(tmp_path: Path) -> None:
     with pytest.raises(trivium.SettingsError, match="TRIVIUM_CANDIDATES_PER_SOURCE is 0"):
         trivium.open(tmp_path, candidates_per_source=0)
-    with pytest.raises(trivium.SettingsError, match="there is no setting 'vectr', did you mean 'vector'"):
+    with pytest.raises(trivium.SettingsError, match="there is no setting 'vectr'; the nearest is 'vector'"):
         trivium.open(tmp_path, vectr="embedded://")
 
 
