@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import msgspec
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from adapters.ports.optional_packages import extra
 from orchestrator.bootstrap import open_service
-from orchestrator.cli.progress import progress_bar
+from orchestrator.cli.progress import duration, progress_bar
+from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors
 from orchestrator.evaluation.dataset import BadDataset, Dataset, read_dataset
 from orchestrator.indexing.corpus import count_lines
@@ -63,7 +64,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="print the figures as JSON")] = False,
 ) -> None:
     """Index a data set, run its queries, and measure each source alone and all together."""
-    with _evaluation_errors():
+    with _evaluation_errors(), _timed():
         # Imported here: it takes a second, and other commands do not need it.
         from orchestrator.evaluation import judged_runs as figures  # noqa: PLC0415
         from orchestrator.evaluation import runner, runs  # noqa: PLC0415
@@ -75,7 +76,8 @@ def evaluate(
         workspace, documents, store = _prepare(load(), dataset)
         total = len(dataset.queries) * len(runs.RUNS)
         if part is not None:
-            with progress_bar(err, "searching", "queries", None) as advance:
+            own = len(range(part[0], len(dataset.queries), part[1])) * len(runs.RUNS)
+            with progress_bar(err, "searching", "queries", own) as advance:
                 anyio.run(runner.run_shard, _open_service, workspace, store, *part, advance)
             return
         with progress_bar(err, "searching", "queries", total) as advance:
@@ -105,7 +107,7 @@ def tune(
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
     """Choose fusion, weights and boosts on half of a data set's queries; write them if the other half shows a gain."""
-    with _evaluation_errors():
+    with _evaluation_errors(), _timed():
         from orchestrator.evaluation import tuning  # noqa: PLC0415  # see evaluate
 
         dataset = read_dataset(folder)
@@ -148,7 +150,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
     """Search judged queries with two files of settings and compare the results. The files override the environment."""
-    with _evaluation_errors():
+    with _evaluation_errors(), _timed():
         from orchestrator.evaluation import settings_comparison as comparing  # noqa: PLC0415  # see evaluate
 
         with reported_errors(usage_errors=(comparing.NotComparable,)):
@@ -227,6 +229,14 @@ def _parse_shard(value: str) -> tuple[int, int]:
 
 
 @contextmanager
+def _timed() -> Iterator[None]:
+    """Print how long it took."""
+    start = monotonic()
+    yield
+    err.print(f"took {duration(monotonic() - start)}", highlight=False)
+
+
+@contextmanager
 def _evaluation_errors() -> Iterator[None]:
     from orchestrator.evaluation.runner import IncompleteRun  # noqa: PLC0415  # see evaluate
 
@@ -242,27 +252,25 @@ def _print(evaluation: Evaluation) -> None:
     from orchestrator.evaluation.comparison import SIGNIFICANCE  # noqa: PLC0415  # see evaluate
 
     title = f"[bold]{escape(evaluation.dataset)}[/bold]: {evaluation.queries} queries, {evaluation.documents} documents"
-    table = Table(title=title, title_justify="left")
-    table.add_column("run", no_wrap=True)
-    for name in (*next(iter(evaluation.runs.values())), "sources"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("run", *next(iter(evaluation.runs.values())), "sources")
+    rows = []
     for run, values in evaluation.runs.items():
         sources = f"{evaluation.sources_per_query[run]:.2f}" if run in evaluation.sources_per_query else "-"
-        table.add_row(escape(run), *(f"{value:.4f}" for value in values.values()), sources)
-    out.print(table)
-    differences = Table(title="differences in nDCG@10, paired", title_justify="left")
-    differences.add_column("run - against", no_wrap=True)
-    for name in ("difference", "95 % interval", "p", "wins", "losses"):
-        differences.add_column(name, justify="right", no_wrap=True)
+        rows.append((run, *(f"{value:.4f}" for value in values.values()), sources))
+    print_table(out, [Column(name) for name in names], rows, title)
+    differences = []
     for each in evaluation.comparisons:
         relative = "" if each.relative is None else f" ({each.relative:+.1%})"
-        differences.add_row(
-            escape(f"{each.run} - {each.against}"),
-            f"{each.difference:+.4f}{relative}",
-            f"{each.interval[0]:+.4f} {each.interval[1]:+.4f}",
-            f"{each.p:.4f}{'*' if each.p < SIGNIFICANCE else ' '}",
-            str(each.wins),
-            str(each.losses),
+        differences.append(
+            (
+                f"{each.run} - {each.against}",
+                f"{each.difference:+.4f}{relative}",
+                f"{each.interval[0]:+.4f} {each.interval[1]:+.4f}",
+                f"{each.p:.4f}{'*' if each.p < SIGNIFICANCE else ' '}",
+                str(each.wins),
+                str(each.losses),
+            )
         )
-    out.print(differences)
+    names = ("run - against", "difference", "95 % interval", "p", "wins", "losses")
+    print_table(out, [Column(name) for name in names], differences, "differences in nDCG@10, paired")
     out.print("[dim]* p < 0.05 in a two-sided paired randomisation test, without correction for several tests[/dim]")

@@ -290,7 +290,8 @@ def test_kill_9_during_index_then_index_again_is_complete_and_without_duplicates
     assert 0 < indexed < 6_000
     done = subprocess.run([*_INDEX, "--json", str(path)], env=env, capture_output=True, check=True, text=True)
     outcome = json.loads(done.stdout)
-    assert outcome == {"indexed": 6_000, "rejected": 0, "documents": 6_000, "errors": []}
+    counts = {"indexed": 6_000, "rejected": 0, "documents": 6_000, "errors": []}
+    assert outcome == {"tenant": "default", "environment": "default", "collections": {"documents": 6_000}, **counts}
     assert run("doctor")[0] == 0
     response = json.loads(run("search", "document number 4711", "--mode", "keyword", "--limit", "50", "--json")[1])
     ids = [hit["id"] for hit in response["hits"]]
