@@ -88,7 +88,7 @@ def examine(settings: Settings) -> list[Finding]:
     """Every finding, each once. Without an index in the data folder the rest is examined in a folder of its own."""
     data_dir = settings.storage.data_dir
     findings = [
-        examine_data_folder(data_dir, "TRIVIUM_DATA_DIR"),
+        examine_data_folder(data_dir, "TRIVIUM_DATA_DIR", is_default=data_dir == Settings().storage.data_dir),
         examine_folder("model folder", settings.storage.model_dir, "TRIVIUM_MODEL_DIR"),
     ]
 

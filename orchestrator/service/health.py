@@ -288,10 +288,12 @@ def has_data(folder: Path) -> bool:
     return any(os.access(folder / name, os.F_OK) for name in (INSTALLATION_FILE, "index"))
 
 
-def examine_data_folder(folder: Path, setting: str) -> Finding:
-    """Whether the data folder exists, has data, and can be written."""
+def examine_data_folder(folder: Path, setting: str, is_default: bool) -> Finding:
+    """Whether the data folder has data and can be written. Without data the default one is fine: it is not mistyped."""
     if has_data(folder):
         return examine_folder("data folder", folder, setting)
+    if is_default:
+        return Finding("data folder", True, f"{folder} has no data yet: `trivium index PATH` writes documents there")
     what = "has no data" if folder.exists() else "does not exist"
     advice = f"`trivium index PATH` writes documents there, unless {setting} is mistyped"
     return Finding("data folder", False, f"{folder} {what}", advice)

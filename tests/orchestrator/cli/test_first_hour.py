@@ -230,6 +230,11 @@ def test_doctor_changes_nothing_and_ends_in_a_summary(folder: Path, monkeypatch:
     assert (code, sorted(folder.rglob("*"))) == (1, before)
     assert f"{folder}/data does not exist -> `trivium index PATH` writes documents there" in out
     assert re.search(r"^\d+ examined, 1 need attention; took [\d.]+ s$", out, re.MULTILINE)
+    monkeypatch.chdir(folder)
+    with monkeypatch.context() as unset:
+        unset.delenv("TRIVIUM_DATA_DIR")
+        code, out, _ = run("doctor")
+    assert (code, "/.trivium has no data yet" in out, sorted(folder.rglob("*"))) == (0, True, before)
     run("index", str(folder / "documents.ndjson"))
     code, out, _ = run("doctor")
     assert (code, "nothing needs attention" in out) == (0, True)
