@@ -249,7 +249,8 @@ class EmbeddedIndex:
             documents=segments.count,
         )
         digests = self._checked.digests(commit_files(self._folder, self._component_names, published), manifest.files)
-        (published := msgspec.structs.replace(published, files=digests)).write(self._folder)
+        published = msgspec.structs.replace(published, files=digests)
+        published.write(self._folder)
         self._view = self._open(published, self._view)
         remove_unused(self._folder, self._component_names, manifest, published)
 

@@ -13,7 +13,6 @@ from orchestrator.service.service import Service
 
 _TIMEOUT_MS = 500
 """Time limit of each search: an unavailable server must not delay the start."""
-_HITS = 10
 _log = logging.getLogger(__name__)
 
 
@@ -24,8 +23,7 @@ async def warm_up(service: Service) -> None:
 
 
 async def _search(service: Service, mode: str) -> None:
-    limit = min(_HITS, service.settings.requests.max_limit)
-    request = SearchRequest(query="warm up", mode=mode, limit=limit, timeout_ms=_TIMEOUT_MS)
+    request = SearchRequest(query="warm up", mode=mode, timeout_ms=_TIMEOUT_MS)
     try:
         await service.search.search(request, service.anonymous, "warm-up")
     except (AllSourcesFailed, AdapterError, Overloaded) as error:  # an unavailable server must not stop the start

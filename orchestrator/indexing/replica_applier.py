@@ -146,14 +146,12 @@ class ReplicaApplier:
     ) -> list[Quarantined]:
         """The refused documents as entries of the quarantine."""
         records = {each.record.key: each for each in upserts}
-        for reason in rejections.values():
+        refused = []
+        for key, reason in rejections.items():
             _log.error("%s refuses a document, which is quarantined: %s", self.name, reason)
-        return [
-            Quarantined(
-                self.name, sequence, reason, Write.of(*(([records[key]], []) if key in records else ([], [key])))
-            )
-            for key, reason in rejections.items()
-        ]
+            write = Write.of([records[key]], []) if key in records else Write.of([], [key])
+            refused.append(Quarantined(self.name, sequence, reason, write))
+        return refused
 
     async def retry_refused(self) -> int:
         """Apply the quarantined documents again; the refused ones stay. Returns how many were accepted.

@@ -72,7 +72,7 @@ def page_warning(plan: Plan, retrieved: Retrieved, ranked: Ranked, generation: i
 
 
 def _total(plan: Plan, retrieved: Retrieved, page: Page) -> Total:
-    """Documents that no longer exist are known of this page only."""
+    """The number of hits on all pages. Only the documents of this page were read: others may have been deleted."""
     has_failed = len(retrieved.rankings) < len(retrieved.searched)
     is_exact = retrieved.is_exhausted(plan.ranking.depth) and not has_failed
     return Total(page.total - page.deleted - page.withheld, "eq" if is_exact else "gte")
