@@ -83,7 +83,6 @@ async def test_a_server_reads_until_it_is_fast_before_searches_use_it(
     server: Server, reads: PlannedReads, slow_reads: int, most_reads: int
 ) -> None:
     server.slow_reads = slow_reads
-    server.read_timeout_s = 0.001
     server.may_plan.set()
     reads.start_planning(WALK, {"of": "nothing"}, {})
     with pytest.raises(Warming):
