@@ -137,7 +137,7 @@ async def _measure(workspace: Workspace, records: Records) -> tuple[Difference, 
 async def _run(service: Service, workspace: Workspace, run: str) -> ByQuery:
     hits = {}
     for query, text in workspace.dataset.queries.items():
-        request = make_request(text, {**RUNS[run], "cache": "bypass"})
+        request = make_request(text, {**RUNS[run].fields, "cache": "bypass"})
         response = await service.search.search(request, service.anonymous, run)
         hits[query] = [(hit.id, -float(rank)) for rank, hit in enumerate(response.hits)]
     return measures.measure_run(workspace.dataset.judgments, hits)[MAIN_MEASURE]

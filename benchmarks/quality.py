@@ -34,7 +34,8 @@ from orchestrator.evaluation.comparison import Difference, compare
 from orchestrator.evaluation.dataset import Dataset, read_dataset
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByRun
 from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, TEXT_SOURCES, make_request
-from orchestrator.evaluation.workspace import QueryResult, Workspace
+from orchestrator.evaluation.searched_index import QueryResult
+from orchestrator.evaluation.workspace import Workspace
 from orchestrator.schema.search import EncoderName, ProfileName
 from orchestrator.settings import load
 
@@ -158,7 +159,8 @@ def _evaluate(folder: Path, work_folder: Path) -> tuple[ByRun, float, tuple[int,
         runner.run_all(open_service, workspace, store, 1, lambda count: progress.advance(task, count))
     results = runner.collect(workspace, store)
     by_run = figures.measure_runs(figures.as_runs(results, dataset), dataset)
-    return by_run, workspace.graph_trust(), _graph_only(results[REFERENCE_RUN], dataset)
+    trust = workspace.conditions(indexed.documents).graph_trust or 0.0
+    return by_run, trust, _graph_only(results[REFERENCE_RUN], dataset)
 
 
 async def _in_two_collections(workspace: Workspace, by_run: ByRun) -> Difference:
@@ -176,7 +178,7 @@ async def _in_two_collections(workspace: Workspace, by_run: ByRun) -> Difference
             await service.documents.lines.writer.write(records, ())
             await service.maintenance.optimize(lambda _: None)
             for query, text in dataset.queries.items():
-                request = make_request(text, RUNS[REFERENCE_RUN])
+                request = make_request(text, RUNS[REFERENCE_RUN].fields)
                 response = await service.search.search(request, service.anonymous, "two-collections")
                 run[query] = figures.descending_scores([hit.id for hit in response.hits])
     values = measures.measure_run(dataset.judgments, run)

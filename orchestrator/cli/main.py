@@ -18,6 +18,7 @@ from orchestrator.cli import (
     maintain,
     search_command,
     serve_command,
+    tune_command,
 )
 
 main = typer.Typer(
@@ -57,6 +58,6 @@ main.command()(maintain.doctor)
 main.command()(maintain.rebuild)
 main.command()(maintain.quarantine)
 main.command()(evaluate_command.evaluate)
-main.command()(evaluate_command.tune)
-main.command()(evaluate_command.compare)
+main.command()(tune_command.tune)
+main.command()(tune_command.compare)
 main.add_typer(keys.main, name="keys")

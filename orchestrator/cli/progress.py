@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Column as TableColumn
 from rich.text import Text
+
+Advance: TypeAlias = Callable[[int], None]
+"""Called with the number of items that were done since the last call."""
 
 _MINUTE_S, _HOUR_S = 60, 3_600
 _BAR_CHARS = 16
@@ -16,10 +20,8 @@ _BAR_CHARS = 16
 
 
 @contextmanager
-def progress_bar(console: Console, work: str, items: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def progress_bar(console: Console, work: str, items: str, total: int | None) -> Iterator[Advance]:
     """A bar with the number of items, their rate and the remaining time.
-
-    Call the function with the number of items that were done since the last call.
 
     :param total: ``None`` if it is not known: then the time since the beginning is shown.
     """

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from orchestrator.cli.remote import search_at
+from orchestrator.cli.remote import RemoteService
 from orchestrator.cli.results import print_empty_index, print_explanation, print_response
 from orchestrator.cli.scope_options import Environment, Tenant, caller, caller_of_key
 from orchestrator.cli.terminal import CLI_TIMEOUT_MS, out, reported_errors, with_cli_timeout, with_service
@@ -73,7 +73,7 @@ def search(
             raise BadRequest("--tenant and --environment are for the own data folder: a key has a tenant already")
         content, documents = b"", 1
         if url is not None:
-            content, response = search_at(url, fields, key, timeout)
+            content, response = RemoteService(url, key).search(fields, timeout)
         else:
             request = search_request(fields)
 

@@ -7,8 +7,10 @@ Statistical Significance Tests for Information Retrieval Evaluation", CIKM 2007)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from scipy import stats
 
 from orchestrator.evaluation.measures import MAIN_MEASURE, ByQuery, mean
@@ -23,7 +25,8 @@ _CONFIDENCE = 0.95
 class Difference(Struct, frozen=True):
     """One run against another by one measure, over the same queries.
 
-    ``interval`` is the 95 % interval of the difference.
+    ``interval`` is the 95 % interval of the difference. ``p`` is that of this comparison alone, ``corrected_p`` that of
+    all comparisons that were made together: the probability that any of them seems as large by chance.
     """
 
     run: str
@@ -35,6 +38,7 @@ class Difference(Struct, frozen=True):
     relative: float | None
     interval: tuple[float, float]
     p: float
+    corrected_p: float
     wins: int
     losses: int
     ties: int
@@ -75,11 +79,24 @@ def compare(
         difference=mean(differences),
         relative=mean(differences) / baseline if baseline else None,
         interval=interval(differences),
-        p=_randomization_test(values),
+        p=(p := _randomization_test(values)),
+        corrected_p=p,
         wins=int((values > 0).sum()),
         losses=int((values < 0).sum()),
         ties=int((values == 0).sum()),
     )
+
+
+def corrected(differences: Sequence[Difference]) -> list[Difference]:
+    """The same comparisons, each ``corrected_p`` for their number.
+
+    By Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6, 1979.
+    """
+    largest, by_pair = 0.0, {}
+    for rank, each in enumerate(sorted(differences, key=lambda difference: difference.p)):
+        largest = max(largest, min(1.0, (len(differences) - rank) * each.p))
+        by_pair[each.run, each.against] = largest
+    return [structs.replace(each, corrected_p=by_pair[each.run, each.against]) for each in differences]
 
 
 def _randomization_test(differences: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

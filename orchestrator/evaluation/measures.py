@@ -8,7 +8,7 @@ from typing import TypeAlias
 import ir_measures
 import numpy as np
 
-from orchestrator.evaluation.dataset import Judgments
+from orchestrator.evaluation.judgments import Judgments
 from orchestrator.evaluation.trec import Run
 
 MEASURES: Mapping[str, ir_measures.Measure] = {

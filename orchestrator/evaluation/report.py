@@ -14,11 +14,13 @@ from matplotlib.figure import Figure
 from msgspec import Struct
 
 from adapters.model.sources import SOURCES
-from orchestrator.evaluation.dataset import Dataset
+from orchestrator.evaluation.comparison import SIGNIFICANCE
+from orchestrator.evaluation.conclusion import conclusion, remarks
 from orchestrator.evaluation.judged_runs import Evaluation, best_text_source
+from orchestrator.evaluation.judgments import JudgedQueries
 from orchestrator.evaluation.measures import MAIN_MEASURE, MEASURES, ByRun
-from orchestrator.evaluation.runs import REFERENCE_RUN
-from orchestrator.evaluation.workspace import QueryResult
+from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, SHOWN_HITS
+from orchestrator.evaluation.searched_index import QueryResult, RankedHit, Results
 
 _MAX_LOSSES = 10
 _NAMES = tuple(source.name for source in SOURCES)
@@ -29,6 +31,7 @@ class RelevantDocument(Struct, frozen=True):
     """A relevant document of a query: its rank in the reference run and each source; ``None``: missing."""
 
     document: str
+    title: str
     relevance: int
     reference: int | None
     sources: dict[str, int | None]
@@ -48,14 +51,18 @@ class Loss(Struct, frozen=True):
 def write_report(
     path: Path,
     evaluation: Evaluation,
-    dataset: Dataset,
+    judged: JudgedQueries,
     by_run: ByRun,
-    results: Mapping[str, Mapping[str, QueryResult]],
+    results: Results,
+    titles: Mapping[str, str],
 ) -> None:
-    """Write the report of an evaluation to ``path``."""
+    """Write the report of an evaluation to ``path``.
+
+    :param titles: by id, of the judged documents and of the first hits of the reference run.
+    """
     baseline = best_text_source(by_run)
     reference_values, baseline_values = by_run[REFERENCE_RUN][MAIN_MEASURE], by_run[baseline][MAIN_MEASURE]
-    differences = {query: reference_values[query] - baseline_values[query] for query in dataset.queries}
+    differences = {query: reference_values[query] - baseline_values[query] for query in judged.queries}
     template = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
         autoescape=True,
@@ -63,72 +70,80 @@ def write_report(
     ).get_template("report.html.j2")
     page = template.render(
         evaluation=evaluation,
+        conclusion=conclusion(evaluation),
+        remarks=list(remarks(evaluation)),
+        descriptions={name: plan.description for name, plan in RUNS.items()},
         measures=list(MEASURES),
         main=MAIN_MEASURE,
         reference=REFERENCE_RUN,
         baseline=baseline,
         sources=_NAMES,
-        runs_plot=_runs_plot(evaluation),
+        differences_plot=_differences_plot(evaluation),
         queries_plot=_queries_plot(sorted(differences.values(), reverse=True), baseline),
-        losses=_worst_losses(dataset, differences, by_run, results, baseline),
+        losses=_worst_losses(judged, differences, by_run, results, baseline, titles),
     )
     path.write_text(page, "utf-8")
 
 
 def _worst_losses(
-    dataset: Dataset,
+    judged: JudgedQueries,
     differences: Mapping[str, float],
     by_run: ByRun,
-    results: Mapping[str, Mapping[str, QueryResult]],
+    results: Results,
     baseline: str,
+    titles: Mapping[str, str],
 ) -> list[Loss]:
     """The queries that lost most against the baseline, the worst first."""
     lost = sorted((difference, query) for query, difference in differences.items() if difference < 0)[:_MAX_LOSSES]
     return [
         Loss(
             query=query,
-            text=dataset.queries[query],
+            text=judged.queries[query],
             reference=by_run[REFERENCE_RUN][MAIN_MEASURE][query],
             baseline=by_run[baseline][MAIN_MEASURE][query],
             relevant=[
                 RelevantDocument(
                     document,
+                    titles.get(document, "no such document"),
                     relevance,
                     _rank(results[REFERENCE_RUN][query], document),
                     {source: _rank(results[source][query], document) for source in _NAMES},
                 )
-                for document, relevance in dataset.judgments[query].items()
+                for document, relevance in judged.judgments[query].items()
                 if relevance > 0
             ],
-            top=[_provenance(hit.id, hit.ranks) for hit in results[REFERENCE_RUN][query].hits[:5]],
+            top=[_provenance(hit, titles) for hit in results[REFERENCE_RUN][query].hits[:SHOWN_HITS]],
         )
         for _, query in lost
     ]
 
 
 def _rank(result: QueryResult, document: str) -> int | None:
-    return next((rank for rank, hit in enumerate(result.hits, start=1) if hit.id == document), None)
+    return next((rank for rank, hit in enumerate(result.hits, start=1) if document in (hit.id, hit.parent)), None)
 
 
-def _provenance(document: str, ranks: Mapping[str, int]) -> str:
-    names = (*_NAMES, *(name for name in ranks if name not in _NAMES))
-    by_source = ", ".join(f"{source} {ranks[source]}" for source in names if source in ranks)
-    return f"{document} ({by_source})"
+def _provenance(hit: RankedHit, titles: Mapping[str, str]) -> str:
+    names = (*_NAMES, *(name for name in hit.ranks if name not in _NAMES))
+    by_source = ", ".join(f"{source} {hit.ranks[source]}" for source in names if source in hit.ranks)
+    title = titles.get(hit.id)
+    return f"{f'{title} [{hit.id}]' if title else hit.id} ({by_source})"
 
 
-def _runs_plot(evaluation: Evaluation) -> Markup:
-    """Each run's mean with its interval."""
-    names = list(evaluation.runs)
-    figure = Figure(figsize=(8, 0.4 * len(names) + 0.8), layout="constrained")
+def _differences_plot(evaluation: Evaluation) -> Markup:
+    """Each paired difference with its interval. The intervals of the means alone would hide them: most of their width
+    is that queries differ, which concerns both runs.
+    """
+    figure = Figure(figsize=(8, 0.3 * len(evaluation.comparisons) + 1), layout="constrained")
     axes = figure.subplots()
-    for row, name in enumerate(names):
-        low, high = evaluation.intervals[name][MAIN_MEASURE]
-        value = evaluation.runs[name][MAIN_MEASURE]
-        axes.plot([low, high], [row, row], color=_INK, linewidth=1)
-        axes.plot([value], [row], "o", color=_GAIN if name == REFERENCE_RUN else _INK)
+    for row, each in enumerate(evaluation.comparisons):
+        colour = _INK if each.corrected_p >= SIGNIFICANCE else _GAIN if each.difference > 0 else _LOSS
+        axes.plot(each.interval, [row, row], color=colour, linewidth=1)
+        axes.plot([each.difference], [row], "o", color=colour)
+    names = [f"{each.run} - {each.against}" for each in evaluation.comparisons]
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.invert_yaxis()
-    axes.set_xlabel(f"{MAIN_MEASURE}, mean and 95 % interval")
+    axes.axvline(0, color=_INK, linewidth=0.8)
+    axes.set_xlabel(f"difference in {MAIN_MEASURE}, mean and 95 % interval; coloured: significant")
     axes.grid(axis="x", alpha=0.3)
     return _svg(figure)
 
@@ -142,6 +157,8 @@ def _queries_plot(differences: Sequence[float], baseline: str) -> Markup:
     axes.axhline(0, color=_INK, linewidth=0.8)
     axes.set_xlabel("queries, the best gain first")
     axes.set_ylabel(f"{MAIN_MEASURE} over {baseline}", parse_math=False)
+    axes.margins(x=0.01)
+    axes.grid(axis="y", alpha=0.3)
     return _svg(figure)
 
 

@@ -6,7 +6,7 @@ A shard is every n-th query. Shards run in processes of one machine or in pods o
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from queue import Queue
@@ -15,15 +15,9 @@ import anyio
 import msgspec
 
 from adapters.storage import files
-from orchestrator.evaluation.runs import RUN_SETTINGS, RUNS, make_request, run_fields
-from orchestrator.evaluation.workspace import OpenService, QueryResult, RankedHit, ResultStore, Workspace
-from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.search import SearchResponse
-from orchestrator.service.service import Service
-
-
-class IncompleteRun(Exception):
-    """A run is not complete, so it must not be measured: the message names the query and what is missing."""
+from orchestrator.evaluation.runs import RUNS
+from orchestrator.evaluation.searched_index import IncompleteRun, QueryResult, Results, ServiceIndex
+from orchestrator.evaluation.workspace import OpenService, ResultStore, Workspace
 
 
 async def run_shard(
@@ -50,9 +44,10 @@ async def run_shard(
             return
         _truncate_incomplete_line(path)
         async with open_service(workspace.settings) as service:
+            index = ServiceIndex(service, service.anonymous)
             with path.open("ab", buffering=0) as file:
                 for run, id_, text in due:
-                    result = await _run_query(service, run, id_, text)
+                    result = await index.search(run, id_, text)
                     file.write(msgspec.json.encode(result) + b"\n")
                     advance(1)
 
@@ -90,7 +85,7 @@ def run_all(
             future.result()
 
 
-def collect(workspace: Workspace, results: ResultStore) -> Mapping[str, dict[str, QueryResult]]:
+def collect(workspace: Workspace, results: ResultStore) -> Results:
     """The results by run and query.
 
     :raises IncompleteRun: if a result is missing.
@@ -103,16 +98,6 @@ def collect(workspace: Workspace, results: ResultStore) -> Mapping[str, dict[str
         if missing := workspace.dataset.queries.keys() - by_query.keys():
             raise IncompleteRun(f"{run}: query {min(missing)!r} has no result: run the evaluation again to continue")
     return collected
-
-
-def require_complete(response: SearchResponse, query: str) -> SearchResponse:
-    """The response, if no source failed.
-
-    :raises IncompleteRun: if one did.
-    """
-    for failure in response.degraded:
-        raise IncompleteRun(f"{query}: {failure.source} failed: {failure.reason}")
-    return response
 
 
 def _run_in_process(
@@ -128,27 +113,6 @@ def _run_in_process(
             progress.put(count)
 
     anyio.run(run_shard, open_service, workspace, results, shard, shards, advance)
-
-
-async def _run_query(service: Service, run: str, id_: str, text: str) -> QueryResult:
-    fields = run_fields(run, [source.name for source in service.search.sources])
-    settings = service.search.settings.changed(**RUN_SETTINGS.get(run, {}))
-    try:
-        response = await service.search.with_settings(settings).search(
-            make_request(text, fields), service.anonymous, f"{run}:{id_}"
-        )
-    except BadRequest as error:
-        raise IncompleteRun(f"{run}, query {id_!r}: {error}") from error
-    require_complete(response, f"{run}, query {id_!r}")
-    hits = [
-        RankedHit(
-            hit.id,
-            hit.score,
-            {source: part.rank for source, part in hit.sources.items() if part is not None},
-        )
-        for hit in response.hits
-    ]
-    return QueryResult(run, id_, hits, response.route.sources)
 
 
 def _truncate_incomplete_line(path: Path) -> None:

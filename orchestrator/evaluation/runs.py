@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
+from typing import NamedTuple
 
 from adapters.model.sources import SOURCES
 from orchestrator.schema.search import SearchRequest
 
 DEPTH = 100
 """Hits of a run, for recall at 100."""
+
+SHOWN_HITS = 5
+"""Hits of the reference run that a report shows of a query."""
 
 REFERENCE_RUN = "hybrid"
 """The run that all others are compared with."""
@@ -19,6 +23,19 @@ _TIMEOUT_MS = 60_000
 _NAMES = tuple(source.name for source in SOURCES)
 TEXT_SOURCES = tuple(source.name for source in SOURCES if source.role == "text")
 """The sources that search text; the baseline of the graph."""
+
+
+class RunPlan(NamedTuple):
+    """How a run searches.
+
+    :param description: one line for reports.
+    :param fields: of each request, besides the query.
+    :param settings: that the run changes because a request cannot set them.
+    """
+
+    description: str
+    fields: Mapping[str, object]
+    settings: Mapping[str, object] = {}
 
 
 def _pairs() -> dict[str, tuple[str, str]]:
@@ -38,30 +55,38 @@ def _only(pair: tuple[str, str], sources: Iterable[str]) -> dict[str, object]:
 
 _PAIRS = _pairs()
 
-RUNS: Mapping[str, Mapping[str, object]] = {
-    **{name: {"mode": name} for name in _NAMES},
-    **{run: _only(pair, _NAMES) for run, pair in _PAIRS.items()},
-    "hybrid": {"mode": "hybrid"},
-    "hybrid/rrf": {"mode": "hybrid", "fusion": "rrf(k=60)"},
-    "profile/rrf": {"mode": "hybrid", "profile": "rrf"},
-    "hybrid/centrality": {"mode": "hybrid", "boosts": {"centrality": True}},
-    "hybrid/dates": {"mode": "hybrid", "boosts": {"recency": True, "importance": True}},
-    "hybrid/relationship": {"mode": "hybrid", "boosts": {"relationship": True}},
-    "hybrid/model": {"mode": "hybrid"},
-    "hybrid/static": {"mode": "hybrid"},
-    "auto": {"mode": "auto"},
-}
-"""The fields of each request besides the query, by the name of the run.
+TEXT_RUN = next(iter(_PAIRS))
+"""The run of both text sources, without the graph."""
 
-The boosts of the graph have runs of their own; those by date and importance have one together, which changes nothing if
-no document has either. ``hybrid/model`` and ``hybrid/static`` differ in :data:`RUN_SETTINGS`.
-"""
 
-RUN_SETTINGS: Mapping[str, Mapping[str, object]] = {
-    "hybrid/model": {"query_encoder": "model"},
-    "hybrid/static": {"query_encoder": "static"},
+def _boosted(*boosts: str) -> dict[str, object]:
+    return {"mode": "hybrid", "boosts": dict.fromkeys(boosts, True)}
+
+
+RUNS: Mapping[str, RunPlan] = {
+    **{name: RunPlan(f"{name} alone", {"mode": name}) for name in _NAMES},
+    **{run: RunPlan(f"{' and '.join(pair)}, nothing else", _only(pair, _NAMES)) for run, pair in _PAIRS.items()},
+    REFERENCE_RUN: RunPlan("every source, as the settings are", {"mode": "hybrid"}),
+    "hybrid/rrf": RunPlan("hybrid, fused by rrf(k=60)", {"mode": "hybrid", "fusion": "rrf(k=60)"}),
+    "profile/rrf": RunPlan(
+        "hybrid, profile rrf: all sources at once, boosted by centrality", {"mode": "hybrid", "profile": "rrf"}
+    ),
+    "hybrid/centrality": RunPlan("hybrid, boosted by centrality in the graph", _boosted("centrality")),
+    "hybrid/dates": RunPlan(
+        "hybrid, boosted by date and importance; equal to hybrid if no document has them",
+        _boosted("recency", "importance"),
+    ),
+    "hybrid/relationship": RunPlan("hybrid, boosted by links to names in the query", _boosted("relationship")),
+    "hybrid/model": RunPlan("hybrid, queries encoded by the model", {"mode": "hybrid"}, {"query_encoder": "model"}),
+    "hybrid/static": RunPlan(
+        "hybrid, queries encoded by the static encoder", {"mode": "hybrid"}, {"query_encoder": "static"}
+    ),
+    "auto": RunPlan("mode auto: the query decides which sources are searched", {"mode": "auto"}),
 }
-"""Settings that a run changes because a request cannot set them, by the name of the run."""
+"""The runs by name."""
+
+RUNS_OF_ANY_INDEX = tuple(name for name, plan in RUNS.items() if not plan.settings)
+"""The runs for which an index needs nothing beside the documents."""
 
 
 def run_fields(run: str, sources: Iterable[str]) -> Mapping[str, object]:
@@ -69,7 +94,7 @@ def run_fields(run: str, sources: Iterable[str]) -> Mapping[str, object]:
 
     :param sources: of the service; it may have more than :data:`RUNS` names.
     """
-    return _only(_PAIRS[run], sources) if run in _PAIRS else RUNS[run]
+    return _only(_PAIRS[run], sources) if run in _PAIRS else RUNS[run].fields
 
 
 def make_request(query: str, fields: Mapping[str, object]) -> SearchRequest:

@@ -10,11 +10,11 @@ from time import perf_counter
 from msgspec import Struct
 
 from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference, compare
-from orchestrator.evaluation.dataset import Dataset
-from orchestrator.evaluation.judged_runs import descending_scores
+from orchestrator.evaluation.judged_runs import descending_scores, judged_ids
+from orchestrator.evaluation.judgments import JudgedQueries
 from orchestrator.evaluation.measures import MAIN_MEASURE, measure_run
-from orchestrator.evaluation.runner import require_complete
 from orchestrator.evaluation.runs import make_request
+from orchestrator.evaluation.searched_index import ranked, require_complete
 from orchestrator.evaluation.workspace import WITHOUT_EFFECT, OpenService
 from orchestrator.service.service import Service
 from orchestrator.settings.backends import ServerIndexSettings
@@ -75,7 +75,7 @@ async def compare_settings(
     open_service: OpenService,
     first: Variant,
     second: Variant,
-    dataset: Dataset,
+    judged: JudgedQueries,
     documents: int,
     advance: Callable[[int], None],
 ) -> SettingsComparison:
@@ -94,25 +94,25 @@ async def compare_settings(
             make_request(text, {"limit": _LIMIT}), service.anonymous, f"compare:{id_}"
         )
         times_ms[name].append((perf_counter() - began) * 1_000)
-        require_complete(response, f"{name}, query {id_!r}")
-        runs[name][id_] = descending_scores([hit.id for hit in response.hits])
+        hits = ranked(require_complete(response, f"{name}, query {id_!r}").hits)
+        runs[name][id_] = descending_scores(judged_ids(hits, judged.judgments[id_]))
         advance(1)
 
     async with open_service(first.settings) as one, open_service(second.settings) as other:
         pair = [(first.name, one), (second.name, other)]
-        for id_, text in dataset.queries.items():
+        for id_, text in judged.queries.items():
             for name, service in pair:
                 await search(name, service, id_, text)
             pair.reverse()
-    values = {name: measure_run(dataset.judgments, run)[MAIN_MEASURE] for name, run in runs.items()}
+    values = {name: measure_run(judged.judgments, run)[MAIN_MEASURE] for name, run in runs.items()}
     quality = compare(second.name, first.name, values[second.name], values[first.name])
     winner = None
     if quality.p < SIGNIFICANCE:
         winner = second.name if quality.difference > 0 else first.name
     return SettingsComparison(
-        dataset=dataset.name,
+        dataset=judged.name,
         documents=documents,
-        queries=len(dataset.queries),
+        queries=len(judged.queries),
         quality=quality,
         winner=winner,
         median_ms={name: median(times) for name, times in times_ms.items()},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import ir_measures
 
-from orchestrator.evaluation.dataset import BadDataset, Judgments, read_lines
+from orchestrator.evaluation.judgments import BadDataset, Judgments, read_lines
 
 Run = Mapping[str, Sequence[tuple[str, float]]]
 """Documents and their scores by query, best first."""

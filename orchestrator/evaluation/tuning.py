@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import get_args
 
 from msgspec import Struct
 
 from adapters.model.sources import SOURCES
 from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference, compare
-from orchestrator.evaluation.dataset import Dataset
-from orchestrator.evaluation.judged_runs import descending_scores
+from orchestrator.evaluation.judged_runs import descending_scores, judged_ids
+from orchestrator.evaluation.judgments import JudgedQueries
 from orchestrator.evaluation.measures import MAIN_MEASURE, mean, measure_run
-from orchestrator.evaluation.runner import require_complete
 from orchestrator.evaluation.runs import make_request
+from orchestrator.evaluation.searched_index import ranked, require_complete
 from orchestrator.planning.defaults import default_profile
 from orchestrator.schema.search import BoostName
 from orchestrator.service.service import Service
@@ -46,7 +47,10 @@ class TooFewQueries(ValueError):
 
 
 class TuningResult(Struct, frozen=True):
-    """The settings that changed, and their gain on the queries that they were chosen on and on the others."""
+    """The settings that changed, and their gain on the queries that they were chosen on and on the others.
+
+    :param tried: number of candidates.
+    """
 
     dataset: str
     changed: dict[str, object]
@@ -55,9 +59,19 @@ class TuningResult(Struct, frozen=True):
     held_out: Difference
 
     @property
-    def supported(self) -> bool:
-        """Whether the gain on the held-out half is significant."""
-        return bool(self.changed) and self.held_out.difference > 0 and self.held_out.p < SIGNIFICANCE
+    def objection(self) -> str:
+        """Why the changed settings are not to be used; empty if the gain on the held-out half is significant."""
+        held_out = self.held_out
+        if not self.changed:
+            return "no candidate is better on the training half than the settings as they are"
+        if held_out.difference <= 0:
+            return f"on the held-out half it is no gain: {held_out.difference:+.4f}"
+        if held_out.p >= SIGNIFICANCE:
+            return (
+                f"on the held-out half the gain of {held_out.difference:+.4f} may be chance: its p is "
+                f"{held_out.p:.4f}, needed is less than {SIGNIFICANCE:g}"
+            )
+        return ""
 
 
 def train_test_split(queries: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -66,38 +80,46 @@ def train_test_split(queries: Iterable[str]) -> tuple[list[str], list[str]]:
     return sorted(shuffled[::2]), sorted(shuffled[1::2])
 
 
-async def tune(service: Service, dataset: Dataset, advance: Callable[[int], None]) -> TuningResult:
-    """Search the space; ``advance`` is called for every candidate that was tried.
+async def tune(
+    service: Service,
+    judged: JudgedQueries,
+    begin_round: Callable[[int, int], AbstractContextManager[Callable[[int], None]]],
+) -> TuningResult:
+    """Search the space.
 
-    :raises TooFewQueries: if the data set has fewer than 20 judged queries.
+    :param begin_round: called with the number of a round, from 1, and the number of its candidates; what it returns is
+        called with 1 for each candidate that was tried.
+    :raises TooFewQueries: if there are fewer than 20 judged queries.
     """
-    if len(dataset.queries) < _MIN_QUERIES:
+    if len(judged.queries) < _MIN_QUERIES:
         raise TooFewQueries(
-            f"{dataset.name} has {len(dataset.queries)} judged queries, tuning needs at least {_MIN_QUERIES}"
+            f"{judged.name} has {len(judged.queries)} judged queries, tuning needs at least {_MIN_QUERIES}"
         )
-    training, held_out = train_test_split(dataset.queries)
+    training, held_out = train_test_split(judged.queries)
     start = service.settings
-    best, best_values = start, await _values(service, start, dataset, training)
+    best, best_values = start, await _values(service, start, judged, training)
     start_values, tried = best_values, 1
-    has_risen = True
+    rounds, has_risen = 0, True
     while has_risen:
-        has_risen = False
-        for candidate in _neighbors(best):
-            values = await _values(service, candidate, dataset, training)
-            tried += 1
-            advance(1)
-            if mean(values) > mean(best_values):
-                best, best_values, has_risen = candidate, values, True
+        rounds, has_risen = rounds + 1, False
+        candidates = list(_neighbors(best))
+        with begin_round(rounds, len(candidates)) as advance:
+            for candidate in candidates:
+                values = await _values(service, candidate, judged, training)
+                tried += 1
+                advance(1)
+                if mean(values) > mean(best_values):
+                    best, best_values, has_risen = candidate, values, True
     return TuningResult(
-        dataset=dataset.name,
+        dataset=judged.name,
         changed={name: best.value(name) for name in SEARCH_SPACE if best.value(name) != start.value(name)},
         tried=tried,
         training=compare("tuned", "unchanged", best_values, start_values),
         held_out=compare(
             "tuned",
             "unchanged",
-            await _values(service, best, dataset, held_out),
-            await _values(service, start, dataset, held_out),
+            await _values(service, best, judged, held_out),
+            await _values(service, start, judged, held_out),
         ),
     )
 
@@ -119,12 +141,14 @@ def _neighbors(settings: Settings) -> Iterator[Settings]:
                 yield candidate
 
 
-async def _values(service: Service, settings: Settings, dataset: Dataset, queries: Iterable[str]) -> dict[str, float]:
+async def _values(
+    service: Service, settings: Settings, judged: JudgedQueries, queries: Iterable[str]
+) -> dict[str, float]:
     """The main measure of some queries under some settings."""
     search = service.search.with_settings(settings)
     run = {}
     for id_ in queries:
-        response = await search.search(make_request(dataset.queries[id_], {}), service.anonymous, f"tune:{id_}")
-        run[id_] = descending_scores([hit.id for hit in require_complete(response, f"query {id_!r}").hits])
-    judged = {id_: dataset.judgments[id_] for id_ in run}
-    return measure_run(judged, run)[MAIN_MEASURE]
+        response = await search.search(make_request(judged.queries[id_], {}), service.anonymous, f"tune:{id_}")
+        hits = ranked(require_complete(response, f"query {id_!r}").hits)
+        run[id_] = descending_scores(judged_ids(hits, judged.judgments[id_]))
+    return measure_run({id_: judged.judgments[id_] for id_ in run}, run)[MAIN_MEASURE]

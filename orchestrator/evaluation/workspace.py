@@ -18,11 +18,13 @@ from adapters import Scope
 from adapters.model.sources import SOURCES
 from adapters.servers.fingerprints import fingerprint
 from adapters.storage import files
-from orchestrator.evaluation.dataset import BadDataset, Dataset
+from orchestrator.evaluation.conditions import Conditions, conditions_of
+from orchestrator.evaluation.dataset import Dataset
+from orchestrator.evaluation.judgments import BadDataset
 from orchestrator.evaluation.runs import DEPTH
+from orchestrator.evaluation.searched_index import QueryResult
 from orchestrator.indexing.corpus import parse_corpus
 from orchestrator.indexing.ndjson import InvalidLine
-from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings, setting_fields
 
@@ -51,23 +53,6 @@ class IndexedCorpus(msgspec.Struct, frozen=True):
     documents: int
     rejected: int
     build_id: str
-
-
-class RankedHit(msgspec.Struct, frozen=True, array_like=True):
-    """One hit of a result. ``ranks`` are by source, from 1."""
-
-    id: str
-    score: float
-    ranks: dict[str, int]
-
-
-class QueryResult(msgspec.Struct, frozen=True):
-    """The hits of one query of one run, and the sources that were searched."""
-
-    run: str
-    query: str
-    hits: list[RankedHit]
-    sources: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -140,11 +125,11 @@ class Workspace:
         files.replace(marker, msgspec.json.encode(indexed))
         return indexed
 
-    def graph_trust(self) -> float:
-        """The measured trust of the graph in this index."""
+    def conditions(self, documents: int) -> Conditions:
+        """What the figures of this index hold for."""
         access = self.settings.access
-        trust = GraphTrust(self.settings.storage.data_dir / TRUST_FILE)
-        return trust.weight_factor(Scope(access.tenant, access.environment), access.open_clearance)
+        scope = Scope(access.tenant, access.environment)
+        return conditions_of(str(self.dataset.corpus), documents, self.settings, scope, access.open_clearance)
 
     def results(self, build_id: str) -> ResultStore:
         """The results that exist for these queries, settings and code."""

@@ -260,10 +260,11 @@ async def test_it_is_evaluated(chosen: Settings, titles: TitleSource, beir: Path
             ranks = {hit.id: hit.ranks.get(NAME) for hit in result.hits}
             assert ranks.get(id_) == (1 if searches_all else None), run
     by_run = measure_runs(as_runs(results, dataset), dataset)
-    evaluation = evaluate(dataset, by_run, results, indexed.documents, workspace.graph_trust())
+    conditions = workspace.conditions(indexed.documents)
+    evaluation = evaluate(dataset, by_run, results, conditions, dict.fromkeys(DOCUMENTS, ""))
     assert evaluation.sources_per_query["hybrid"] == len(SOURCES) + 1
     assert evaluation.sources_per_query["vector+keyword"] == 2
-    write_report(tmp_path / "report.html", evaluation, dataset, by_run, results)
+    write_report(tmp_path / "report.html", evaluation, dataset, by_run, results, {})
 
 
 def test_no_code_names_it() -> None:

@@ -7,8 +7,9 @@ from math import comb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from orchestrator.evaluation.comparison import SIGNIFICANCE, compare, interval
+from orchestrator.evaluation.comparison import SIGNIFICANCE, compare, corrected, interval
 from orchestrator.evaluation.measures import mean
 
 BASELINE = {str(n): 0.5 for n in range(30)}
@@ -71,3 +72,17 @@ def test_exchanging_the_runs_reverses_the_sign_and_nothing_else(
     assert (forward.wins, forward.losses, forward.ties) == (backward.losses, backward.wins, backward.ties)
     assert forward.p == pytest.approx(backward.p)
     assert forward.interval[0] <= forward.difference <= forward.interval[1] or forward.wins + forward.losses == 0
+
+
+def test_p_is_corrected_for_the_number_of_comparisons_by_holm() -> None:
+    """Of four, the smallest is multiplied by 4, the next by 3; none is smaller than the one before it."""
+    base = compare("a", "b", {"q": 1.0}, {"q": 0.0})
+    ps = (0.01, 0.04, 0.03, 0.005)
+    result = corrected([structs.replace(base, against=str(p), p=p) for p in ps])
+    assert [each.p for each in result] == list(ps)
+    assert [each.corrected_p for each in result] == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_a_corrected_p_is_at_most_1() -> None:
+    equal = [compare("a", name, {"q": 1.0}, {"q": 1.0}) for name in "bcd"]
+    assert [each.corrected_p for each in corrected(equal)] == [1.0, 1.0, 1.0]

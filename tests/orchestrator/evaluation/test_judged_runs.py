@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import subprocess
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ def result_files(data_dir: Path) -> list[Path]:
 
 def test_every_run_is_measured_and_compared(folder: Path) -> None:
     outcome = evaluated(folder)
-    assert (outcome["dataset"], outcome["documents"], outcome["queries"]) == ("small", 40, 30)
+    assert (outcome["dataset"], outcome["conditions"]["documents"], outcome["queries"]) == ("small", 40, 30)
     assert set(outcome["runs"]) == set(RUNS)
     assert all(0 <= value <= 1 for run in outcome["runs"].values() for value in run.values())
     assert set(outcome["runs"]["hybrid"]) == {"nDCG@10", "MRR@10", "R@2", "R@5", "R@10", "R@20", "R@100"}
@@ -104,7 +106,7 @@ def test_byte_order_marks_line_ends_of_windows_and_trec_judgments_are_read(folde
         (tmp_path / name).write_text("\ufeff" + (folder / name).read_text().replace("\n", "\r\n") + " \n")
     (tmp_path / "qrels.trec").write_text("".join(f"{query} 0 {document} {score}\n" for query, document, score in rows))
     marked, plain = evaluated(tmp_path), evaluated(folder)
-    assert marked["documents"] == 40
+    assert marked["conditions"]["documents"] == 40
     assert marked["runs"] == plain["runs"]
 
 
@@ -129,6 +131,11 @@ def test_the_report_is_one_file_without_external_resources(folder: Path, tmp_pat
     evaluated(folder, "--report", report)
     page = report.read_text()
     assert "<h1>small</h1>" in page
+    assert "<strong>hybrid" in page
+    assert "has the highest nDCG@10" in page
+    assert all(html.escape(plan.description) in page for plan in RUNS.values())
+    assert version("trivium") in page
+    assert "All settings that concern the ranking are the defaults." in page
     assert page.count("<svg") == 2
     for external in ("<script", "<link", "<img", "@import", "url("):
         assert external not in page.replace('clip-path="url(#', "")
@@ -140,6 +147,9 @@ def test_without_json_the_figures_are_a_table(folder: Path) -> None:
     code, out, _ = run("evaluate", folder)
     assert code == 0
     assert "hybrid - keyword" in out
+    assert "has the highest nDCG@10" in out.splitlines()[0]
+    assert "corrected for 14 comparisons" in " ".join(out.split())
+    assert all(plan.description.split()[0] in out for plan in RUNS.values())
     assert "paired randomisation test" in out
 
 
@@ -187,7 +197,7 @@ def test_the_corpus_may_be_ndjson_with_every_field_of_a_document(tmp_path: Path)
     (tmp_path / "qrels.tsv").write_text("q\tdeep-0\t1\n")
     code, out, _ = run("evaluate", tmp_path, "--json")
     report = json.loads(out)
-    assert (code, report["documents"]) == (0, 6)
+    assert (code, report["conditions"]["documents"]) == (0, 6)
     assert report["runs"]["hybrid/dates"]["MRR@10"] == 1.0
     assert report["runs"]["hybrid"]["MRR@10"] == 0.5
 
@@ -230,6 +240,9 @@ def test_tuning_writes_no_settings_that_the_held_out_half_does_not_support(
     assert outcome["supported"] is (outcome["held_out"]["difference"] > 0 and outcome["held_out"]["p"] < SIGNIFICANCE)
     assert output.exists() is outcome["supported"]
     assert outcome["supported"] is False
+    assert outcome["objection"]
+    code, out, _ = run("tune", folder, "--output", output)
+    assert f"not kept: {outcome['objection']}" in " ".join(out.split())
 
 
 def test_tuning_improves_bad_settings_and_its_file_can_be_loaded(
@@ -242,6 +255,7 @@ def test_tuning_improves_bad_settings_and_its_file_can_be_loaded(
     code, out, _ = run("tune", folder, "--output", output)
     assert code == 0
     assert "a significant gain on the held-out half" in out
+    assert "candidates: TRIVIUM_WEIGHTS=keyword=1.0,vector=0.0" in out
     assert output.read_text() == "TRIVIUM_WEIGHTS=keyword=1.0,vector=0.0\n"
     monkeypatch.delenv("TRIVIUM_WEIGHTS")
     monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(output))

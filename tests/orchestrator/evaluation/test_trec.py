@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.evaluation.dataset import BadDataset
+from orchestrator.evaluation.judgments import BadDataset
 from orchestrator.evaluation.trec import read_run, write_judgments, write_run
 
 RUN = {"q": [("c", 3.0), ("a", 2.0), ("z", 1.5), ("b", 1.0)]}

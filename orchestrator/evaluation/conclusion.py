@@ -1,0 +1,56 @@
+"""What an evaluation says, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference
+from orchestrator.evaluation.judged_runs import Evaluation
+from orchestrator.evaluation.measures import MAIN_MEASURE
+from orchestrator.evaluation.runs import REFERENCE_RUN, TEXT_RUN, TEXT_SOURCES
+
+_MAX_NAMED = 5
+
+
+def conclusion(evaluation: Evaluation) -> str:
+    """Which run is the best one, by how much, and how likely that is by chance."""
+    values = {name: measured[MAIN_MEASURE] for name, measured in evaluation.runs.items()}
+    # Of equal runs, the reference.
+    best = max(values, key=lambda name: (values[name], name == REFERENCE_RUN))
+    by_pair = {(each.run, each.against): each for each in evaluation.comparisons}
+    if evaluation.against is not None:
+        compared = [by_pair[best, evaluation.against]] if best != evaluation.against else []
+    else:
+        text = max(TEXT_SOURCES, key=lambda name: (values[name], name))
+        compared = [by_pair[REFERENCE_RUN, name] for name in (text, TEXT_RUN)]
+        if best != REFERENCE_RUN:
+            compared.insert(0, by_pair[REFERENCE_RUN, best])
+    parts = [f"{best} has the highest {MAIN_MEASURE}, {values[best]:.4f}"]
+    if best != REFERENCE_RUN and evaluation.against is None:
+        parts.append(f"{REFERENCE_RUN} has {values[REFERENCE_RUN]:.4f}")
+    parts += [_against(each) for each in compared]
+    count = len(evaluation.comparisons)
+    return f"{'; '.join(parts)}. Each p is corrected for {count} comparisons; below {SIGNIFICANCE:g} is significant."
+
+
+def remarks(evaluation: Evaluation) -> Iterator[str]:
+    """What is wrong with the judgments: how many, and the first of them."""
+    if evaluation.unknown_documents:
+        yield f"{_named('judged ids that no document has', evaluation.unknown_documents)}; they count as not found"
+    if evaluation.without_relevant:
+        yield f"{_named('queries without a relevant document', evaluation.without_relevant)}; all their figures are 0"
+    if evaluation.unjudged:
+        yield f"{_named('queries without judgments', evaluation.unjudged)}; they were left out"
+
+
+def _against(each: Difference) -> str:
+    if not each.difference:
+        return f"{each.run} is as good as {each.against} (p {each.corrected_p:.4f})"
+    amount = f"{abs(each.difference):.4f}" if each.relative is None else f"{abs(each.relative):.1%}"
+    direction = "better" if each.difference > 0 else "worse"
+    return f"{each.run} is {amount} {direction} than {each.against} (p {each.corrected_p:.4f})"
+
+
+def _named(what: str, ids: Sequence[str]) -> str:
+    more = ", …" if len(ids) > _MAX_NAMED else ""
+    return f"{len(ids)} {what}: {', '.join(ids[:_MAX_NAMED])}{more}"

@@ -1,0 +1,119 @@
+"""Judged queries: their texts, and which documents are relevant for each.
+
+Queries are lines of JSON with ``_id`` and ``text``, as BEIR has them. Judgments are rows of query, document and
+relevance with tabs between them, or TREC's ``query 0 document relevance`` in a file ``*.trec`` or ``*.qrels``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from orchestrator.schema.decode import decoded, describe_decode_error
+
+Judgments = Mapping[str, Mapping[str, int]]
+"""The relevance by query and document; 0 and less is not relevant."""
+
+_TREC = frozenset({".trec", ".qrels"})
+
+
+class BadDataset(ValueError):
+    """A data set cannot be read: the message names the file, the line and what is wrong."""
+
+
+class _QueryLine(msgspec.Struct, rename={"id": "_id"}):
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class JudgedQueries:
+    """The judged queries, by id in the order of the file, and the judgments.
+
+    :param name: of the set, in reports.
+    :param unjudged: ids of the queries that have no judgments; they are not searched.
+    """
+
+    name: str
+    queries: Mapping[str, str]
+    judgments: Judgments
+    unjudged: tuple[str, ...]
+
+    @property
+    def judged_documents(self) -> set[str]:
+        """The ids that any judgment names."""
+        return {document for judged in self.judgments.values() for document in judged}
+
+    @property
+    def without_relevant(self) -> list[str]:
+        """Ids of the queries without a relevant document, for which each measure is 0."""
+        return [id_ for id_ in self.queries if not any(relevance > 0 for relevance in self.judgments[id_].values())]
+
+
+def read_judged_queries(name: str, queries: Path, qrels: Path) -> JudgedQueries:
+    """Read the queries and the judgments.
+
+    :raises BadDataset: if a file or a line cannot be read, there are no judgments, or a judged query has no text.
+    """
+    judgments = _read_judgments(qrels)
+    if not judgments:
+        raise BadDataset(f"{qrels} has no judgments: there is nothing to measure")
+    texts: dict[str, str] = {}
+    for number, query in _read_queries(queries):
+        if query.id in texts or not query.text.strip():
+            wrong = "occurs twice" if query.id in texts else "has no text"
+            raise BadDataset(f"{queries}, line {number}: the query {query.id!r} {wrong}")
+        texts[query.id] = query.text
+    if without := [id_ for id_ in judgments if id_ not in texts]:
+        raise BadDataset(f"{queries} has no query {without[0]!r}, which is judged")
+    judged = {id_: text for id_, text in texts.items() if id_ in judgments}
+    return JudgedQueries(name, judged, judgments, tuple(id_ for id_ in texts if id_ not in judgments))
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file that are not blank, with their numbers from 1.
+
+    :raises BadDataset: if the file cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise BadDataset(f"{path} is not a text in UTF-8: {error}") from error
+    except OSError as error:
+        raise BadDataset(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _read_queries(path: Path) -> Iterator[tuple[int, _QueryLine]]:
+    decoder = msgspec.json.Decoder(_QueryLine)
+    for number, line in read_lines(path):
+        try:
+            query = decoder.decode(line)
+        except msgspec.DecodeError as error:
+            raise BadDataset(
+                f"{path}, line {number}: {describe_decode_error(error, _QueryLine, decoded(line.encode()))}"
+            ) from error
+        yield number, query
+
+
+def _read_judgments(path: Path) -> dict[str, dict[str, int]]:
+    judgments: dict[str, dict[str, int]] = {}
+    for number, line in read_lines(path):
+        is_trec = path.suffix in _TREC
+        columns = line.split() if is_trec else line.split("\t")
+        if number == 1 and columns[-1] == "score":
+            continue
+        try:
+            query, document, relevance = (columns[0], *columns[2:]) if is_trec else columns
+            judgments.setdefault(query, {})[document] = int(relevance)
+        except ValueError as error:
+            expected = "`query 0 document relevance`" if is_trec else "3 columns with tabs between them"
+            raise BadDataset(
+                f"{path}, line {number}: {line[:80]!r} is not {expected}, the last a whole number"
+            ) from error
+    return judgments
