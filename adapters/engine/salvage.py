@@ -25,7 +25,8 @@ from adapters.ports.replica import VectorRecord
 from adapters.storage import files
 
 _BATCH_DOCUMENTS = 4_096
-_NEW, _OLD = ".rebuilt", ".damaged"
+_NEW, OLD = ".rebuilt", ".damaged"
+"""What the folders of a new index that is not complete, and of one that was replaced, have behind their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def rebuild(
                 ]
             )
             progress(len(batch))
-        old = next(path for n in range(1_000) if not (path := folder.with_name(f"{folder.name}{_OLD}-{n}")).exists())
+        old = next(path for n in range(1_000) if not (path := folder.with_name(f"{folder.name}{OLD}-{n}")).exists())
         folder.rename(old)
         target.rename(folder)
         files.sync(folder.parent)

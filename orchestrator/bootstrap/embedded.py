@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from adapters.embedded import Components, EmbeddedSources
@@ -11,7 +12,7 @@ from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.engine.component import IndexComponent
 from adapters.engine.index import EmbeddedIndex
 from adapters.engine.manifest import Manifest
-from adapters.engine.salvage import Rebuilt, rebuild
+from adapters.engine.salvage import OLD, Rebuilt, rebuild
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
 from adapters.graph.extract import extractor_identity
@@ -49,12 +50,23 @@ def _build(components: Components, prepared_by: str) -> tuple[list[IndexComponen
     return chosen, "+".join((prepared_by, *(component.format for component in chosen)))
 
 
+def documents_in(settings: Settings) -> int | None:
+    """Number of documents of the embedded index by its newest manifest that can be read; ``None`` if there is none."""
+    manifests = Manifest.copies(settings.storage.data_dir / _FOLDER)
+    return manifests[0].documents if manifests else None
+
+
 def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[int], None]) -> Rebuilt:
     """Replace a damaged index with a new one. See :func:`adapters.engine.salvage.rebuild`."""
     model = MiniLM()
     components, build_id = _build(_components(settings), prepared_by(settings, model))
     folder = settings.storage.data_dir / _FOLDER
     return rebuild(folder, components, build_id, model, with_deleted, progress)
+
+
+def replaced_indexes(settings: Settings) -> list[Path]:
+    """The folders of damaged indexes that were replaced."""
+    return sorted(settings.storage.data_dir.glob(f"{_FOLDER}{OLD}-*"))
 
 
 def refit_index(settings: Settings, progress: Callable[[int], None]) -> Rebuilt | None:

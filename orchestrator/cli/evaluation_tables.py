@@ -7,9 +7,9 @@ from rich.markup import escape
 from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import out
 from orchestrator.evaluation.comparison import SIGNIFICANCE
-from orchestrator.evaluation.conclusion import conclusion, remarks
 from orchestrator.evaluation.judged_runs import Evaluation
 from orchestrator.evaluation.runs import RUNS
+from orchestrator.evaluation.sentences import conclusion, remarks
 
 
 def print_evaluation(evaluation: Evaluation) -> None:

@@ -15,6 +15,7 @@ from orchestrator.cli import (
     fill_command,
     index_command,
     keys,
+    leftovers_command,
     maintain,
     search_command,
     serve_command,
@@ -57,6 +58,7 @@ main.command()(maintain.tidy)
 main.command()(maintain.doctor)
 main.command()(maintain.rebuild)
 main.command()(maintain.quarantine)
+main.command()(leftovers_command.leftovers)
 main.command()(evaluate_command.evaluate)
 main.command()(tune_command.tune)
 main.command()(tune_command.compare)

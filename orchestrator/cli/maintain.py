@@ -15,7 +15,7 @@ import typer
 from rich.markup import escape
 
 from adapters import AdapterError
-from orchestrator.bootstrap.embedded import rebuild_index
+from orchestrator.bootstrap.embedded import documents_in, rebuild_index
 from orchestrator.cli.progress import duration, progress_bar, progress_steps
 from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
@@ -114,8 +114,10 @@ def rebuild(
 ) -> None:
     """Replace a damaged embedded index with a new one that contains every undamaged document."""
     start = monotonic()
-    with reported_errors(), progress_bar(err, "rebuilding", "documents", None) as advance:
-        rebuilt = rebuild_index(load(), with_deleted, advance)
+    with reported_errors():
+        settings = load()
+        with progress_bar(err, "rebuilding", "documents", documents_in(settings)) as advance:
+            rebuilt = rebuild_index(settings, with_deleted, advance)
     out.print(
         f"{rebuilt.documents} documents, {rebuilt.encoded} of them encoded again, {rebuilt.lost} lost; "
         f"the damaged index is in {rebuilt.old}",

@@ -1,9 +1,10 @@
-"""Progress on a terminal; nothing if the output is not one."""
+"""Progress on a terminal, or in the log of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import TypeAlias
 
 from rich.console import Console
@@ -15,20 +16,30 @@ Advance: TypeAlias = Callable[[int], None]
 """Called with the number of items that were done since the last call."""
 
 _MINUTE_S, _HOUR_S = 60, 3_600
+_LOG_S = 10.0
 _BAR_CHARS = 16
 """The rest of 80 columns is for figures."""
 
 
 @contextmanager
 def progress_bar(console: Console, work: str, items: str, total: int | None) -> Iterator[Advance]:
-    """A bar with the number of items, their rate and the remaining time.
+    """A bar with the number of items, their rate and the remaining time; without a terminal a line each ten seconds.
 
     :param total: ``None`` if it is not known: then the time since the beginning is shown.
     """
     columns = (TextColumn(work), BarColumn(bar_width=_BAR_CHARS), _Items(items))
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task(work, total=total)
-        yield lambda count: progress.advance(task, count)
+        logged_at = monotonic()
+
+        def advance(count: int) -> None:
+            nonlocal logged_at
+            progress.advance(task, count)
+            if progress.disable and monotonic() - logged_at >= _LOG_S:
+                logged_at = monotonic()
+                console.print(f"{work}: {columns[-1].render(progress.tasks[0])}", highlight=False, soft_wrap=True)
+
+        yield advance
 
 
 @contextmanager

@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from adapters.model.sources import SOURCES
 from orchestrator.evaluation.comparison import SIGNIFICANCE
-from orchestrator.evaluation.conclusion import conclusion, remarks
 from orchestrator.evaluation.judged_runs import Evaluation, best_text_source
 from orchestrator.evaluation.judgments import JudgedQueries
 from orchestrator.evaluation.measures import MAIN_MEASURE, MEASURES, ByRun
 from orchestrator.evaluation.runs import REFERENCE_RUN, RUNS, SHOWN_HITS
 from orchestrator.evaluation.searched_index import QueryResult, RankedHit, Results
+from orchestrator.evaluation.sentences import conclusion, remarks
 
 _MAX_LOSSES = 10
 _NAMES = tuple(source.name for source in SOURCES)

@@ -71,10 +71,10 @@ class Workspace:
         parts += [settings.encoding.entity_extractor, *(_address(settings, source.name) for source in SOURCES)]
         name = settings.storage.index_name
         key = fingerprint(name, *parts).replace("-", "")[:_SHORT]
-        folder = settings.storage.data_dir / "evaluations" / f"{dataset.name}-{key}"
+        folder = evaluations_folder(settings) / f"{dataset.name}-{key}"
         changed = settings.changed(
             data_dir=folder,
-            index_name=f"{name[:80]}-eval-{key}",
+            index_name=_index_name(settings, key),
             source_timeout_ms=60_000,
             max_limit=max(settings.requests.max_limit, DEPTH),
             **_ACCESS,
@@ -99,9 +99,7 @@ class Workspace:
         """
         if any(self.settings.sources.address(source.name) for source in SOURCES):
             (self.folder / _MARKER).unlink(missing_ok=True)
-            async with open_service(self.settings) as service:
-                for server in service.health.servers.values():
-                    await server.drop()
+            await _drop(open_service, self.settings)
 
     async def _index(self, service: Service, advance: Callable[[int], None]) -> IndexedCorpus:
         marker = self.folder / _MARKER
@@ -141,6 +139,23 @@ class Workspace:
         )
 
 
+async def remove_workspace(folder: Path, settings: Settings, open_service: OpenService) -> None:
+    """Delete a folder in :func:`evaluations_folder`, and its indexes on servers.
+
+    :raises AdapterError: if a server is unavailable; the folder is there then.
+    """
+    if any(settings.sources.address(source.name) for source in SOURCES):
+        key = folder.name.rpartition("-")[-1]
+        own = settings.changed(data_dir=folder, index_name=_index_name(settings, key))
+        await _drop(open_service, own)
+    await anyio.to_thread.run_sync(shutil.rmtree, folder)
+
+
+def evaluations_folder(settings: Settings) -> Path:
+    """The folder of all workspaces."""
+    return settings.storage.data_dir / "evaluations"
+
+
 class ResultStore:
     """Results in a folder, one line each; every shard appends to a file of its own."""
 
@@ -159,6 +174,17 @@ class ResultStore:
             for line in path.read_bytes().split(b"\n"):
                 with suppress(msgspec.DecodeError):
                     yield decoder.decode(line)
+
+
+async def _drop(open_service: OpenService, settings: Settings) -> None:
+    """Delete all indexes on servers."""
+    async with open_service(settings) as service:
+        for server in service.health.servers.values():
+            await server.drop()
+
+
+def _index_name(settings: Settings, key: str) -> str:
+    return f"{settings.storage.index_name[:80]}-eval-{key}"
 
 
 def _address(settings: Settings, source: str) -> str:

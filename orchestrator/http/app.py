@@ -24,14 +24,14 @@ from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.http import documents, operations
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary, endpoint_of
-from orchestrator.http.errors import STATUSES, error_response, problem
+from orchestrator.http.errors import STATUSES, problem
 from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.http.lifecycle import drain_on_sigterm
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
 from orchestrator.http.protocol import ConnectionLimits
 from orchestrator.http.request_context import STATE_KEY, HttpContext, encoded_response
-from orchestrator.http.routes import SEARCH, methods_of
+from orchestrator.http.routes import OPENAPI, SEARCH, methods_of
 from orchestrator.http.search_route import search
 from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.service.service import Service
@@ -112,7 +112,7 @@ def _others() -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.include_router(documents.router)
     app.include_router(operations.router)
-    app.router.routes.append(Route("/openapi.json", _send_openapi))
+    app.router.routes.append(Route(OPENAPI.path, endpoint_of(OPENAPI, _send_openapi), methods=[OPENAPI.method]))
     app.router.redirect_slashes = False
     app.add_exception_handler(HTTPException, _no_route)
     app.add_exception_handler(Exception, _failed)
@@ -134,7 +134,7 @@ async def _no_route(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return error_response(error, _context(request).request_id)
+    return _context(request).response_to(error)
 
 
 def _context(request: Request) -> HttpContext:
@@ -151,5 +151,5 @@ def _openapi(service: Service) -> bytes:
     return msgspec.json.encode(document)
 
 
-async def _send_openapi(request: Request) -> Response:
-    return encoded_response(request.app.state.openapi)
+async def _send_openapi(context: HttpContext) -> Response:
+    return encoded_response(context.request.app.state.openapi)

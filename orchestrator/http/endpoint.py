@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from time import perf_counter
 from traceback import clear_frames
 from typing import TypeAlias
@@ -16,10 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapters import Unavailable
 from orchestrator.auth.principal import UNAUTHENTICATED
 from orchestrator.http.authorization import authorize
-from orchestrator.http.errors import error_response
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.request_context import STATE_KEY, HttpContext
-from orchestrator.http.routes import LIVENESS, READINESS, Operation
+from orchestrator.http.routes import LIVENESS, METRICS, READINESS, Operation
 from orchestrator.telemetry.access_log import log_request
 from orchestrator.telemetry.tracing import Tracing
 
@@ -29,6 +30,8 @@ OPERATION_KEY = "trivium.operation"
 """Key in the state of the ASGI scope: the operation of the request."""
 
 _PROBES = (LIVENESS, READINESS)
+_PERIODIC = (*_PROBES, METRICS)
+"""Requests that machines send every few seconds: those that succeed are logged at the level ``debug``."""
 _PART_BYTES = 65_536
 """Maximum size of what is written at once: the connection copies it."""
 _STOPPING = Unavailable("the service is stopping: try again")
@@ -59,14 +62,14 @@ class RequestBoundary:
             await self._app(scope, receive, outgoing.send)
         except asyncio.CancelledError:
             if context.is_disconnected:
-                await error_response(ClientDisconnect(), context.request_id)(scope, receive, outgoing.send)
+                await context.response_to(ClientDisconnect())(scope, receive, outgoing.send)
                 return
             if not outgoing.is_started:  # the process stops after the grace period
-                await error_response(_STOPPING, context.request_id)(scope, receive, outgoing.send)
+                await context.response_to(_STOPPING)(scope, receive, outgoing.send)
             raise
         except Exception as error:
             if not outgoing.is_started:
-                await error_response(error, context.request_id)(scope, receive, outgoing.send)
+                await context.response_to(error)(scope, receive, outgoing.send)
             elif not outgoing.is_ended:
                 raise
             _clear_variables(error)
@@ -174,12 +177,19 @@ class _Outgoing:
             method,
             path,
             self._status,
+            level=_log_level(operation, self._status),
             ms=round(seconds * 1_000, 3),
             key=principal.name,
             tenant=principal.scope.tenant,
             environment=principal.scope.environment,
             **context.log_fields,
         )
+
+
+def _log_level(operation: Operation | None, status: int) -> int:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return logging.WARNING
+    return logging.DEBUG if operation in _PERIODIC and status == HTTPStatus.OK else logging.INFO
 
 
 def _content_length(message: Message) -> int:

@@ -62,8 +62,6 @@ def error_response(error: Exception, request_id: str) -> Response:
             return problem(401, "send an API key of this service as `Authorization: Bearer <key>`", request_id)
         case Forbidden() | NotFound() | Ambiguous() | BadRequest() | InvalidInput() | AdapterError():
             status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
-            if isinstance(error, AdapterError):
-                _log.warning("request %s failed: %s", request_id, error.for_operators)
             return problem(status, str(error), request_id)
         case Overloaded():
             return problem(429 if error.over_quota else 503, f"{error}: try again in a moment", request_id)
@@ -76,11 +74,27 @@ def error_response(error: Exception, request_id: str) -> Response:
         case ClientDisconnect():
             return Response(status_code=CLIENT_DISCONNECTED)
         case AllSourcesFailed():
-            failures = tuple(f"{failed.source}: {failed.reason}" for failed in error.failures)
-            return problem(503, "every source failed", request_id, failures)
+            return problem(503, "every source failed", request_id, _failures(error))
         case _:
             _log.error("request %s failed", request_id, exc_info=error)
             return problem(500, "internal error; see the log for this request id", request_id)
+
+
+def reason_for_operators(error: Exception) -> str:
+    """Why the service did not answer; empty if the request was the reason. Never text of queries or documents."""
+    match error:
+        case AdapterError():
+            return error.for_operators
+        case AllSourcesFailed():
+            return "; ".join(("every source failed", *_failures(error)))
+        case Overloaded():
+            return str(error)
+        case _:
+            return ""
+
+
+def _failures(error: AllSourcesFailed) -> tuple[str, ...]:
+    return tuple(f"{failed.source}: {failed.reason}" for failed in error.failures)
 
 
 def problem(status: int, detail: str, request_id: str, errors: tuple[str, ...] = ()) -> Response:

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from importlib.metadata import version
 from threading import Lock
 
 import anyio.to_thread
 
+from orchestrator.schema.operations import CacheLevel, CacheReport
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
 from orchestrator.telemetry import memory
-from orchestrator.telemetry.metrics import Metrics
+from orchestrator.telemetry.metrics import CIRCUIT_STATES, Metrics
 
 _log = logging.getLogger(__name__)
 
 _SAMPLE_S = 1.0
 """Seconds between two samples of the gauges. A scrape samples the gauges of its process, too."""
+_COUNTERS = {
+    "hit": "hits",
+    "miss": "misses",
+    "stale": "stale",
+    "stored": "stored",
+    "evicted": "evictions",
+    "error": "errors",
+    "skipped": "skipped",
+}
+"""The counters of a cache in a report, by operation."""
+_STATE_NAMES = {number: name for name, number in CIRCUIT_STATES.items()}
 _REDIS = "cache"
 """The name of the shared cache among the sources that have a circuit breaker."""
 
@@ -60,6 +73,10 @@ class ServiceMetrics:
                 _log.exception("the gauges could not be sampled")
             await asyncio.sleep(_SAMPLE_S)
 
+    async def cache_report(self) -> CacheReport:
+        """The counters of all caches, of all processes behind this port."""
+        return await anyio.to_thread.run_sync(self._all_caches)
+
     async def exposition(self, accept: str) -> tuple[bytes, str]:
         """See :meth:`orchestrator.telemetry.metrics.Metrics.exposition`."""
         await anyio.to_thread.run_sync(self._sample)
@@ -73,7 +90,9 @@ class ServiceMetrics:
     def _set_gauges(self) -> None:
         metrics, state = self._metrics, self._service.state.read()
         metrics.set_load(self.in_flight, state.running, state.waiting)
-        levels = self._service.cache_report().levels
+        report = self._service.cache_report()
+        levels = report.levels
+        metrics.set_computations(report.flights, report.joined)
         metrics.set_circuits(state.circuits)
         metrics.set_circuits({_REDIS: level.state for level in levels.values() if level.state})  # noqa: B035  # one has
         metrics.set_warming(state.warming)
@@ -83,13 +102,33 @@ class ServiceMetrics:
         metrics.set_index(state.generation, state.generation_lag_s, self._release, state.build_id)
         metrics.set_memory(memory.used_bytes(), memory.limit_bytes())
         for name, level in levels.items():
-            totals = {
-                "hit": level.hits,
-                "miss": level.misses,
-                "stale": level.stale,
-                "stored": level.stored,
-                "evicted": level.evictions,
-                "error": level.errors,
-                "skipped": level.skipped,
-            }
-            metrics.set_cache(name, totals, level.entries, level.bytes)
+            totals = {operation: getattr(level, field) for operation, field in _COUNTERS.items()}
+            age_s = level.mean_age_s * (level.hits + level.stale)
+            metrics.set_cache(name, totals, age_s, level.entries, level.bytes)
+
+    def _all_caches(self) -> CacheReport:
+        """The report of this process with the numbers of all processes. Blocks."""
+        self._sample()
+        values = self._metrics.values()
+        levels = {name: _of_all(name, level, values) for name, level in self._service.cache_report().levels.items()}
+        return CacheReport(levels, int(values["searches_computing",]), int(values.get(("joined_searches_total",), 0)))
+
+
+def _of_all(name: str, level: CacheLevel, values: Mapping[tuple[str, ...], float]) -> CacheLevel:
+    """A cache of one process with the numbers of all of them."""
+
+    def whole(*key: str) -> int:
+        return int(values.get(key, 0))
+
+    counts = {field: whole("cache_operations_total", name, operation) for operation, field in _COUNTERS.items()}
+    found = counts["hits"] + counts["stale"]
+    searched = found + counts["misses"]
+    age_s = values.get(("cache_hit_age_seconds_total", name), 0.0)
+    return CacheLevel(
+        **counts,
+        entries=None if level.entries is None else whole("cache_entries", name),
+        bytes=None if level.bytes is None else whole("cache_bytes", name),
+        mean_age_s=age_s / found if found else 0.0,
+        hit_rate=found / searched if searched else 0.0,
+        state=None if level.state is None else _STATE_NAMES[whole("circuit_state", _REDIS)],
+    )

@@ -36,7 +36,7 @@ async def readiness(context: HttpContext) -> Response:
 @serves(router, CACHE)
 async def cache_report(context: HttpContext) -> Response:
     """Counters of every cache."""
-    return json_response(context.service.cache_report())
+    return json_response(await context.request.app.state.metrics.cache_report())
 
 
 @serves(router, METRICS)

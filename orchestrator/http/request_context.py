@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from orchestrator.auth.principal import UNAUTHENTICATED, Principal
 from orchestrator.http.byte_budget import ByteBudget, ByteBudgets, HeldBytes
-from orchestrator.http.errors import HttpError
+from orchestrator.http.errors import HttpError, error_response, reason_for_operators
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
 from orchestrator.telemetry.tracing import RequestSpan
@@ -66,6 +66,12 @@ class HttpContext:
         context = cls(request, headers, request_id(headers), state.service, state.byte_budgets)
         request.scope.setdefault("state", {})[STATE_KEY] = context
         return context
+
+    def response_to(self, error: Exception) -> Response:
+        """The response to an error. If the request is not the reason for it, the log line says what is."""
+        if reason := reason_for_operators(error):
+            self.log_fields["reason"] = reason
+        return error_response(error, self.request_id)
 
     def require_single_headers(self) -> None:
         """Check that no header is repeated that has one value (RFC 9110, section 5.3; RFC 9112, section 3.2).

@@ -171,6 +171,7 @@ READINESS = Operation(
     other_statuses=(503,),
 )
 
+OPENAPI = Operation("GET", "/openapi.json", "The description of this API, as OpenAPI 3.1.", dict, role="none")
 OPERATIONS = (
     SEARCH,
     PUT_DOCUMENTS,
@@ -184,6 +185,7 @@ OPERATIONS = (
     METRICS,
     LIVENESS,
     READINESS,
+    OPENAPI,
 )
 
 

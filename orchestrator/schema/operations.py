@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class CacheLevel(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Counters of one cache since the process started; ages are in seconds."""
+    """Counters of one cache since the service started; ages are in seconds."""
 
     hits: int
     misses: int
@@ -25,7 +25,8 @@ class CacheLevel(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class CacheReport(Struct, frozen=True):
-    """The response to ``GET /v1/cache``: ``l1`` in this process, ``l2`` in Redis, and the memos of single sources.
+    """The response to ``GET /v1/cache``, of all processes behind this port together: ``l1`` in memory, ``l2`` in Redis,
+    and the memos of single sources.
 
     ``flights``: computations that are running. ``joined``: requests that waited for a computation that another request
     had started.

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime
+from time import time
 
 import msgspec
+
+from orchestrator.telemetry.times import moment
 
 ACCESS_LOGGER = "trivium.access"
 
 _log = logging.getLogger(ACCESS_LOGGER)
 
 
-def log_request(request_id: str, method: str, path: str, status: int, **fields: object) -> None:
+def log_request(
+    request_id: str, method: str, path: str, status: int, *, level: int = logging.INFO, **fields: object
+) -> None:
     """Log a request.
 
     :param path: of the operation, without ids.
+    :param level: of the line, as in :mod:`logging`.
     :param fields: decisions and timings; never text of queries or documents.
     """
-    if _log.isEnabledFor(logging.INFO):
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    if _log.isEnabledFor(level):
+        now = moment(time())
         line = {"time": now, "request_id": request_id, "method": method, "path": path, "status": status, **fields}
-        _log.info(msgspec.json.encode(line).decode())
+        _log.log(level, msgspec.json.encode(line).decode())

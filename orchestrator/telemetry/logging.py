@@ -9,6 +9,7 @@ from pythonjsonlogger.core import LogData
 from pythonjsonlogger.msgspec import MsgspecFormatter
 
 from orchestrator.telemetry.access_log import ACCESS_LOGGER
+from orchestrator.telemetry.times import moment
 
 _SILENCED = ("opensearch", "opensearchpy", "httpx", "httpcore", "neo4j")
 """Loggers of drivers: they write a line for every request, with bodies, and a trace for every failed one. The service
@@ -21,9 +22,16 @@ class _Formatter(MsgspecFormatter):
     def format(self, record: logging.LogRecord) -> str:
         return record.getMessage() if record.name == ACCESS_LOGGER else super().format(record)
 
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802  # of logging
+        """The same form as in the access log."""
+        del datefmt
+        return moment(record.created)
+
     def process_log_record(self, log_data: LogData) -> LogData:
-        """The level in lower case, as in the settings."""
-        return log_data | {"level": log_data["level"].lower()}
+        """The level in lower case, as in the settings; without uvicorn's second message, for terminals."""
+        line = log_data | {"level": log_data["level"].lower()}
+        line.pop("color_message", None)
+        return line
 
 
 def configure_logging(level: str) -> None:

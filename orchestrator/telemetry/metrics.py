@@ -26,6 +26,8 @@ STAGE_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 """Upper bounds of the durations of stages."""
 CIRCUIT_STATES = {"closed": 0, "half-open": 1, "open": 2}
 
+_PREFIX = "trivium_"
+
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
 _LIVE_GAUGE = re.compile(r"gauge_live\w+_(\d+)\.db")
@@ -42,7 +44,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._folder = os.environ.get(MULTIPROCESS_VARIABLE)
         self._children: dict[tuple[object, ...], Any] = {}
-        self._totals: dict[tuple[str, ...], float] = {}
+        self._totals: dict[tuple[object, ...], float] = {}
         self._requests = self._histogram(
             "request_duration_seconds",
             "Time from the headers of a request to the last byte of its response, by method, path and status.",
@@ -74,6 +76,15 @@ class Metrics:
         )
         self._cache_entries = self._gauge("cache_entries", "Entries of a cache.", ("cache",))
         self._cache_bytes = self._gauge("cache_bytes", "Bytes of the entries of the L1 cache.", ("cache",))
+        self._cache_age = self._counter(
+            "cache_hit_age_seconds", "Sum of the ages of the entries that a cache returned.", ("cache",)
+        )
+        self._computing = self._gauge(
+            "searches_computing", "Searches that are computed, each for one request or several."
+        )
+        self._joined = self._counter(
+            "joined_searches", "Searches that waited for what another request had begun to compute.", ()
+        )
         self._in_flight = self._gauge("requests_in_flight", "HTTP requests that have no complete response yet.")
         self._running = self._gauge("searches_running", "Searches that have a slot.")
         self._waiting = self._gauge("searches_waiting", "Searches that wait for a slot.")
@@ -192,20 +203,36 @@ class Metrics:
         self._memory.set(used_bytes)
         self._limit.set(limit_bytes)
 
-    def set_cache(self, cache: str, totals: Mapping[str, float], entries: int | None, size: int | None) -> None:
+    def set_computations(self, running: int, joined: int) -> None:
+        """Set the number of computations that are running, and that of the requests that joined one since the start."""
+        self._computing.set(running)
+        self._grow(self._joined, joined)
+
+    def set_cache(
+        self, cache: str, totals: Mapping[str, float], age_s: float, entries: int | None, size: int | None
+    ) -> None:
         """Set the state of a cache.
 
         :param totals: since the start of the process, by operation.
+        :param age_s: sum of the ages of the entries that were found since then.
         """
         for operation, total in totals.items():
-            key = (cache, operation)
-            if (grown := total - self._totals.get(key, 0.0)) > 0:
-                self._child(self._cache, cache, operation).inc(grown)
-                self._totals[key] = total
+            self._grow(self._cache, total, cache, operation)
+        self._grow(self._cache_age, age_s, cache)
         if entries is not None:
             self._child(self._cache_entries, cache).set(entries)
         if size is not None:
             self._child(self._cache_bytes, cache).set(size)
+
+    def values(self) -> dict[tuple[str, ...], float]:
+        """Every value of all processes, by the name without its prefix and the values of the labels, in the order of
+        their names. Blocks, as :meth:`exposition`.
+        """
+        samples = (sample for family in self._all_processes().collect() for sample in family.samples)
+        return {
+            (sample.name.removeprefix(_PREFIX), *(value for _, value in sorted(sample.labels.items()))): sample.value
+            for sample in samples
+        }
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """All metrics of all processes, and their media type. Blocks: some milliseconds for each process.
@@ -213,29 +240,40 @@ class Metrics:
         :param accept: the ``Accept`` header, which may select OpenMetrics, with exemplars.
         """
         encode, media_type = choose_encoder(accept)
-        registry = self._registry
-        if self._folder:
-            _forget_ended_processes(Path(self._folder))
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call]
-        return encode(registry), media_type
+        return encode(self._all_processes()), media_type
+
+    def _all_processes(self) -> CollectorRegistry:
+        """The metrics of all processes behind this port."""
+        if not self._folder:
+            return self._registry
+        _forget_ended_processes(Path(self._folder))
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call]
+        return registry
+
+    def _grow(self, counter: Counter, total: float, *label_values: str) -> None:
+        """Raise a counter to a total of this process."""
+        key = (counter, *label_values)
+        if (grown := total - self._totals.get(key, 0.0)) > 0:
+            self._child(counter, *label_values).inc(grown)
+            self._totals[key] = total
 
     def _child(self, metric: M, *label_values: str) -> M:
         """The metric for some values of its labels, without the lock that ``labels`` takes each time."""
         key = (metric, *label_values)
         child: M | None = self._children.get(key)
         if child is None:
-            child = self._children[key] = metric.labels(*label_values)
+            child = self._children[key] = metric.labels(*label_values) if label_values else metric
         return child
 
     def _histogram(self, name: str, text: str, label_names: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(f"trivium_{name}", text, label_names, buckets=buckets, registry=self._registry)
+        return Histogram(f"{_PREFIX}{name}", text, label_names, buckets=buckets, registry=self._registry)
 
     def _counter(self, name: str, text: str, label_names: tuple[str, ...]) -> Counter:
-        return Counter(f"trivium_{name}", text, label_names, registry=self._registry)
+        return Counter(f"{_PREFIX}{name}", text, label_names, registry=self._registry)
 
     def _gauge(self, name: str, text: str, label_names: tuple[str, ...] = (), mode: GaugeMode = "livesum") -> Gauge:
-        return Gauge(f"trivium_{name}", text, label_names, registry=self._registry, multiprocess_mode=mode)
+        return Gauge(f"{_PREFIX}{name}", text, label_names, registry=self._registry, multiprocess_mode=mode)
 
 
 def _forget_ended_processes(folder: Path) -> None:

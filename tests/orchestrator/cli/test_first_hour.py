@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from orchestrator.cli import index_command, maintain, terminal
+from orchestrator.cli import index_command, maintain, progress, terminal
 from orchestrator.cli.main import main
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.tables import Column, print_table
@@ -179,6 +180,31 @@ def test_search_at_a_running_service(serve: Serve, folder: Path) -> None:
         assert (code, "limit: 99, allowed are 1 to 50" in err) == (2, True)
     code, _, err = run("search", "nolan", "--url", "http://127.0.0.1:1")
     assert (code, "http://127.0.0.1:1 cannot be reached" in err, err.count("\n")) == (1, True, 1)
+
+
+def test_a_job_without_a_terminal_logs_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), force_terminal=False, width=80)
+    monkeypatch.setattr(progress, "_LOG_S", 0.0)
+    with progress_bar(console, "encoding", "documents", 10) as advance:
+        advance(4)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().startswith("encoding: 4 of 10 documents")
+
+
+def test_leftovers_are_listed_with_their_size_and_removed(folder: Path) -> None:
+    data = folder / "data"
+    for name in ("evaluations/films-0123456789ab", "index.damaged-0"):
+        (data / name).mkdir(parents=True)
+        (data / name / "file").write_bytes(b"x" * 1_000)
+    run("index", str(folder / "documents.ndjson"))
+    code, out, _ = run("leftovers")
+    assert code == 0
+    assert all(each in out for each in ("films-0123456789ab", "index.damaged-0", "1.0 kB"))
+    assert "2 leftovers in" in out
+    assert "2.0 kB; --remove deletes them" in " ".join(out.split())
+    assert "2 leftovers removed, 2.0 kB" in run("leftovers", "--remove")[1]
+    assert "0 leftovers in" in run("leftovers")[1]
+    assert "nolan" in hits("nolan")
 
 
 def test_the_version() -> None:

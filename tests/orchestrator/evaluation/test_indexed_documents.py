@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from orchestrator.evaluation.conclusion import conclusion
 from orchestrator.evaluation.judged_runs import Evaluation, judged_ids
 from orchestrator.evaluation.runs import RUNS_OF_ANY_INDEX
 from orchestrator.evaluation.searched_index import RankedHit
+from orchestrator.evaluation.sentences import conclusion
 from tests.orchestrator.evaluation.command import run
 from tests.orchestrator.served import Serve
 

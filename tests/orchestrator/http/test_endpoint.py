@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx
@@ -16,11 +16,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapters import Unavailable
 from orchestrator.auth.principal import Forbidden
+from orchestrator.execution.stage_results import AllSourcesFailed, Failed
 from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import HttpError
 from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import DELETE_DOCUMENT, LIVENESS, OPERATIONS
+from orchestrator.planning.errors import BadRequest
+from orchestrator.service.errors import Overloaded
 from tests.orchestrator.http.helpers import Exchange, ndjson, problem, respond_ok, search
 
 pytestmark = pytest.mark.anyio
@@ -184,7 +188,9 @@ async def test_the_log_line_names_the_operation_the_principal_and_the_decisions(
     assert line["ms"] >= 0
 
 
-async def test_a_path_without_a_role_has_no_principal_in_its_log_line(log_lines: list[dict[str, Any]]) -> None:
+async def test_a_path_without_a_role_has_no_principal_in_its_log_line(
+    log_lines: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
     async def handler(context: HttpContext) -> PlainTextResponse:
         return PlainTextResponse("ok")
 
@@ -192,8 +198,52 @@ async def test_a_path_without_a_role_has_no_principal_in_its_log_line(log_lines:
         response = await endpoint_of(LIVENESS, handler)(Request(scope, receive))
         await response(scope, receive, send)
 
-    await Exchange(app, [(b"host", b"evil.example")]).run()
+    with caplog.at_level(logging.DEBUG, "trivium.access"):
+        await Exchange(app, [(b"host", b"evil.example")]).run()
     assert [(line["key"], line["tenant"], line["status"]) for line in log_lines] == [("unauthenticated", "", 200)]
+
+
+async def test_probes_and_scrapes_that_succeed_are_logged_at_debug(
+    client: httpx.AsyncClient, log_lines: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    for path in ("/livez", "/readyz", "/metrics"):
+        assert (await client.get(path)).status_code == 200
+    assert log_lines == []
+    assert (await client.post("/livez")).status_code == 405
+    assert [line["status"] for line in log_lines] == [405]
+    with caplog.at_level(logging.DEBUG, "trivium.access"):
+        await client.get("/livez")
+    assert log_lines[-1]["path"] == "/livez"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (lambda: Unavailable("the graph server cannot be reached", "connection refused"), "connection refused"),
+        (lambda: Overloaded(over_quota=False), "more requests are waiting"),
+        (lambda: AllSourcesFailed((Failed("graph", "no answer within 120 ms", 120.0),)), "graph: no answer"),
+    ],
+)
+async def test_the_log_line_of_a_503_says_why(
+    error: Callable[[], Exception], reason: str, log_lines: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "trivium.access"):  # where nothing else is logged, too
+        assert (await Exchange(_raising(error())).run()).status == 503
+    assert reason in log_lines[0]["reason"]
+
+
+async def test_the_log_line_of_a_bad_request_has_no_text_of_it(log_lines: list[dict[str, Any]]) -> None:
+    await Exchange(_raising(BadRequest("query: 'secret words'"))).run()
+    assert "secret" not in str(log_lines)
+
+
+async def test_every_operation_has_its_path_in_the_log(
+    client: httpx.AsyncClient, log_lines: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "trivium.access"):
+        for operation in OPERATIONS:
+            await client.request(operation.method, operation.path.replace("{id}", "x").replace("{name}", "x"))
+    assert [line["path"] for line in log_lines] == [operation.path for operation in OPERATIONS]
 
 
 async def test_an_error_of_the_edge_keeps_its_status() -> None:

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -84,6 +85,30 @@ def test_two_processes_are_one_service_and_a_new_one_takes_the_place_of_one_that
         eventually(lambda: _alive(process.pid) == 2)
         assert search(address, "one more") == 200
         eventually(lambda: values(scrape(address))[SEARCHED] >= 21)
+
+
+def test_the_report_of_the_caches_is_that_of_all_processes(serve: Serve, tmp_path: Path) -> None:
+    with serve(environment(data_dir=tmp_path), "--workers", "2") as (_, address):
+        for number in range(10):  # a connection for each: the two processes take them in turn
+            assert search(address, f"query {number}") == search(address, f"query {number}") == 200
+
+        def report() -> dict[str, Any]:
+            with urllib.request.urlopen(f"{address}/v1/cache", timeout=10) as response:
+                found: dict[str, Any] = json.loads(response.read())
+            return found
+
+        def counts_all() -> bool:  # the other process reports once a second
+            level = report()["levels"]["l1"]
+            return bool(level["hits"] + level["misses"] >= 20)
+
+        eventually(counts_all)
+        first, second = report(), report()
+        assert first == second
+        level = first["levels"]["l1"]
+        assert level["hits"] + level["misses"] == 20
+        assert level["entries"] == level["stored"] >= 10
+        assert level["hit_rate"] == level["hits"] / 20
+        assert (first["flights"], first["joined"]) == (0, 0)
 
 
 def _alive(pid: int) -> int:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -44,8 +47,29 @@ def test_every_line_is_an_object_with_its_time_level_logger_and_message(
     configure_logging("info")
     _log.warning("source %s failed", "graph")
     (line,) = lines()
-    assert line.pop("time")
+    line.pop("time")
     assert line == {"level": "warning", "logger": "some.module", "message": "source graph failed"}
+
+
+def test_every_line_has_the_same_form_of_time(lines: Callable[[], list[dict[str, Any]]]) -> None:
+    configure_logging("info")
+    _log.warning("a line")
+    log_request("id-1", "GET", "/v1/collections", 200)
+    for line in lines():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line["time"])
+        assert abs(datetime.fromisoformat(line["time"]).timestamp() - time.time()) < 60
+
+
+def test_no_line_has_the_second_message_of_uvicorn_with_codes_for_terminals(
+    lines: Callable[[], list[dict[str, Any]]],
+) -> None:
+    configure_logging("info")
+    logging.getLogger("uvicorn.error").info(
+        "Started server process [%d]", 7, extra={"color_message": "Started server process [\x1b[36m%d\x1b[0m]"}
+    )
+    (line,) = lines()
+    assert line["message"] == "Started server process [7]"
+    assert "\x1b" not in str(line)
 
 
 def test_a_message_of_several_lines_is_one_line(lines: Callable[[], list[dict[str, Any]]]) -> None:

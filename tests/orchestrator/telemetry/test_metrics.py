@@ -68,12 +68,13 @@ def test_a_computed_search_counts_its_stages_its_sources_and_what_did_not_work()
 
 def test_the_totals_of_a_cache_become_counters() -> None:
     metrics = Metrics()
-    metrics.set_cache("l1", {"hit": 3, "miss": 0}, entries=2, size=100)
-    metrics.set_cache("l1", {"hit": 5, "miss": 0}, entries=1, size=50)
+    metrics.set_cache("l1", {"hit": 3, "miss": 0}, age_s=1.5, entries=2, size=100)
+    metrics.set_cache("l1", {"hit": 5, "miss": 0}, age_s=2.0, entries=1, size=50)
     found = exposed(metrics)
     assert found["trivium_cache_operations_total{cache=l1}{operation=hit}"] == 5
     assert found["trivium_cache_entries{cache=l1}"] == 1
     assert found["trivium_cache_bytes{cache=l1}"] == 50
+    assert found["trivium_cache_hit_age_seconds_total{cache=l1}"] == 2.0
 
 
 def test_gauges_have_the_newest_value() -> None:
