@@ -16,6 +16,7 @@ from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchResponse
 from orchestrator.schema.search_input import filter_from_json, search_request
 from orchestrator.service.service import Service
+from orchestrator.settings.group import named_items
 from orchestrator.settings.loading import load
 
 
@@ -94,21 +95,21 @@ def search(
 
 
 def _weights(text: str | None) -> dict[str, float]:
-    return {name: _number("weights", name, value) for name, value in _items(text, "weights", "source=weight")}
+    items = _items(text or "", "weights", "source=weight")
+    return {name: _number("weights", name, value) for name, value in items.items()}
 
 
 def _boosts(text: str | None) -> dict[str, object]:
     named = ",".join(each if "=" in each else f"{each}=1" for each in (text or "").split(",") if each.strip())
-    return {
-        name: {"strength": _number("boosts", name, value)} for name, value in _items(named, "boosts", "boost=strength")
-    }
+    items = _items(named, "boosts", "boost=strength")
+    return {name: {"strength": _number("boosts", name, value)} for name, value in items.items()}
 
 
-def _items(text: str | None, option: str, form: str) -> list[tuple[str, str]]:
-    items = [item.partition("=") for item in (text or "").split(",") if item.strip()]
-    if not all(equals for _, equals, _ in items):
-        raise BadRequest(f"--{option} is {text!r}, write {form}, with commas between them")
-    return [(name.strip(), value.strip()) for name, _, value in items]
+def _items(text: str, option: str, form: str) -> dict[str, str]:
+    try:
+        return named_items(text, form)
+    except ValueError as error:
+        raise BadRequest(f"--{option} is {text!r}: {error}") from error
 
 
 def _number(option: str, name: str, value: str) -> float:

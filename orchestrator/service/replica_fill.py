@@ -74,10 +74,11 @@ class ReplicaFill:
         return written
 
     async def _batches(self, stored: Callable[[], Iterator[VectorRecord]] | None) -> AsyncIterator[list[VectorRecord]]:
-        """All documents, from the embedded index, or from the replica that documents are read from."""
-        if self.embedded is not None or stored is not None:
-            index = self.embedded.index.current() if self.embedded else None
-            records = index.records_with_vectors() if index else stored() if stored else iter(())
+        """All documents, from the embedded index, from ``stored``, or from the replica that documents are read from."""
+        if self.embedded is not None:
+            stored = self.embedded.index.current().records_with_vectors
+        if stored is not None:
+            records = stored()
             while batch := await anyio.to_thread.run_sync(lambda: list(islice(records, _BATCH_DOCUMENTS))):
                 yield batch
             return

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from orchestrator.cli import index_command, maintain, progress, terminal
+from orchestrator.cli import index_command, progress
 from orchestrator.cli.main import main
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.tables import Column, print_table
@@ -157,7 +157,7 @@ def test_search_takes_what_http_takes(folder: Path) -> None:
     ("arguments", "message"),
     [
         (["--filter", "x"], "filter: 'x' is not JSON such as"),
-        (["--weights", "vector"], "--weights is 'vector', write source=weight"),
+        (["--weights", "vector"], "--weights is 'vector': write `source=weight`"),
         (["--weights", "vector=a"], "--weights: vector is 'a', allowed are numbers"),
         (["--weights", "vectr=1"], "unknown source 'vectr', allowed are vector, graph, keyword; the nearest is vector"),
         (["--boosts", "recnecy"], "unknown key 'recnecy'"),
@@ -274,7 +274,3 @@ def test_doctor_changes_nothing_and_ends_in_a_summary(folder: Path, monkeypatch:
 def test_tidy_says_what_it_did_and_how_long_it_took(folder: Path) -> None:
     run("index", str(folder / "documents.ndjson"))
     assert re.fullmatch(r"2 documents merged and measured; took [\d.]+ s\n", run("tidy")[2])
-
-
-def test_every_command_uses_one_console_of_at_least_the_width_of_a_terminal() -> None:
-    assert maintain.out is terminal.out
