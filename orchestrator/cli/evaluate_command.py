@@ -12,7 +12,6 @@ import typer
 
 from orchestrator.cli.judged_search import Searched, search_dataset, search_own_index, search_service
 from orchestrator.cli.judged_sets import evaluation_command
-from orchestrator.cli.remote import RemoteService
 from orchestrator.cli.scope_options import Environment, Tenant
 from orchestrator.evaluation.judgments import read_judged_queries
 from orchestrator.evaluation.runs import RUNS
@@ -104,7 +103,7 @@ def _search_indexed(
     if queries is None or qrels is None:
         raise BadRequest("nothing to evaluate: give a FOLDER, or both --queries and --qrels")
     judged = read_judged_queries(queries.stem, queries, qrels)
-    return search_own_index(judged, *caller) if url is None else search_service(judged, RemoteService(url, caller[-1]))
+    return search_own_index(judged, *caller) if url is None else search_service(judged, url, caller[-1])
 
 
 def _read_runs(paths: list[Path], taken: set[str]) -> dict[str, Run]:

@@ -10,8 +10,7 @@ import anyio
 
 from orchestrator.cli.judged_sets import open_for_evaluation, prepare
 from orchestrator.cli.progress import progress_bar
-from orchestrator.cli.remote import RemoteService
-from orchestrator.cli.remote_index import RemoteIndex
+from orchestrator.cli.remote import remote_client
 from orchestrator.cli.scope_options import caller, caller_of_key
 from orchestrator.cli.terminal import err
 from orchestrator.evaluation import runner
@@ -23,6 +22,7 @@ from orchestrator.evaluation.searched_index import Results, SearchedIndex, Servi
 from orchestrator.settings.loading import load
 
 _SOURCE_TIMEOUT_MS = 60_000
+_REMOTE_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,14 @@ def search_own_index(judged: JudgedQueries, tenant: str | None, environment: str
     return anyio.run(search)
 
 
-def search_service(judged: JudgedQueries, service: RemoteService) -> Searched:
+def search_service(judged: JudgedQueries, url: str, key: str | None) -> Searched:
     """Search at a running service, as the caller with its key."""
 
-    index = RemoteIndex(service)
-    return anyio.run(_search, index, judged, index.conditions())
+    with remote_client(url, key, _REMOTE_TIMEOUT_S) as client:
+        from orchestrator.cli.remote_index import RemoteIndex  # noqa: PLC0415  # it needs the packages of the client
+
+        index = RemoteIndex(client, url)
+        return anyio.run(_search, index, judged, index.conditions())
 
 
 async def _search(index: SearchedIndex, judged: JudgedQueries, conditions: Conditions) -> Searched:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from orchestrator.cli.remote import RemoteService
+from orchestrator.cli.remote import remote_client
 from orchestrator.cli.results import print_empty_index, print_explanation, print_response
 from orchestrator.cli.scope_options import Environment, Tenant, caller, caller_of_key
 from orchestrator.cli.terminal import CLI_TIMEOUT_MS, out, reported_errors, with_cli_timeout, with_service
@@ -18,6 +18,9 @@ from orchestrator.schema.search_input import filter_from_json, search_request
 from orchestrator.service.service import Service
 from orchestrator.settings.group import named_items
 from orchestrator.settings.loading import load
+
+_MORE_S = 5.0
+"""Seconds that a service has beside the time limit of the request, for its retries, too."""
 
 
 def search(
@@ -72,9 +75,10 @@ def search(
         }
         if (key or url) and (tenant or environment):
             raise BadRequest("--tenant and --environment are for the own data folder: a key has a tenant already")
-        content, documents = b"", 1
+        documents = 1
         if url is not None:
-            content, response = RemoteService(url, key).search(fields, timeout)
+            with remote_client(url, key, timeout / 1_000 + _MORE_S) as client:
+                response = client.search(**fields)
         else:
             request = search_request(fields)
 
@@ -85,7 +89,7 @@ def search(
 
             response, documents = with_service(with_cli_timeout(load()), run)
     if as_json:
-        sys.stdout.write((content or msgspec.json.encode(response)).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(response).decode() + "\n")
         return
     if not documents:
         print_empty_index(out, load().storage.data_dir)

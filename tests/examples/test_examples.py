@@ -32,5 +32,12 @@ def test_over_http(python: str, serve: Serve, tmp_path: Path) -> None:
     assert second.startswith("1 ")
 
 
+def test_by_client(python: str, serve: Serve, tmp_path: Path) -> None:
+    with serve(environment(data_dir=tmp_path)) as (_, address):
+        first, second = run(python, "by_client.py", tmp_path, address).splitlines()
+    assert first == "1 indexed"
+    assert second.startswith("1 ")
+
+
 def test_every_example_has_a_test() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"in_process", "in_process_async", "over_http"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"in_process", "in_process_async", "over_http", "by_client"}

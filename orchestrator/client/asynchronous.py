@@ -1,0 +1,168 @@
+"""The client for ``async`` code, with the methods of ``synchronous.py``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+import anyio
+
+from adapters.model.document import Document
+from orchestrator.client import calls, indexing
+from orchestrator.client.calls import Attempts, Call
+from orchestrator.client.errors import TriviumError
+from orchestrator.client.indexing import IndexOutcome, Input
+from orchestrator.client.packages import httpx2
+from orchestrator.client.retries import DEFAULT, Retries, RetryBudget
+from orchestrator.schema.documents import CollectionCount, DeleteManyResponse, DeleteResponse
+from orchestrator.schema.search import SearchRequest, SearchResponse
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """A client of one service, for one event loop of asyncio or trio. A context manager, which closes its connections.
+
+    :param url: of the service, such as ``http://127.0.0.1:8080``.
+    :param key: the API key.
+    :param timeout_s: time limit of each call, its retries included; each method may have another one.
+    :param connections: that are open at the same time, at most.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        timeout_s: float = 10.0,
+        retries: Retries = DEFAULT,
+        connections: int = 100,
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._timeout_s = timeout_s
+        self._budget = RetryBudget(retries)
+        self._http = httpx2.AsyncClient(**calls.connection_options(url, key, connections))
+
+    async def search(
+        self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object
+    ) -> SearchResponse:
+        """Search. The time limit is passed on to the service as ``timeout_ms``, if the request has none.
+
+        :param fields: of the request, as in ``POST /v1/search``: ``limit``, ``filter``, ``collections``, …
+        :raises TriviumError: see :mod:`orchestrator.client.errors`.
+        """
+        return await self.send(calls.search(query, fields), timeout_s)
+
+    async def explain(
+        self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object
+    ) -> SearchResponse:
+        """Search with the explanation of the plan and of every score."""
+        return await self.search(query, timeout_s=timeout_s, **{**fields, "explain": True})
+
+    async def pages(
+        self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object
+    ) -> AsyncIterator[SearchResponse]:
+        """The pages of a search, each requested when it is asked for. The time limit is that of each page."""
+        response = await self.search(query, timeout_s=timeout_s, **fields)
+        yield response
+        while response.next_cursor:
+            response = await self.search(query, timeout_s=timeout_s, **{**fields, "cursor": response.next_cursor})
+            yield response
+
+    async def index(
+        self,
+        documents: Iterable[Input],
+        *,
+        replace_chunks: bool = False,
+        on_progress: Callable[[int], None] = lambda _: None,
+        timeout_s: float = 60.0,
+    ) -> IndexOutcome:
+        """Write documents, in requests of at most a thousand; those before an error are written.
+
+        :param documents: any number of them; they are read as they are sent.
+        :param replace_chunks: whether the chunks of these documents that are not among those of the same request are
+            deleted. Then they have to fit in one request, or nothing is sent.
+        :param on_progress: called with the number of documents that were sent since the last call.
+        :param timeout_s: of each request.
+        :raises ValueError: if ``replace_chunks`` needs several requests.
+        """
+        outcome, sent = IndexOutcome(), 0
+        for content, count in indexing.requests(documents, in_one=replace_chunks):
+            outcome.add(await self.send(calls.index(content, replace_chunks), timeout_s), sent)
+            sent += count
+            on_progress(count)
+        return outcome
+
+    async def get(self, id_: str, *, collection: str | None = None, timeout_s: float | None = None) -> Document:
+        """A document.
+
+        :raises NotFound: if there is none that the key may see.
+        :raises Conflict: if several collections have the id, and none is named.
+        """
+        return await self.send(calls.get(id_, collection), timeout_s)
+
+    async def documents(
+        self,
+        *,
+        collection: str | None = None,
+        filter: Mapping[str, Any] | None = None,  # as in the API
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[Document]:
+        """All documents that match, in a fixed order. The time limit is that of each page."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.page(collection, filter, cursor), timeout_s)
+            for document in page.documents:
+                yield document
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def delete(
+        self, id_: str, *, collection: str | None = None, with_chunks: bool = True, timeout_s: float | None = None
+    ) -> DeleteResponse:
+        """Delete a document and its chunks. One that does not exist is no error."""
+        return await self.send(calls.delete(id_, collection, with_chunks), timeout_s)
+
+    async def delete_many(
+        self,
+        filter: Mapping[str, Any],  # as in the API
+        *,
+        dry_run: bool = False,
+        timeout_s: float = 60.0,
+    ) -> DeleteManyResponse:
+        """Delete the documents that match a filter, or count them."""
+        return await self.send(calls.delete_many(filter, dry_run), timeout_s)
+
+    async def collections(self, *, timeout_s: float | None = None) -> tuple[CollectionCount, ...]:
+        """The collections, and how many documents of each the key may see."""
+        return (await self.send(calls.collections(), timeout_s)).collections
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def send(self, call: Call[T], timeout_s: float | None = None) -> T:
+        """Send any request, and return its response."""
+        attempts = Attempts(call, self._url, self._timeout_s if timeout_s is None else timeout_s, self._budget)
+        while True:
+            try:
+                return await self._attempt(call, attempts)
+            except TriviumError as error:
+                await anyio.sleep(attempts.delay_s(error))
+
+    async def _attempt(self, call: Call[T], attempts: Attempts) -> T:
+        remaining_s = attempts.begin_s()
+        with attempts.errors():
+            with anyio.fail_after(remaining_s):
+                response = await self._http.request(**call.options(remaining_s))
+        return call.response(response.status_code, response.headers.get("retry-after"), response.content)

@@ -1,0 +1,176 @@
+"""Both clients against the service as a process."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from orchestrator.client import (
+    AsyncClient,
+    Client,
+    Conflict,
+    Document,
+    InvalidRequest,
+    NotFound,
+    SearchRequest,
+    indexing,
+)
+from tests.orchestrator.served import Serve, environment
+
+FILMS = [
+    {"id": "prestige", "title": "The Prestige", "text": "A film by Christopher Nolan.", "tags": ["film"]},
+    {"id": "nolan", "title": "Christopher Nolan", "text": "A director of films.", "collection": "people"},
+    {"id": "nolan", "title": "Nolan, Ireland", "text": "A town.", "collection": "places"},
+    {"id": "a/b c?", "title": "Slash", "text": "An id with other letters."},
+]
+
+
+@pytest.fixture(scope="module")
+def url(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data_dir = tmp_path_factory.mktemp("client")
+    with serve(environment(data_dir=data_dir, source_timeout_ms=10_000)) as (_, address):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def client(url: str) -> Iterator[Client]:
+    with Client(url, timeout_s=30.0) as opened:
+        opened.index(FILMS)
+        yield opened
+
+
+def test_documents_are_written_searched_read_listed_and_deleted(client: Client) -> None:
+    outcome = client.index([Document(id="new", text="Quicksilver flows.")])
+    assert (outcome.indexed, outcome.lines) == (1, [])
+    response = client.search("quicksilver", mode="keyword", min_generation=outcome.generation)
+    assert [hit.id for hit in response.hits] == ["new"]
+    assert client.get("new").text == "Quicksilver flows."
+    assert "new" in [each.id for each in client.documents(filter={"id": "new"})]
+    assert client.delete("new").deleted is True
+    with pytest.raises(NotFound, match="no document 'new'"):
+        client.get("new")
+
+
+def test_any_id_can_be_read(client: Client) -> None:
+    assert client.get("a/b c?").title == "Slash"
+
+
+def test_an_id_of_several_collections_is_a_conflict_until_one_is_named(client: Client) -> None:
+    with pytest.raises(Conflict, match="several documents have the id 'nolan'"):
+        client.get("nolan")
+    assert client.get("nolan", collection="places").title == "Nolan, Ireland"
+    assert {each.name: each.documents for each in client.collections()}["people"] == 1
+
+
+def test_a_request_may_be_a_struct_and_its_fields_may_be_replaced(client: Client) -> None:
+    request = SearchRequest(query="nolan", mode="keyword", limit=1)
+    assert len(client.search(request).hits) == 1
+    assert len(client.search(request, limit=3).hits) == 3
+    explained = client.explain(request)
+    assert explained.explain
+
+
+def test_a_value_that_is_not_allowed_is_named(client: Client) -> None:
+    with pytest.raises(InvalidRequest, match="limit: 0, allowed are 1 to 1000"):
+        client.search("x", limit=0)
+    with pytest.raises(InvalidRequest, match="unknown field 'limits'"):
+        client.search("x", limits=1)
+
+
+def test_pages_end_where_the_results_end(client: Client) -> None:
+    client.index({"id": f"p{number}", "text": "pagination"} for number in range(25))
+    pages = list(client.pages("pagination", mode="keyword", limit=10))
+    assert [len(page.hits) for page in pages] == [10, 10, 5]
+    assert len({hit.id for page in pages for hit in page.hits}) == 25
+
+
+def test_many_documents_are_sent_in_several_requests_and_rejected_ones_keep_their_number(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "MAX_LINES", 10)
+    progress: list[int] = []
+    documents = [{"id": f"m{number}", "text": "many"} if number != 13 else {"id": ""} for number in range(25)]
+    outcome = client.index(documents, on_progress=progress.append)
+    assert (outcome.indexed, outcome.rejected, progress) == (24, 1, [10, 10, 5])
+    assert [(each.line, each.status) for each in outcome.lines] == [(14, "rejected")]
+    assert client.delete_many({"id": [f"m{number}" for number in range(25)]}, dry_run=True).matched == 24
+    with pytest.raises(ValueError, match="do not fit in one request"):
+        client.index(documents, replace_chunks=True)
+    assert client.delete_many({"id": [f"m{number}" for number in range(25)]}).deleted == 24
+
+
+def test_the_chunks_of_a_document_are_replaced(client: Client) -> None:
+    chunks = [{"id": f"c{n}", "parent_id": "c", "chunk_index": n, "text": f"chunk {n}"} for n in range(3)]
+    client.index(chunks, replace_chunks=True)
+    assert client.index(chunks[:1], replace_chunks=True).deleted == 2
+    assert client.delete("c0", with_chunks=False).chunks == 0
+
+
+def test_the_asynchronous_client_has_the_same_methods_and_answers(url: str, client: Client) -> None:
+    async def run() -> None:
+        async with AsyncClient(url, timeout_s=30.0) as other:
+            outcome = await other.index([{"id": "async", "text": "Asynchronous zebras."}])
+            response = await other.search("zebras", mode="keyword", min_generation=outcome.generation)
+            assert [hit.id for hit in response.hits] == ["async"]
+            assert (await other.get("async")).text == "Asynchronous zebras."
+            assert [each.id async for each in other.documents(filter={"id": "async"})] == ["async"]
+            pages = [page async for page in other.pages("zebras", mode="keyword", limit=1)]
+            assert [len(page.hits) for page in pages] == [1]
+            assert (await other.explain("zebras")).explain
+            assert [each.name for each in await other.collections()] == [each.name for each in client.collections()]
+            assert (await other.delete("async")).deleted is True
+            assert (await other.delete_many({"id": "async"})).matched == 0
+
+    anyio.run(run)
+    public = {name for name in dir(Client) if not name.startswith("_")}
+    assert public == {name for name in dir(AsyncClient) if not name.startswith("_")}
+
+
+def test_a_service_that_is_restarted_loses_and_doubles_nothing(serve: Serve, tmp_path: Path) -> None:
+    env = environment(data_dir=tmp_path, source_timeout_ms=10_000)
+    with serve(env) as (_, address), Client(address, timeout_s=60.0) as one:
+        one.index([{"id": "kept", "text": "Before the restart."}])
+        port = int(address.rpartition(":")[2])
+    with Client(f"http://127.0.0.1:{port}", timeout_s=60.0) as other, serve(env, port=port):
+        assert [each.id for each in other.documents()] == ["kept"]
+
+
+def test_importing_the_client_imports_no_engine_and_is_fast(python: str) -> None:
+    def seconds(module: str) -> float:
+        took = []
+        for _ in range(3):
+            start = time.monotonic()
+            subprocess.run([python, "-c", f"import {module}"], check=True)
+            took.append(time.monotonic() - start)
+        return min(took)
+
+    code = "import sys, orchestrator.client; print(*sys.modules)"
+    loaded = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    engines = {
+        "faiss",
+        "tantivy",
+        "onnxruntime",
+        "tokenizers",
+        "fastapi",
+        "scipy",
+        "networkx",
+        "qdrant_client",
+        "neo4j",
+    }
+    assert engines.isdisjoint(loaded)
+    assert seconds("orchestrator.client") < seconds("orchestrator.http.app")
+
+
+def test_hits_may_have_some_of_their_fields_only(client: Client) -> None:
+    response = client.search("nolan", fields=["title"], limit=1)
+    (hit,) = response.hits
+    assert hit.id
+    assert hit.title
+    assert hit.text is msgspec.UNSET
+    assert client.search(SearchRequest(query="nolan", fields=("title",), limit=1)).hits == response.hits
