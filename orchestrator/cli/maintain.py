@@ -136,8 +136,9 @@ def quarantine(
         if retry:
             err.print(f"{await service.maintenance.retry_refused()} accepted")
         refused = await anyio.to_thread.run_sync(service.maintenance.refused)
-        columns = [Column(name, is_text=True) for name in ("replica", "tenant", "environment", "id", "reason")]
-        print_table(out, columns, [(each.replica, *each.key, each.reason) for each in refused])
+        if refused:
+            columns = [Column(name, is_text=True) for name in ("replica", "tenant", "environment", "id", "reason")]
+            print_table(out, columns, [(each.replica, *each.key, each.reason) for each in refused])
         out.print(f"{len(refused)} documents are refused")
 
     with reported_errors():
