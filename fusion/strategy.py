@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Protocol, runtime_checkable
 
 from fusion.columns import Candidates
@@ -58,7 +59,9 @@ def parse(text: str) -> Strategy:
     match = _FORM.fullmatch(text)
     name = match.group(1) if match else text
     if match is None or name not in STRATEGIES:
-        raise ValueError(f"unknown fusion strategy {text[:80]!r}, allowed are {', '.join(_examples())}")
+        near = get_close_matches(name[:80].lower(), STRATEGIES, 1)
+        hint = f"; the nearest is {near[0]}" if near else ""
+        raise ValueError(f"unknown fusion strategy {text[:80]!r}, allowed are {', '.join(_examples())}{hint}")
     arguments: dict[str, int] = {}
     for item in filter(None, (match.group(2) or "").split(",")):
         argument = _ARGUMENT.fullmatch(item.strip())

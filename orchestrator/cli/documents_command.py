@@ -9,9 +9,10 @@ import msgspec
 import typer
 
 from adapters import Document
+from orchestrator.cli.results import print_empty_index
 from orchestrator.cli.scope_options import Environment, Tenant, caller
 from orchestrator.cli.tables import Column, print_table
-from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.cli.terminal import err, lacks_data, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DeleteManyResponse, DeleteResponse
 from orchestrator.schema.search_input import listed_filter
@@ -46,6 +47,9 @@ def list_documents(
         documents, has_more = with_service(with_cli_timeout(load()), run)
     if as_json:
         sys.stdout.write(msgspec.json.encode(documents).decode() + "\n")
+        return
+    if lacks_data(load()):
+        print_empty_index(err, load())
         return
     rows = [(each.collection, each.id, each.title) for each in documents]
     print_table(out, [Column(name, is_text=True) for name in ("collection", "id", "title")], rows)

@@ -74,16 +74,17 @@ def index(
                 print_error(error.for_operators)
             return report, writer.scope, documents
 
-        report, scope, documents = with_service(with_cli_timeout(load()), run)
+        report, scope, documents = with_service(with_cli_timeout(load()), run, writes=True)
     if as_json:
         _print_json(report, invalid, documents, scope, collections)
     else:
         _print(report, invalid, documents)
         named = [name for name, _ in collections.most_common(_MAX_SHOWN_COLLECTIONS)]
         more = f" and {len(collections) - len(named)} more" if len(collections) > len(named) else ""
+        written = f"collection {escape(', '.join(named))}{more}" if named else "nothing written"
         err.print(
             f"tenant {escape(scope.tenant)}, environment {escape(scope.environment)}, "
-            f"collection {escape(', '.join(named))}{more}; took {duration(monotonic() - start)}",
+            f"{written}; took {duration(monotonic() - start)}",
             soft_wrap=True,
             highlight=False,
         )

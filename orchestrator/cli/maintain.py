@@ -18,7 +18,16 @@ from adapters import AdapterError
 from orchestrator.bootstrap.embedded import documents_in, rebuild_index
 from orchestrator.cli.progress import duration, progress_bar, progress_steps
 from orchestrator.cli.tables import Column, print_table
-from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.cli.terminal import (
+    err,
+    lacks_data,
+    no_documents,
+    out,
+    reported_errors,
+    with_cli_timeout,
+    with_service,
+)
+from orchestrator.planning.errors import BadRequest
 from orchestrator.service.health import Finding, examine_data_folder, examine_folder, has_data
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
@@ -97,7 +106,7 @@ def examine(settings: Settings) -> list[Finding]:
 
     try:
         with TemporaryDirectory() if not has_data(data_dir) else nullcontext(str(data_dir)) as folder:
-            findings += with_service(settings.changed(data_dir=folder), run, prepare=False)
+            findings += with_service(settings.changed(data_dir=folder), run, prepare=False, writes=True)
     except (AdapterError, OSError) as error:
         observation = error.for_operators if isinstance(error, AdapterError) else str(error)
         advice = "follow the message; the rest cannot be examined until then"
@@ -116,6 +125,8 @@ def rebuild(
     start = monotonic()
     with reported_errors():
         settings = load()
+        if lacks_data(settings):
+            raise BadRequest(no_documents(settings))
         with progress_bar(err, "rebuilding", "documents", documents_in(settings)) as advance:
             rebuilt = rebuild_index(settings, with_deleted, advance)
     out.print(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from html import escape as escape_html
 from html import unescape
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.terminal import no_documents
 from orchestrator.schema.search import SearchHit, SearchResponse
+from orchestrator.settings.groups import Settings
 
 _SNIPPET_CHARS = 120
 _BEFORE_MARK = 40
@@ -54,13 +55,9 @@ def print_response(console: Console, query: str, response: SearchResponse, is_pa
         console.print(f"[dim]{shown} of {bound}{response.total.value}: {more}[/dim]", soft_wrap=True)
 
 
-def print_empty_index(console: Console, folder: Path) -> None:
+def print_empty_index(console: Console, settings: Settings) -> None:
     """Print that there is nothing to search, and what to do."""
-    console.print(
-        f"[yellow]the index in {escape(str(folder))} has no documents: `trivium index PATH` adds some; "
-        "TRIVIUM_DATA_DIR names another folder[/yellow]",
-        soft_wrap=True,
-    )
+    console.print(f"[yellow]{escape(no_documents(settings))}[/yellow]", soft_wrap=True)
 
 
 def print_explanation(console: Console, response: SearchResponse) -> None:

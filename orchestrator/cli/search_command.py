@@ -92,7 +92,7 @@ def search(
         sys.stdout.write(msgspec.json.encode(response).decode() + "\n")
         return
     if not documents:
-        print_empty_index(out, load().storage.data_dir)
+        print_empty_index(out, load())
         return
     print_response(out, query, response, is_paging=cursor is not None)
     print_explanation(out, response)

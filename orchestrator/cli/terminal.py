@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import NoReturn, TypeAlias, TypeVar
 
 import anyio
@@ -20,6 +21,7 @@ from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.http.server import NotLoopback
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import InvalidInput, describe_decode_error
+from orchestrator.service.health import has_data
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import SettingsError
@@ -69,11 +71,34 @@ def with_cli_timeout(settings: Settings) -> Settings:
     return settings.changed(source_timeout_ms=CLI_TIMEOUT_MS)
 
 
-def with_service(settings: Settings, work: Callable[[Service], Awaitable[T]], prepare: bool = True) -> T:
-    """Open the service, work with it and close it, on one event loop."""
+def lacks_data(settings: Settings) -> bool:
+    """Whether there is no data folder, and no source is on a server."""
+    is_on_servers = any(map(settings.sources.address, settings.sources.urls))
+    return not (is_on_servers or has_data(settings.storage.data_dir))
 
-    async def run() -> T:
-        async with open_service(settings, prepare=prepare) as service:
+
+def no_documents(settings: Settings) -> str:
+    """What to do about an index without documents."""
+    return (
+        f"the index in {settings.storage.data_dir} has no documents: `trivium index PATH` adds some; TRIVIUM_DATA_DIR "
+        "names another folder"
+    )
+
+
+def with_service(
+    settings: Settings, work: Callable[[Service], Awaitable[T]], prepare: bool = True, writes: bool = False
+) -> T:
+    """Open the service, work with it and close it, on one event loop.
+
+    :param writes: whether the command may create a data folder: without one, others work with an empty index elsewhere,
+        so that a mistyped name leaves nothing behind.
+    """
+
+    async def run(chosen: Settings) -> T:
+        async with open_service(chosen, prepare=prepare) as service:
             return await work(service)
 
-    return anyio.run(run)
+    if writes or not lacks_data(settings):
+        return anyio.run(run, settings)
+    with TemporaryDirectory() as folder:
+        return anyio.run(run, settings.changed(data_dir=folder))

@@ -160,7 +160,17 @@ class Attempts:
         except httpx2.DecodingError as error:
             raise BadReply(f"{self._name}: the body cannot be decoded: {error}") from error
         except httpx2.TransportError as error:
-            raise Unreachable(f"{self._url} cannot be reached: {error or type(error).__name__}") from error
+            raise Unreachable(f"{self._url} cannot be reached: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """Why a connection failed, in the words of the operating system where these are known."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or type(error).__name__
 
 
 def connection_options(url: str, key: str | None, connections: int) -> dict[str, Any]:

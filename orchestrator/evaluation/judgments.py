@@ -6,7 +6,8 @@ relevance with tabs between them, or TREC's ``query 0 document relevance`` in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import codecs
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from orchestrator.schema.decode import decoded, describe_decode_error
 Judgments = Mapping[str, Mapping[str, int]]
 """The relevance by query and document; 0 and less is not relevant."""
 
+_MAX_RELEVANCE = 1_000_000
+_MAX_NAMED = 5
+_TSV_COLUMNS = 3
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TREC = frozenset({".trec", ".qrels"})
 
 
@@ -67,10 +72,25 @@ def read_judged_queries(name: str, queries: Path, qrels: Path) -> JudgedQueries:
             wrong = "occurs twice" if query.id in texts else "has no text"
             raise BadDataset(f"{queries}, line {number}: the query {query.id!r} {wrong}")
         texts[query.id] = query.text
+    if not texts:
+        raise BadDataset(f"{queries} has no queries: there is nothing to search")
     if without := [id_ for id_ in judgments if id_ not in texts]:
-        raise BadDataset(f"{queries} has no query {without[0]!r}, which is judged")
+        raise BadDataset(_without_text(queries, qrels, judgments, texts, without))
     judged = {id_: text for id_, text in texts.items() if id_ in judgments}
     return JudgedQueries(name, judged, judgments, tuple(id_ for id_ in texts if id_ not in judgments))
+
+
+def _without_text(
+    queries: Path, qrels: Path, judgments: Judgments, texts: Mapping[str, str], without: Sequence[str]
+) -> str:
+    """Which judged queries have no text, and the likely reason."""
+    named = ", ".join(repr(id_) for id_ in without[:_MAX_NAMED])
+    more = ", …" if len(without) > _MAX_NAMED else ""
+    message = f"{queries} has no query {named}{more}: {len(without)} of {len(judgments)} that {qrels} judges"
+    documents = {document for judged in judgments.values() for document in judged}
+    if len(without) == len(judgments) and documents & texts.keys():
+        return f"{message}; its columns are the query, then the document"
+    return message
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -84,7 +104,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 if line.strip():
                     yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise BadDataset(f"{path} is not a text in UTF-8: {error}") from error
+        found = "UTF-16" if error.object[:2] in _UTF_16 else "another encoding"
+        advice = f"`iconv --from-code ENCODING --to-code UTF-8 {path}`"
+        raise BadDataset(f"{path} is not UTF-8 but {found}: write it again with {advice}") from error
     except OSError as error:
         raise BadDataset(f"{path} cannot be read: {error.strerror}") from error
 
@@ -109,11 +131,31 @@ def _read_judgments(path: Path) -> dict[str, dict[str, int]]:
         if number == 1 and columns[-1] == "score":
             continue
         try:
-            query, document, relevance = (columns[0], *columns[2:]) if is_trec else columns
-            judgments.setdefault(query, {})[document] = int(relevance)
+            query, document, text = (columns[0], *columns[2:]) if is_trec else columns
+            relevance = int(text)
         except ValueError as error:
-            expected = "`query 0 document relevance`" if is_trec else "3 columns with tabs between them"
+            raise BadDataset(f"{path}, line {number}: {line[:80]!r} is not {_expected(line, is_trec)}") from error
+        if not -_MAX_RELEVANCE <= relevance <= _MAX_RELEVANCE:
+            allowed = f"allowed are {-_MAX_RELEVANCE} to {_MAX_RELEVANCE}"
+            raise BadDataset(f"{path}, line {number}: the relevance is {text[:80]}, {allowed}")
+        before = judgments.setdefault(query, {}).setdefault(document, relevance)
+        if before != relevance:
             raise BadDataset(
-                f"{path}, line {number}: {line[:80]!r} is not {expected}, the last a whole number"
-            ) from error
+                f"{path}, line {number}: {query!r} and {document!r} have the relevance {relevance}, and {before} before"
+            )
     return judgments
+
+
+def _expected(line: str, is_trec: bool) -> str:
+    """What a judgment looks like, and the likely reason why this one does not."""
+    if is_trec:
+        return "`query 0 document relevance`, the last a whole number"
+    columns = len(line.split())
+    hint = ""
+    if "\t" not in line and columns == _TSV_COLUMNS:
+        hint = ": it has spaces instead"
+    elif columns == _TSV_COLUMNS + 1:
+        hint = ": if it is of TREC, name the file *.trec"
+    else:
+        hint = next((f": it has {each!r} instead" for each in ",;" if line.count(each) == _TSV_COLUMNS - 1), "")
+    return f"3 columns with tabs between them, the last a whole number{hint}"

@@ -15,6 +15,8 @@ _MAX_NAMED = 5
 def conclusion(evaluation: Evaluation) -> str:
     """Which run is the best one, by how much, and how likely that is by chance."""
     values = {name: measured[MAIN_MEASURE] for name, measured in evaluation.runs.items()}
+    if not any(values.values()):
+        return f"No run found a relevant document among its first ten: {MAIN_MEASURE} is 0 for all of them."
     # Of equal runs, the reference.
     best = max(values, key=lambda name: (values[name], name == REFERENCE_RUN))
     by_pair = {(each.run, each.against): each for each in evaluation.comparisons}

@@ -68,7 +68,7 @@ def error_response(error: Exception, request_id: str) -> Response:
         case msgspec.ValidationError():
             return problem(422, describe_decode_error(error), request_id)
         case msgspec.DecodeError() | UnicodeDecodeError():
-            return problem(422, f"the body is not JSON of this schema: {describe_decode_error(error)}", request_id)
+            return problem(422, f"the body is {describe_decode_error(error)}", request_id)
         case RecursionError():
             return problem(422, "the body is not JSON of this schema: it is nested too deeply", request_id)
         case ClientDisconnect():

@@ -14,6 +14,13 @@ _KINDS = {
     b"\x1f\x8b": "compressed: `gunzip -c FILE | trivium index -`",
     b"\x89PNG": "an image",
     b"\xff\xd8\xff": "an image",
+    b"PAR1": "a Parquet file",
+    b"SQLite format 3": "an SQLite database",
+    b"\x28\xb5\x2f\xfd": "compressed: `zstd -dc FILE | trivium index -`",
+    b"BZh": "compressed: `bunzip2 -c FILE | trivium index -`",
+    b"\xfd7zXZ": "compressed: `xz -dc FILE | trivium index -`",
+    codecs.BOM_UTF16_LE: "UTF-16: `iconv --from-code UTF-16 --to-code UTF-8 FILE | trivium index -`",
+    codecs.BOM_UTF16_BE: "UTF-16: `iconv --from-code UTF-16 --to-code UTF-8 FILE | trivium index -`",
 }
 """What the first bytes of a file that is no text say."""
 
@@ -34,7 +41,9 @@ def describe(head: bytes) -> str:
     is_open = lines[0].startswith(b"{") and lines[0].endswith((b",", b"{", b"["))
     if is_open and b"\n" in head.lstrip():  # the whole line is known
         return "JSON over several lines; write each document on one line: `jq -c . FILE | trivium index -`"
-    if b"\x00" in head or not any(line.startswith(b"{") for line in lines):
+    if b"\x00" in head:
+        return f"no text; allowed is NDJSON, one document on each line: {_EXAMPLE}"
+    if not any(line.startswith(b"{") for line in lines):
         shown = lines[0].decode("utf-8", "replace")[:_MAX_SHOWN]
         return f"no NDJSON: it begins with {shown!r}; write one document on each line: {_EXAMPLE}"
     return ""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from math import isfinite
 from typing import Any, TypeAlias
 
 import msgspec
@@ -21,6 +22,7 @@ _ANY_KEY = "..."
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `(.*)`")
 _NOT_ALLOWED = re.compile(r"Invalid (?:enum )?value '?(.*?)'?", re.DOTALL)
+_MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
 _MAX_CHARS = 1_000
 """Maximum length of a message: it quotes the input, which may be long."""
 _MAX_VALUE_CHARS = 80
@@ -52,6 +54,8 @@ def describe_decode_error(
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8: unexpected byte 0x{error.object[error.start]:02x}"
     message = str(error)
+    if not isinstance(error, msgspec.ValidationError):
+        return _describe_malformed(message)
     text, at_key = message, False
     path: _Path = ()
     if found := _PATH.search(message):
@@ -68,9 +72,18 @@ def describe_decode_error(
         name = f"unknown key {_quoted(refused[1])}" if at_key else _quoted(refused[1])
         return _described(path, name, allowed_names(refused[1], names))
     value = _value_at(content, path)
-    if isinstance(error, msgspec.ValidationError) and (allowed := _allowed(_types_at(kind, path), value)):
+    if allowed := _allowed(_types_at(kind, path), value):
         return _described(path, _quoted(value) or f"{text[:1].lower()}{text[1:]}", f"allowed are {allowed}")
     return _described(path, text) if path else _printable(text)
+
+
+def _describe_malformed(message: str) -> str:
+    """Why a text is not JSON, from the message of msgspec."""
+    if "truncated" in message:
+        return "not JSON: it is empty or incomplete"
+    if found := _MALFORMED.search(message):
+        return f"not JSON from byte {int(found[2]) + 1} on"
+    return f"not JSON: {_printable(message)}"
 
 
 def _described(path: _Path, what: str, allowed: str = "") -> str:
@@ -203,10 +216,16 @@ def _allowed(types: Sequence[inspect.Type], value: object) -> str:
 
 def _numbers(of: inspect.IntType | inspect.FloatType, noun: str) -> str:
     if of.ge is not None and of.le is not None:
-        return f"{noun} from {of.ge:g} to {of.le:g}" if noun else f"{of.ge:.15g} to {of.le:.15g}"
+        bounds = f"{_number(of.ge)} to {_number(of.le)}"
+        return f"{noun} from {bounds}" if noun else bounds
     noun = noun or "numbers"
-    low = f" from {of.ge:g}" if of.ge is not None else f" above {of.gt:g}" if of.gt is not None else ""
-    return f"{noun}{low}{f' up to {of.le:g}' if of.le is not None else ''}"
+    low = f" from {_number(of.ge)}" if of.ge is not None else f" above {_number(of.gt)}" if of.gt is not None else ""
+    return f"{noun}{low}{f' up to {_number(of.le)}' if of.le is not None else ''}"
+
+
+def _number(value: float) -> str:
+    """A bound as callers write it: without an exponent if it is whole."""
+    return str(int(value)) if value == int(value) else str(value)
 
 
 def _sized(noun: str, least: int | None, most: int | None, unit: str) -> str:
@@ -221,6 +240,8 @@ def _quoted(value: object) -> str:
         return ""
     if isinstance(value, str):
         return f"{value[:_MAX_VALUE_CHARS]!r}{'…' * (len(value) > _MAX_VALUE_CHARS)}"
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)  # JSON has none of these, but Python and the command line
     text = msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
     return f"{text[:_MAX_VALUE_CHARS]}{'…' * (len(text) > _MAX_VALUE_CHARS)}"
 

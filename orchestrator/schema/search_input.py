@@ -52,6 +52,8 @@ def filter_from_json(text: str) -> object:
     """
     if (condition := decoded(text.encode("utf-8", "surrogatepass"))) is msgspec.UNSET:
         raise InvalidInput(f'filter: {text[:80]!r} is not JSON such as {{"language": "en"}}')
+    if condition == {}:
+        raise InvalidInput('filter: {} has no condition; leave it out, or write one such as {"language": "en"}')
     return condition
 
 

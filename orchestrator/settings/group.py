@@ -21,12 +21,17 @@ def named_items(text: str, form: str) -> dict[str, str]:
     """The items of ``name=value, name=value``.
 
     :param form: of one item, for the message.
-    :raises ValueError: if one has no ``=``.
+    :raises ValueError: if one has no ``=``, or a name occurs twice.
     """
     items = [item.partition("=") for item in text.split(",") if item.strip()]
     if not all(equals for _, equals, _ in items):
         raise ValueError(f"write `{form}`, with commas between them")
-    return {name.strip(): value.strip() for name, _, value in items}
+    found: dict[str, str] = {}
+    for name, _, value in items:
+        if name.strip() in found:
+            raise ValueError(f"{name.strip()} is there twice")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def not_empty(value: object) -> object:

@@ -31,7 +31,7 @@ def demo(
             await optimize(service)
 
         settings = load()
-        with_service(with_cli_timeout(settings), run)
+        with_service(with_cli_timeout(settings), run, writes=True)
         if serve:
             out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
             out.print(steps.example_request(port), soft_wrap=True, highlight=False, markup=False)

@@ -178,8 +178,10 @@ def test_doctor_on_a_healthy_service(indexed: dict[str, str]) -> None:
     assert "fail" not in out
 
 
-def test_doctor_on_an_empty_index_says_what_to_do(env: dict[str, str]) -> None:
-    run("search", "x")
+def test_doctor_on_an_empty_index_says_what_to_do(env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "one.ndjson").write_text('{"id": "1", "text": "x"}\n')
+    run("index", str(tmp_path / "one.ndjson"))
+    run("delete", "1")
     code, out, _ = run("doctor")
     assert code == 0
     assert "run `trivium index PATH`" in out

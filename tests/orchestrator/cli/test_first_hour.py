@@ -191,6 +191,18 @@ def test_a_job_without_a_terminal_logs_its_progress(monkeypatch: pytest.MonkeyPa
     assert console.file.getvalue().startswith("encoding: 4 of 10 documents")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["search", "x"], ["list"], ["export"], ["delete", "x"], ["tidy"], ["quarantine"], ["rebuild"], ["leftovers"]],
+)
+def test_a_mistyped_data_folder_is_not_created(folder: Path, command: list[str]) -> None:
+    code, out, err = run(*command)
+    assert not (folder / "data").exists()
+    assert code == (2 if command == ["rebuild"] else 0)
+    if command[0] in ("search", "list", "rebuild"):
+        assert "has no documents: `trivium index PATH` adds some; TRIVIUM_DATA_DIR names another folder" in out + err
+
+
 def test_leftovers_are_listed_with_their_size_and_removed(folder: Path) -> None:
     data = folder / "data"
     for name in ("evaluations/films-0123456789ab", "index.damaged-0"):
@@ -219,6 +231,9 @@ def test_the_version() -> None:
         ("a.json", '[{"id": "1", "text": "x"}]', "is a JSON array"),
         ("a.md", "# Title\n\nText\n" * 500, "is no NDJSON: it begins with '# Title'"),
         ("a.pdf", "%PDF-1.7\n...", "is a PDF; allowed is NDJSON"),
+        ("a.parquet", "PAR1\x00\x01", "is a Parquet file; allowed is NDJSON"),
+        ("a.sqlite", "SQLite format 3\x00", "is an SQLite database; allowed is NDJSON"),
+        ("a.bin", "\x00\x01\x02", "is no text; allowed is NDJSON"),
         ("a.docx", "PK\x03\x04...", "is a ZIP archive or an office document"),
     ],
 )

@@ -105,6 +105,24 @@ def test_the_conclusion_names_the_winner_its_gains_and_the_number_of_comparisons
     assert conclusion(better).endswith("Each p is corrected for 12 comparisons; below 0.05 is significant.")
 
 
+def test_without_a_relevant_document_no_run_wins(folder: Path, tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("otterold\tlost\t1\n")
+    out = run("evaluate", "--queries", folder / "queries.jsonl", "--qrels", qrels)[1]
+    assert out.startswith("No run found a relevant document among its first ten")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_another_encoding_is_named_with_what_to_do(folder: Path, tmp_path: Path, encoding: str) -> None:
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_bytes("otterold\tdéjà\t1\n".encode(encoding))
+    code, _, err = run("evaluate", "--queries", folder / "queries.jsonl", "--qrels", qrels)
+    assert code == 2
+    assert "is not UTF-8 but" in err
+    assert "iconv" in err
+    assert "codec" not in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

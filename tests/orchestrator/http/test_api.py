@@ -126,7 +126,7 @@ async def test_a_list_of_documents_can_be_indexed_again(app: FastAPI, client: ht
         ("cursor=%C3%A9", "cursor: not a cursor of this service"),
         ("cursor=_w==", "cursor: not a cursor of this service"),
         ("filter=person", "filter: 'person' is not JSON"),
-        ("filter={}", "filter.op: missing"),
+        ("filter={}", "filter: {} has no condition"),
         ('filter={"op":"eq","field":"tenant","value":"x"}', "unknown field 'tenant'"),
     ],
 )
