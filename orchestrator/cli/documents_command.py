@@ -10,7 +10,7 @@ import typer
 
 from adapters import Document
 from orchestrator.cli.results import print_empty_index
-from orchestrator.cli.scope_options import Environment, Tenant, caller
+from orchestrator.cli.scope_options import Environment, Tenant, owner
 from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, lacks_data, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.planning.errors import BadRequest
@@ -41,7 +41,7 @@ def list_documents(
         condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> tuple[list[Document], bool]:
-            page = await service.documents.page(caller(service, tenant, environment), condition, limit)
+            page = await service.documents.page(owner(service, tenant, environment), condition, limit)
             return [record.document for record in page.records], page.next is not None
 
         documents, has_more = with_service(with_cli_timeout(load()), run)
@@ -68,16 +68,24 @@ def export(
     with reported_errors():
         condition = listed_filter(filter_json, collection)
 
-        async def run(service: Service) -> int:
+        async def run(service: Service) -> tuple[int, int]:
             count = 0
-            async for document in service.documents.all(caller(service, tenant, environment), condition):
+            async for document in service.documents.all(owner(service, tenant, environment), condition):
                 sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
                 count += 1
             sys.stdout.buffer.flush()
-            return count
+            is_whole = filter_json is None and collection is None
+            return count, await service.count() - count if is_whole else 0
 
-        count = with_service(with_cli_timeout(load()), run)
-    err.print(f"{count} documents")
+        count, others = with_service(with_cli_timeout(load()), run)
+    err.print(f"{count} documents", highlight=False)
+    if others > 0:
+        err.print(
+            f"[yellow]{others} documents of other tenants or environments were not printed: --tenant and --environment "
+            "name one[/yellow]",
+            soft_wrap=True,
+            highlight=False,
+        )
 
 
 def delete(
@@ -104,7 +112,7 @@ def delete(
         condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> DeleteManyResponse | list[DeleteResponse]:
-            principal = caller(service, tenant, environment)
+            principal = owner(service, tenant, environment)
             if not ids:
                 return await service.documents.delete_many(condition, principal, dry_run)
             return [await service.documents.delete(id_, principal, collection, not keep_chunks) for id_ in ids]

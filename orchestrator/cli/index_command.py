@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 from time import monotonic
@@ -17,12 +16,11 @@ import typer
 from rich.markup import escape
 
 from adapters import AdapterError, Scope
-from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.model.errors import VersionMismatch
 from adapters.model.spelling import nearest
 from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import duration, progress_bar
-from orchestrator.cli.scope_options import Environment, Tenant, caller, checked_name
+from orchestrator.cli.scope_options import Environment, Tenant, checked_name, owner
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
 from orchestrator.indexing.corpus import CORPUS_FILES, corpus_file, count_lines, in_collection, parse_corpus
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
@@ -59,8 +57,7 @@ def index(
     with reported_errors(failures=(NoDocuments,)), _lines(path) as (lines, total):
 
         async def run(service: Service) -> tuple[IndexReport, Scope, int | None]:
-            # Who may change the data folder may write every document.
-            writer = replace(caller(service, tenant, environment), clearance=HIGHEST_CLEARANCE)
+            writer = owner(service, tenant, environment)
             if mismatch := service.search.mismatches().get("index"):
                 raise VersionMismatch(mismatch)  # before the other replicas have what this one cannot take
             with progress_bar(err, "encoding", "documents", total) as advance:

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from adapters import Scope
-from adapters.model.document import MAX_ID_BYTES
+from adapters.model.document import HIGHEST_CLEARANCE, MAX_ID_BYTES
 from orchestrator.auth.keyring import UnknownKey
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.errors import BadRequest
@@ -28,6 +28,13 @@ def caller(service: Service, tenant: str | None, environment: str | None) -> Pri
         own.scope.environment if environment is None else checked_name("environment", environment),
     )
     return replace(own, scope=scope)
+
+
+def owner(service: Service, tenant: str | None, environment: str | None) -> Principal:
+    """The user of the command line with the highest clearance: who may use the data folder may read and write every
+    document in it.
+    """
+    return replace(caller(service, tenant, environment), clearance=HIGHEST_CLEARANCE)
 
 
 def checked_name(option: str, name: str) -> str:

@@ -203,6 +203,17 @@ def test_a_mistyped_data_folder_is_not_created(folder: Path, command: list[str])
         assert "has no documents: `trivium index PATH` adds some; TRIVIUM_DATA_DIR names another folder" in out + err
 
 
+def test_an_export_has_every_clearance_and_says_what_other_tenants_have(folder: Path) -> None:
+    run("index", "-", stdin='{"id":"hidden","text":"Hidden.","sensitivity":"restricted"}')
+    run("index", "-", "--tenant", "acme", stdin='{"id":"other","text":"Of a tenant."}')
+    code, out, err = run("export")
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, ["hidden"])
+    assert "1 documents of other tenants or environments were not printed" in err
+    assert "hidden" in run("list")[1]
+    assert "1 deleted" in run("delete", "hidden")[1]
+    assert "other tenants" not in run("export", "--collection", "documents")[2]
+
+
 def test_leftovers_are_listed_with_their_size_and_removed(folder: Path) -> None:
     data = folder / "data"
     for name in ("evaluations/films-0123456789ab", "index.damaged-0"):
