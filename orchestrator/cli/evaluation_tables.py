@@ -39,7 +39,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
                 str(each.losses),
             )
         )
-    names = ("run - against", "difference", "95 % interval", "p", "wins", "losses")
+    names = ("run - against", "difference", "95 % interval", "corrected p", "wins", "losses")
     print_table(out, [Column(name) for name in names], differences, "differences in nDCG@10, paired")
     out.print(
         f"[dim]* p < {SIGNIFICANCE:g} in a two-sided paired randomisation test, corrected for the number of "

@@ -90,13 +90,21 @@ def compare(
 def corrected(differences: Sequence[Difference]) -> list[Difference]:
     """The same comparisons, each ``corrected_p`` for their number.
 
-    By Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6, 1979.
+    By Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6, 1979. Two
+    runs that are equal for every query cannot seem different, so they do not count (Tarone: "A Modified Bonferroni
+    Method for Discrete Data", Biometrics 46, 1990).
     """
     largest, by_pair = 0.0, {}
-    for rank, each in enumerate(sorted(differences, key=lambda difference: difference.p)):
-        largest = max(largest, min(1.0, (len(differences) - rank) * each.p))
+    tested = sorted(filter(can_differ, differences), key=lambda difference: difference.p)
+    for rank, each in enumerate(tested):
+        largest = max(largest, min(1.0, (len(tested) - rank) * each.p))
         by_pair[each.run, each.against] = largest
-    return [structs.replace(each, corrected_p=by_pair[each.run, each.against]) for each in differences]
+    return [structs.replace(each, corrected_p=by_pair.get((each.run, each.against), 1.0)) for each in differences]
+
+
+def can_differ(difference: Difference) -> bool:
+    """Whether two runs differ for any query."""
+    return difference.wins + difference.losses > 0
 
 
 def _randomization_test(differences: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

@@ -73,7 +73,7 @@ RUNS: Mapping[str, RunPlan] = {
     ),
     "hybrid/centrality": RunPlan("hybrid, boosted by centrality in the graph", _boosted("centrality")),
     "hybrid/dates": RunPlan(
-        "hybrid, boosted by date and importance; equal to hybrid if no document has them",
+        "hybrid, boosted by date and importance; equal to hybrid if no document has them, or all are old",
         _boosted("recency", "importance"),
     ),
     "hybrid/relationship": RunPlan("hybrid, boosted by links to names in the query", _boosted("relationship")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference
+from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference, can_differ
 from orchestrator.evaluation.judged_runs import Evaluation
 from orchestrator.evaluation.measures import MAIN_MEASURE
 from orchestrator.evaluation.runs import REFERENCE_RUN, TEXT_RUN, TEXT_SOURCES
@@ -31,7 +31,7 @@ def conclusion(evaluation: Evaluation) -> str:
     if best != REFERENCE_RUN and evaluation.against is None:
         parts.append(f"{REFERENCE_RUN} has {values[REFERENCE_RUN]:.4f}")
     parts += [_against(each) for each in compared]
-    count = len(evaluation.comparisons)
+    count = sum(map(can_differ, evaluation.comparisons))
     return f"{'; '.join(parts)}. Each p is corrected for {count} comparisons; below {SIGNIFICANCE:g} is significant."
 
 

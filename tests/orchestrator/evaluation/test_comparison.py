@@ -77,6 +77,7 @@ def test_exchanging_the_runs_reverses_the_sign_and_nothing_else(
 def test_p_is_corrected_for_the_number_of_comparisons_by_holm() -> None:
     """Of four, the smallest is multiplied by 4, the next by 3; none is smaller than the one before it."""
     base = compare("a", "b", {"q": 1.0}, {"q": 0.0})
+    assert base.wins == 1
     ps = (0.01, 0.04, 0.03, 0.005)
     result = corrected([structs.replace(base, against=str(p), p=p) for p in ps])
     assert [each.p for each in result] == list(ps)
@@ -86,3 +87,9 @@ def test_p_is_corrected_for_the_number_of_comparisons_by_holm() -> None:
 def test_a_corrected_p_is_at_most_1() -> None:
     equal = [compare("a", name, {"q": 1.0}, {"q": 1.0}) for name in "bcd"]
     assert [each.corrected_p for each in corrected(equal)] == [1.0, 1.0, 1.0]
+
+
+def test_runs_that_are_equal_for_every_query_do_not_count() -> None:
+    better = structs.replace(compare("a", "b", {"q": 1.0}, {"q": 0.0}), p=0.03)
+    equal = [compare("a", name, {"q": 1.0}, {"q": 1.0}) for name in "cd"]
+    assert [each.corrected_p for each in corrected([*equal, better])] == [1.0, 1.0, 0.03]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import subprocess
 import time
 from importlib.metadata import version
@@ -148,7 +149,7 @@ def test_without_json_the_figures_are_a_table(folder: Path) -> None:
     assert code == 0
     assert "hybrid - keyword" in out
     assert "has the highest nDCG@10" in out.splitlines()[0]
-    assert "corrected for 14 comparisons" in " ".join(out.split())
+    assert re.search(r"corrected for \d+ comparisons", " ".join(out.split()))
     assert all(plan.description.split()[0] in out for plan in RUNS.values())
     assert "paired randomisation test" in out
 
