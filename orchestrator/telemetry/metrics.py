@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -27,6 +29,7 @@ STAGE_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 CIRCUIT_STATES = {"closed": 0, "half-open": 1, "open": 2}
 
 _PREFIX = "trivium_"
+_READS, _CREATED_S = 20, 0.01
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
@@ -35,6 +38,7 @@ _LIVE_GAUGE = re.compile(r"gauge_live\w+_(\d+)\.db")
 GaugeMode: TypeAlias = Literal["livesum", "livemax"]
 """How the values of several processes become one: their sum, or the largest."""
 M = TypeVar("M", Counter, Gauge, Histogram)
+T = TypeVar("T")
 
 
 class Metrics:
@@ -228,7 +232,8 @@ class Metrics:
         """Every value of all processes, by the name without its prefix and the values of the labels, in the order of
         their names. Blocks, as :meth:`exposition`.
         """
-        samples = (sample for family in self._all_processes().collect() for sample in family.samples)
+        families = self._read_whole(lambda registry: list(registry.collect()))
+        samples = (sample for family in families for sample in family.samples)
         return {
             (sample.name.removeprefix(_PREFIX), *(value for _, value in sorted(sample.labels.items()))): sample.value
             for sample in samples
@@ -240,7 +245,16 @@ class Metrics:
         :param accept: the ``Accept`` header, which may select OpenMetrics, with exemplars.
         """
         encode, media_type = choose_encoder(accept)
-        return encode(self._all_processes()), media_type
+        return self._read_whole(encode), media_type
+
+    def _read_whole(self, read: Callable[[CollectorRegistry], T]) -> T:
+        """What is read of all processes. A file that a process is creating is empty for a moment: then again."""
+        for _ in range(_READS - 1):
+            try:
+                return read(self._all_processes())
+            except struct.error:
+                time.sleep(_CREATED_S)
+        return read(self._all_processes())
 
     def _all_processes(self) -> CollectorRegistry:
         """The metrics of all processes behind this port."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 from mmap import ACCESS_READ, MAP_ANONYMOUS, MAP_PRIVATE, mmap
@@ -164,3 +165,16 @@ def test_the_memory_limit_is_that_of_the_control_group(
     assert memory.limit_bytes() == 0
     path.write_text(text)
     assert memory.limit_bytes() == limit
+
+
+def test_a_file_that_another_process_is_creating_is_read_again() -> None:
+    metrics, reads = Metrics(), []
+
+    def read(registry: object) -> str:
+        reads.append(registry)
+        if len(reads) < 3:
+            raise struct.error("the file is empty")
+        return "whole"
+
+    assert metrics._read_whole(read) == "whole"
+    assert len(reads) == 3
