@@ -103,9 +103,10 @@ def main() -> None:
                     others_only = {other: each for other, each in datasets.items() if other != folder.name}
                     sure = anyio.run(measure_confidence, workspace, others_only)
                     confidence.add_row(name, f"{sure.rejected:.1%}", f"{sure.loss:.2%}")
-            single = max(_SINGLE, key=lambda run: measures.mean(by_run[run][MAIN_MEASURE]))
+            values = {run: measures.mean(by_run[run][MAIN_MEASURE]) for run in _SINGLE}
+            single = max(_SINGLE, key=lambda run: values[run])
             over_single = _compare(by_run, single)
-            over_text = _compare(by_run, figures.best_text_source(by_run))
+            over_text = _compare(by_run, figures.best_text_source(values))
             reference.add_row(
                 name,
                 *(f"{measures.mean(by_run[REFERENCE_RUN][measure]):.4f}" for measure in _MEASURES),
@@ -113,8 +114,7 @@ def main() -> None:
                 *_cells(over_text),
                 f"{trust:.2f}",
             )
-            runs = (*_SINGLE, *_OTHERS)
-            others.add_row(name, *(f"{measures.mean(by_run[run][MAIN_MEASURE]):.4f}" for run in runs))
+            others.add_row(name, *(f"{measures.mean(by_run[run][MAIN_MEASURE]):.4f}" for run in (*_SINGLE, *_OTHERS)))
             divided.add_row(name, *_cells(in_two))
             recalls.add_row(name, *_recall_differences(by_run))
             over_both = _compare(by_run, _TEXT)

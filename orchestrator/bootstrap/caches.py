@@ -20,7 +20,7 @@ import msgspec
 from adapters import Unavailable
 from adapters.ports.optional_packages import extra
 from adapters.storage import checked_file, files
-from cache import CachePolicy, CircuitBreaker, InvalidationCounters, MemoryLevel, SharedLevel, Stats, TieredCache
+from cache import CachePolicy, CircuitBreaker, InvalidationCounters, MemoryLevel, SharedLevel, TieredCache
 from cache.circuit_breaker import State
 from orchestrator.auth.loopback import is_loopback
 from orchestrator.indexing.data_version import INSTALLATION_FILE, DataVersions, VersionSource
@@ -75,9 +75,9 @@ class Caches:
     def report(self) -> CacheReport:
         """The counters of every cache."""
         cache = self.responses.levels
-        levels = {"l1": _level(cache.l1.stats, entries=len(cache.l1), bytes=cache.l1.size_bytes)}
+        levels = {"l1": CacheLevel.of(cache.l1.stats, len(cache.l1), cache.l1.size_bytes)}
         if cache.l2:
-            levels["l2"] = _level(cache.l2.stats, state=self._redis_state())
+            levels["l2"] = CacheLevel.of(cache.l2.stats, state=self._redis_state())
         for name, memo in self._memos.items():
             levels[name] = CacheLevel(hits=memo.hits, misses=memo.misses, entries=len(memo))
         return CacheReport(levels, len(cache.single_flight), cache.single_flight.coalesced)
@@ -86,21 +86,6 @@ class Caches:
         """The worse state of the two circuit breakers, for responses and for counters."""
         states = {breaker.state for breaker in self._breakers}
         return "open" if "open" in states else "half-open" if "half-open" in states else "closed"
-
-
-def _level(stats: Stats, **others: Any) -> CacheLevel:
-    return CacheLevel(
-        hits=stats.hits,
-        misses=stats.misses,
-        stale=stats.stale,
-        stored=stats.stored,
-        evictions=stats.evictions,
-        errors=stats.errors,
-        skipped=stats.skipped,
-        mean_age_s=stats.mean_age_s,
-        hit_rate=stats.hit_rate,
-        **others,
-    )
 
 
 def is_open(url: str) -> bool:

@@ -44,12 +44,13 @@ def list_documents(
             page = await service.documents.page(owner(service, tenant, environment), condition, limit)
             return [record.document for record in page.records], page.next is not None
 
-        documents, has_more = with_service(with_cli_timeout(load()), run)
+        settings = load()
+        documents, has_more = with_service(with_cli_timeout(settings), run)
     if as_json:
         sys.stdout.write(msgspec.json.encode(documents).decode() + "\n")
         return
-    if lacks_data(load()):
-        print_empty_index(err, load())
+    if lacks_data(settings):
+        print_empty_index(err, settings)
         return
     rows = [(each.collection, each.id, each.title) for each in documents]
     print_table(out, [Column(name, is_text=True) for name in ("collection", "id", "title")], rows)

@@ -12,7 +12,7 @@ import typer
 
 from orchestrator.cli.judged_search import Searched, search_dataset, search_own_index, search_service
 from orchestrator.cli.judged_sets import evaluation_command
-from orchestrator.cli.scope_options import Environment, Tenant
+from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller
 from orchestrator.evaluation.judgments import read_judged_queries
 from orchestrator.evaluation.runs import RUNS
 from orchestrator.planning.errors import BadRequest
@@ -61,18 +61,19 @@ def evaluate(
 
         external = _read_runs([*(run or ()), *((against,) if against else ())], set(RUNS))
         part = None if shard is None else _parse_shard(shard)
-        if (key or url) and (tenant or environment):
-            raise BadRequest("--tenant and --environment are for callers without a key: a key has a tenant already")
+        require_one_caller(tenant, environment, key, url)
         if folder is None:
             if part is not None or workers > 1:
                 raise BadRequest("--shard and --workers are for a FOLDER")
-            searched = _search_indexed(queries, qrels, (tenant, environment, key), url)
-        elif any((queries, qrels, tenant, environment, key, url)):
-            raise BadRequest("a FOLDER has documents of its own: --queries, --qrels, --url and callers are without one")
-        elif (found := search_dataset(folder, workers, part)) is None:
-            return
+            searched: Searched | None = _search_indexed(queries, qrels, (tenant, environment, key), url)
         else:
-            searched = found
+            if any((queries, qrels, tenant, environment, key, url)):
+                raise BadRequest(
+                    "a FOLDER has documents of its own: --queries, --qrels, --url and callers are without one"
+                )
+            searched = search_dataset(folder, workers, part)
+        if searched is None:
+            return
         ranked = figures.as_runs(searched.results, searched.judged)
         by_run = figures.measure_runs({**ranked, **external}, searched.judged)
         evaluation = figures.evaluate(

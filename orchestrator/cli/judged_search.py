@@ -11,14 +11,15 @@ import anyio
 from orchestrator.cli.judged_sets import open_for_evaluation, prepare
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.remote import remote_client
-from orchestrator.cli.scope_options import caller, caller_of_key
-from orchestrator.cli.terminal import err
+from orchestrator.cli.scope_options import searcher
+from orchestrator.cli.terminal import err, for_reading
 from orchestrator.evaluation import runner
 from orchestrator.evaluation.conditions import Conditions, conditions_of
 from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.evaluation.judgments import BadDataset, JudgedQueries
 from orchestrator.evaluation.runs import DEPTH, REFERENCE_RUN, RUNS, RUNS_OF_ANY_INDEX, SHOWN_HITS
 from orchestrator.evaluation.searched_index import Results, SearchedIndex, ServiceIndex, search_all
+from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
 
 _SOURCE_TIMEOUT_MS = 60_000
@@ -27,7 +28,10 @@ _REMOTE_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class Searched:
-    """The judged queries, what was found, and the titles of the judged documents that exist."""
+    """What an evaluation measures.
+
+    :param titles: by id, of the judged documents that exist, and of the first hits of the reference run.
+    """
 
     judged: JudgedQueries
     results: Results
@@ -70,9 +74,9 @@ def search_own_index(judged: JudgedQueries, tenant: str | None, environment: str
     settings = load()
     deeper = settings.changed(source_timeout_ms=_SOURCE_TIMEOUT_MS, max_limit=max(settings.requests.max_limit, DEPTH))
 
-    async def search() -> Searched:
-        async with open_for_evaluation(deeper) as service:
-            principal = caller(service, tenant, environment) if key is None else caller_of_key(service, key)
+    async def search(chosen: Settings) -> Searched:
+        async with open_for_evaluation(chosen) as service:
+            principal = searcher(service, tenant, environment, key)
             counts = (await service.documents.collections(principal)).collections
             place = f"the index in {settings.storage.data_dir}"
             if not counts:
@@ -81,7 +85,8 @@ def search_own_index(judged: JudgedQueries, tenant: str | None, environment: str
             conditions = conditions_of(place, documents, settings, principal.scope, principal.clearance)
             return await _search(ServiceIndex(service, principal), judged, conditions)
 
-    return anyio.run(search)
+    with for_reading(deeper) as chosen:
+        return anyio.run(search, chosen)
 
 
 def search_service(judged: JudgedQueries, url: str, key: str | None) -> Searched:

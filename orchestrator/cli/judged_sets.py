@@ -18,13 +18,14 @@ from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.terminal import err, reported_errors
 from orchestrator.evaluation.dataset import Dataset
 from orchestrator.evaluation.judgments import BadDataset
+from orchestrator.evaluation.searched_index import IncompleteRun
+from orchestrator.evaluation.workspace import IndexedCorpus, Workspace
 from orchestrator.indexing.corpus import count_lines
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.comparison import Difference
-    from orchestrator.evaluation.workspace import IndexedCorpus, Workspace
 
 _MAX_QUERY_CHARS = 1_000_000
 """Queries of data sets may be longer than the API allows."""
@@ -44,8 +45,6 @@ def open_for_evaluation(settings: Settings) -> AbstractAsyncContextManager[Servi
 
 def prepare(settings: Settings, dataset: Dataset) -> tuple[Workspace, IndexedCorpus]:
     """The workspace of a data set, with its index."""
-    from orchestrator.evaluation.workspace import Workspace  # noqa: PLC0415  # see evaluate
-
     workspace = Workspace.of(settings, dataset)
     with progress_bar(err, "encoding", "documents", count_lines(dataset.corpus)) as advance:
         indexed = anyio.run(workspace.index, open_for_evaluation, advance)
@@ -68,8 +67,6 @@ def evaluation_command(*usage_errors: type[Exception]) -> Iterator[None]:
 
     :param usage_errors: errors of wrong use besides those of every evaluation.
     """
-    from orchestrator.evaluation.searched_index import IncompleteRun  # noqa: PLC0415  # see evaluate
-
     start = monotonic()
     with (
         reported_errors(usage_errors=(BadDataset, *usage_errors), failures=(IncompleteRun, BrokenExecutor)),

@@ -30,6 +30,23 @@ def caller(service: Service, tenant: str | None, environment: str | None) -> Pri
     return replace(own, scope=scope)
 
 
+def require_one_caller(tenant: str | None, environment: str | None, key: str | None, url: str | None) -> None:
+    """Check that the options name one caller.
+
+    :raises BadRequest: if a tenant or an environment is named beside a key or a service.
+    """
+    if (key or url) and (tenant or environment):
+        raise BadRequest("--tenant and --environment are for the own data folder: a key has a tenant already")
+
+
+def searcher(service: Service, tenant: str | None, environment: str | None, key: str | None) -> Principal:
+    """The caller with an API key, or without one the user of the command line.
+
+    :raises BadRequest: if there is no such key.
+    """
+    return caller(service, tenant, environment) if key is None else caller_of_key(service, key)
+
+
 def owner(service: Service, tenant: str | None, environment: str | None) -> Principal:
     """The user of the command line with the highest clearance: who may use the data folder may read and write every
     document in it.

@@ -10,7 +10,7 @@ import typer
 
 from orchestrator.cli.remote import remote_client
 from orchestrator.cli.results import print_empty_index, print_explanation, print_response
-from orchestrator.cli.scope_options import Environment, Tenant, caller, caller_of_key
+from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller, searcher
 from orchestrator.cli.terminal import CLI_TIMEOUT_MS, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchResponse
@@ -73,8 +73,7 @@ def search(
             "explain": explain,
             "timeout_ms": timeout,
         }
-        if (key or url) and (tenant or environment):
-            raise BadRequest("--tenant and --environment are for the own data folder: a key has a tenant already")
+        require_one_caller(tenant, environment, key, url)
         documents = 1
         if url is not None:
             with remote_client(url, key, timeout / 1_000 + _MORE_S) as client:
@@ -83,8 +82,7 @@ def search(
             request = search_request(fields)
 
             async def run(service: Service) -> tuple[SearchResponse, int]:
-                principal = caller(service, tenant, environment) if key is None else caller_of_key(service, key)
-                response = await service.search.search(request, principal, "cli")
+                response = await service.search.search(request, searcher(service, tenant, environment, key), "cli")
                 return response, -1 if response.hits else await service.count()
 
             response, documents = with_service(with_cli_timeout(load()), run)

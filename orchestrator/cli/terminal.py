@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from tempfile import TemporaryDirectory
 from typing import NoReturn, TypeAlias, TypeVar
 
@@ -77,6 +77,18 @@ def lacks_data(settings: Settings) -> bool:
     return not (is_on_servers or has_data(settings.storage.data_dir))
 
 
+@contextmanager
+def for_reading(settings: Settings) -> Iterator[Settings]:
+    """The settings for a command that only reads: without a data folder, those of an empty one elsewhere, so that a
+    mistyped name leaves nothing behind.
+    """
+    if not lacks_data(settings):
+        yield settings
+        return
+    with TemporaryDirectory() as folder:
+        yield settings.changed(data_dir=folder)
+
+
 def no_documents(settings: Settings) -> str:
     """What to do about an index without documents."""
     return (
@@ -90,15 +102,12 @@ def with_service(
 ) -> T:
     """Open the service, work with it and close it, on one event loop.
 
-    :param writes: whether the command may create a data folder: without one, others work with an empty index elsewhere,
-        so that a mistyped name leaves nothing behind.
+    :param writes: whether the command may create a data folder.
     """
 
     async def run(chosen: Settings) -> T:
         async with open_service(chosen, prepare=prepare) as service:
             return await work(service)
 
-    if writes or not lacks_data(settings):
-        return anyio.run(run, settings)
-    with TemporaryDirectory() as folder:
-        return anyio.run(run, settings.changed(data_dir=folder))
+    with nullcontext(settings) if writes else for_reading(settings) as chosen:
+        return anyio.run(run, chosen)

@@ -47,23 +47,19 @@ class AsyncClient:
     async def search(
         self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object
     ) -> SearchResponse:
-        """Search. The time limit is passed on to the service as ``timeout_ms``, if the request has none.
-
-        :param fields: of the request, as in ``POST /v1/search``: ``limit``, ``filter``, ``collections``, …
-        :raises TriviumError: see :mod:`orchestrator.client.errors`.
-        """
+        """See :meth:`orchestrator.client.Client.search`."""
         return await self.send(calls.search(query, fields), timeout_s)
 
     async def explain(
         self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object
     ) -> SearchResponse:
-        """Search with the explanation of the plan and of every score."""
+        """See :meth:`orchestrator.client.Client.explain`."""
         return await self.search(query, timeout_s=timeout_s, **{**fields, "explain": True})
 
     async def pages(
         self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object
     ) -> AsyncIterator[SearchResponse]:
-        """The pages of a search, each requested when it is asked for. The time limit is that of each page."""
+        """See :meth:`orchestrator.client.Client.pages`."""
         response = await self.search(query, timeout_s=timeout_s, **fields)
         yield response
         while response.next_cursor:
@@ -78,15 +74,7 @@ class AsyncClient:
         on_progress: Callable[[int], None] = lambda _: None,
         timeout_s: float = 60.0,
     ) -> IndexOutcome:
-        """Write documents, in requests of at most a thousand; those before an error are written.
-
-        :param documents: any number of them; they are read as they are sent.
-        :param replace_chunks: whether the chunks of these documents that are not among those of the same request are
-            deleted. Then they have to fit in one request, or nothing is sent.
-        :param on_progress: called with the number of documents that were sent since the last call.
-        :param timeout_s: of each request.
-        :raises ValueError: if ``replace_chunks`` needs several requests.
-        """
+        """See :meth:`orchestrator.client.Client.index`."""
         outcome, sent = IndexOutcome(), 0
         for content, count in indexing.requests(documents, in_one=replace_chunks):
             outcome.add(await self.send(calls.index(content, replace_chunks), timeout_s), sent)
@@ -95,11 +83,7 @@ class AsyncClient:
         return outcome
 
     async def get(self, id_: str, *, collection: str | None = None, timeout_s: float | None = None) -> Document:
-        """A document.
-
-        :raises NotFound: if there is none that the key may see.
-        :raises Conflict: if several collections have the id, and none is named.
-        """
+        """See :meth:`orchestrator.client.Client.get`."""
         return await self.send(calls.get(id_, collection), timeout_s)
 
     async def documents(
@@ -109,7 +93,7 @@ class AsyncClient:
         filter: Mapping[str, Any] | None = None,  # as in the API
         timeout_s: float | None = None,
     ) -> AsyncIterator[Document]:
-        """All documents that match, in a fixed order. The time limit is that of each page."""
+        """See :meth:`orchestrator.client.Client.documents`."""
         cursor: str | None = None
         while True:
             page = await self.send(calls.page(collection, filter, cursor), timeout_s)
@@ -122,7 +106,7 @@ class AsyncClient:
     async def delete(
         self, id_: str, *, collection: str | None = None, with_chunks: bool = True, timeout_s: float | None = None
     ) -> DeleteResponse:
-        """Delete a document and its chunks. One that does not exist is no error."""
+        """See :meth:`orchestrator.client.Client.delete`."""
         return await self.send(calls.delete(id_, collection, with_chunks), timeout_s)
 
     async def delete_many(
@@ -132,15 +116,15 @@ class AsyncClient:
         dry_run: bool = False,
         timeout_s: float = 60.0,
     ) -> DeleteManyResponse:
-        """Delete the documents that match a filter, or count them."""
+        """See :meth:`orchestrator.client.Client.delete_many`."""
         return await self.send(calls.delete_many(filter, dry_run), timeout_s)
 
     async def collections(self, *, timeout_s: float | None = None) -> tuple[CollectionCount, ...]:
-        """The collections, and how many documents of each the key may see."""
+        """See :meth:`orchestrator.client.Client.collections`."""
         return (await self.send(calls.collections(), timeout_s)).collections
 
     async def close(self) -> None:
-        """Close the connections."""
+        """See :meth:`orchestrator.client.Client.close`."""
         await self._http.aclose()
 
     async def __aenter__(self) -> AsyncClient:
@@ -152,7 +136,7 @@ class AsyncClient:
         await self.close()
 
     async def send(self, call: Call[T], timeout_s: float | None = None) -> T:
-        """Send any request, and return its response."""
+        """See :meth:`orchestrator.client.Client.send`."""
         attempts = Attempts(call, self._url, self._timeout_s if timeout_s is None else timeout_s, self._budget)
         while True:
             try:

@@ -100,8 +100,7 @@ class Call(Generic[T]):
                 problem = msgspec.json.decode(content, type=Problem)
             except msgspec.DecodeError:  # of a proxy before the service
                 problem = Problem(title="", status=status, detail=f"status {status}: {content[:200]!r}")
-            is_number = retry_after is not None and retry_after.isdigit()
-            raise refusal(problem, float(retry_after or 0) if is_number else None)
+            raise refusal(problem, float(retry_after) if retry_after and retry_after.isdigit() else None)
         try:
             return msgspec.json.decode(content, type=self.kind)
         except msgspec.DecodeError as error:
@@ -137,8 +136,11 @@ class Attempts:
         """
         remaining_s = self._expires_at - monotonic()
         if remaining_s <= 0:
-            raise DeadlineExceeded(f"{self._name}: no response within {self._timeout_s:g} s")
+            raise self._late()
         return remaining_s
+
+    def _late(self) -> DeadlineExceeded:
+        return DeadlineExceeded(f"{self._name}: no response within {self._timeout_s:g} s")
 
     def delay_s(self, error: TriviumError) -> float:
         """Seconds to wait after an attempt that failed.
@@ -156,7 +158,7 @@ class Attempts:
         try:
             yield
         except (httpx2.TimeoutException, TimeoutError):
-            raise DeadlineExceeded(f"{self._name}: no response within {self._timeout_s:g} s") from None
+            raise self._late() from None
         except httpx2.DecodingError as error:
             raise BadReply(f"{self._name}: the body cannot be decoded: {error}") from error
         except httpx2.TransportError as error:

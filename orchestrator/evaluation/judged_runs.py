@@ -38,6 +38,11 @@ class Evaluation(Struct, frozen=True):
     without_relevant: tuple[str, ...]
     unknown_documents: tuple[str, ...]
 
+    @property
+    def main_values(self) -> dict[str, float]:
+        """The main measure of each run."""
+        return {name: values[MAIN_MEASURE] for name, values in self.runs.items()}
+
 
 def as_runs(results: Results, judged: JudgedQueries) -> dict[str, Run]:
     """Results as TREC runs, in the order of the queries.
@@ -74,9 +79,12 @@ def measure_runs(runs: Mapping[str, Run], judged: JudgedQueries) -> ByRun:
     return {name: measure_run(judged.judgments, run) for name, run in runs.items()}
 
 
-def best_text_source(by_run: ByRun) -> str:
-    """The best of the text sources."""
-    return max(TEXT_SOURCES, key=lambda name: (mean(by_run[name][MAIN_MEASURE]), name))
+def best_text_source(values: Mapping[str, float]) -> str:
+    """The best of the text sources.
+
+    :param values: the main measure of each run.
+    """
+    return max(TEXT_SOURCES, key=lambda name: (values[name], name))
 
 
 def evaluate(

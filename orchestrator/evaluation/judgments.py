@@ -84,13 +84,17 @@ def _without_text(
     queries: Path, qrels: Path, judgments: Judgments, texts: Mapping[str, str], without: Sequence[str]
 ) -> str:
     """Which judged queries have no text, and the likely reason."""
-    named = ", ".join(repr(id_) for id_ in without[:_MAX_NAMED])
-    more = ", …" if len(without) > _MAX_NAMED else ""
-    message = f"{queries} has no query {named}{more}: {len(without)} of {len(judgments)} that {qrels} judges"
+    named = first_of([repr(id_) for id_ in without])
+    message = f"{queries} has no query {named}: {len(without)} of {len(judgments)} that {qrels} judges"
     documents = {document for judged in judgments.values() for document in judged}
     if len(without) == len(judgments) and documents & texts.keys():
         return f"{message}; its columns are the query, then the document"
     return message
+
+
+def first_of(texts: Sequence[str]) -> str:
+    """The first of many texts, with commas between them."""
+    return f"{', '.join(texts[:_MAX_NAMED])}{', …' if len(texts) > _MAX_NAMED else ''}"
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -151,7 +155,6 @@ def _expected(line: str, is_trec: bool) -> str:
     if is_trec:
         return "`query 0 document relevance`, the last a whole number"
     columns = len(line.split())
-    hint = ""
     if "\t" not in line and columns == _TSV_COLUMNS:
         hint = ": it has spaces instead"
     elif columns == _TSV_COLUMNS + 1:

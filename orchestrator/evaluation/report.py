@@ -60,7 +60,7 @@ def write_report(
 
     :param titles: by id, of the judged documents and of the first hits of the reference run.
     """
-    baseline = best_text_source(by_run)
+    baseline = best_text_source(evaluation.main_values)
     reference_values, baseline_values = by_run[REFERENCE_RUN][MAIN_MEASURE], by_run[baseline][MAIN_MEASURE]
     differences = {query: reference_values[query] - baseline_values[query] for query in judged.queries}
     template = jinja2.Environment(

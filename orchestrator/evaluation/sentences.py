@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference, can_differ
-from orchestrator.evaluation.judged_runs import Evaluation
+from orchestrator.evaluation.judged_runs import Evaluation, best_text_source
+from orchestrator.evaluation.judgments import first_of
 from orchestrator.evaluation.measures import MAIN_MEASURE
-from orchestrator.evaluation.runs import REFERENCE_RUN, TEXT_RUN, TEXT_SOURCES
-
-_MAX_NAMED = 5
+from orchestrator.evaluation.runs import REFERENCE_RUN, TEXT_RUN
 
 
 def conclusion(evaluation: Evaluation) -> str:
     """Which run is the best one, by how much, and how likely that is by chance."""
-    values = {name: measured[MAIN_MEASURE] for name, measured in evaluation.runs.items()}
+    values = evaluation.main_values
     if not any(values.values()):
         return f"No run found a relevant document among its first ten: {MAIN_MEASURE} is 0 for all of them."
     # Of equal runs, the reference.
@@ -23,8 +22,7 @@ def conclusion(evaluation: Evaluation) -> str:
     if evaluation.against is not None:
         compared = [by_pair[best, evaluation.against]] if best != evaluation.against else []
     else:
-        text = max(TEXT_SOURCES, key=lambda name: (values[name], name))
-        compared = [by_pair[REFERENCE_RUN, name] for name in (text, TEXT_RUN)]
+        compared = [by_pair[REFERENCE_RUN, name] for name in (best_text_source(values), TEXT_RUN)]
         if best != REFERENCE_RUN:
             compared.insert(0, by_pair[REFERENCE_RUN, best])
     parts = [f"{best} has the highest {MAIN_MEASURE}, {values[best]:.4f}"]
@@ -54,5 +52,4 @@ def _against(each: Difference) -> str:
 
 
 def _named(what: str, ids: Sequence[str]) -> str:
-    more = ", …" if len(ids) > _MAX_NAMED else ""
-    return f"{len(ids)} {what}: {', '.join(ids[:_MAX_NAMED])}{more}"
+    return f"{len(ids)} {what}: {first_of(ids)}"

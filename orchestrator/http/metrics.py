@@ -10,6 +10,7 @@ from threading import Lock
 
 import anyio.to_thread
 
+from cache import Stats
 from orchestrator.schema.operations import CacheLevel, CacheReport
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
@@ -111,7 +112,8 @@ class ServiceMetrics:
         self._sample()
         values = self._metrics.values()
         levels = {name: _of_all(name, level, values) for name, level in self._service.cache_report().levels.items()}
-        return CacheReport(levels, int(values["searches_computing",]), int(values.get(("joined_searches_total",), 0)))
+        flights, joined = (int(values.get((name,), 0)) for name in ("searches_computing", "joined_searches_total"))
+        return CacheReport(levels, flights, joined)
 
 
 def _of_all(name: str, level: CacheLevel, values: Mapping[tuple[str, ...], float]) -> CacheLevel:
@@ -121,14 +123,9 @@ def _of_all(name: str, level: CacheLevel, values: Mapping[tuple[str, ...], float
         return int(values.get(key, 0))
 
     counts = {field: whole("cache_operations_total", name, operation) for operation, field in _COUNTERS.items()}
-    found = counts["hits"] + counts["stale"]
-    searched = found + counts["misses"]
-    age_s = values.get(("cache_hit_age_seconds_total", name), 0.0)
-    return CacheLevel(
-        **counts,
-        entries=None if level.entries is None else whole("cache_entries", name),
-        bytes=None if level.bytes is None else whole("cache_bytes", name),
-        mean_age_s=age_s / found if found else 0.0,
-        hit_rate=found / searched if searched else 0.0,
-        state=None if level.state is None else _STATE_NAMES[whole("circuit_state", _REDIS)],
+    return CacheLevel.of(
+        Stats(**counts, age_s=values.get(("cache_hit_age_seconds_total", name), 0.0)),
+        None if level.entries is None else whole("cache_entries", name),
+        None if level.bytes is None else whole("cache_bytes", name),
+        None if level.state is None else _STATE_NAMES[whole("circuit_state", _REDIS)],
     )

@@ -22,7 +22,7 @@ _ANY_KEY = "..."
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `(.*)`")
 _NOT_ALLOWED = re.compile(r"Invalid (?:enum )?value '?(.*?)'?", re.DOTALL)
-_MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
+_MALFORMED = re.compile(r"JSON is malformed: .* \(byte (\d+)\)")
 _MAX_CHARS = 1_000
 """Maximum length of a message: it quotes the input, which may be long."""
 _MAX_VALUE_CHARS = 80
@@ -82,7 +82,7 @@ def _describe_malformed(message: str) -> str:
     if "truncated" in message:
         return "not JSON: it is empty or incomplete"
     if found := _MALFORMED.search(message):
-        return f"not JSON from byte {int(found[2]) + 1} on"
+        return f"not JSON from byte {int(found[1]) + 1} on"
     return f"not JSON: {_printable(message)}"
 
 

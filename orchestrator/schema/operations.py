@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from cache import Stats
+
 
 class CacheLevel(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Counters of one cache since the service started; ages are in seconds."""
@@ -22,6 +24,26 @@ class CacheLevel(Struct, frozen=True, omit_defaults=True, kw_only=True):
     mean_age_s: float = 0.0
     hit_rate: float = 0.0
     state: str | None = None
+
+    @classmethod
+    def of(
+        cls, stats: Stats, entries: int | None = None, size: int | None = None, state: str | None = None
+    ) -> CacheLevel:
+        """The counters in ``stats``, and the state of the cache at this moment."""
+        return cls(
+            hits=stats.hits,
+            misses=stats.misses,
+            stale=stats.stale,
+            stored=stats.stored,
+            evictions=stats.evictions,
+            errors=stats.errors,
+            skipped=stats.skipped,
+            mean_age_s=stats.mean_age_s,
+            hit_rate=stats.hit_rate,
+            entries=entries,
+            bytes=size,
+            state=state,
+        )
 
 
 class CacheReport(Struct, frozen=True):

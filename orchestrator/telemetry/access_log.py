@@ -7,7 +7,7 @@ from time import time
 
 import msgspec
 
-from orchestrator.telemetry.times import moment
+from orchestrator.telemetry.times import rfc3339
 
 ACCESS_LOGGER = "trivium.access"
 
@@ -24,6 +24,6 @@ def log_request(
     :param fields: decisions and timings; never text of queries or documents.
     """
     if _log.isEnabledFor(level):
-        now = moment(time())
+        now = rfc3339(time())
         line = {"time": now, "request_id": request_id, "method": method, "path": path, "status": status, **fields}
         _log.log(level, msgspec.json.encode(line).decode())

@@ -9,7 +9,7 @@ from pythonjsonlogger.core import LogData
 from pythonjsonlogger.msgspec import MsgspecFormatter
 
 from orchestrator.telemetry.access_log import ACCESS_LOGGER
-from orchestrator.telemetry.times import moment
+from orchestrator.telemetry.times import rfc3339
 
 _SILENCED = ("opensearch", "opensearchpy", "httpx", "httpcore", "neo4j")
 """Loggers of drivers: they write a line for every request, with bodies, and a trace for every failed one. The service
@@ -25,7 +25,7 @@ class _Formatter(MsgspecFormatter):
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802  # of logging
         """The same form as in the access log."""
         del datefmt
-        return moment(record.created)
+        return rfc3339(record.created)
 
     def process_log_record(self, log_data: LogData) -> LogData:
         """The level in lower case, as in the settings; without uvicorn's second message, for terminals."""

@@ -1,4 +1,4 @@
-"""A server that fails as it is told, before and between responses of the real service."""
+"""A server that answers with prepared bytes: whole responses, parts of one, or nothing."""
 
 from __future__ import annotations
 

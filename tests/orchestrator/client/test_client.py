@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -18,10 +21,13 @@ from orchestrator.client import (
     Document,
     InvalidRequest,
     NotFound,
+    Retries,
     SearchRequest,
     indexing,
 )
+from tests.orchestrator.http.test_metrics import eventually
 from tests.orchestrator.served import Serve, environment
+from tests.servers.start import free_port
 
 FILMS = [
     {"id": "prestige", "title": "The Prestige", "text": "A film by Christopher Nolan.", "tags": ["film"]},
@@ -133,12 +139,30 @@ def test_the_asynchronous_client_has_the_same_methods_and_answers(url: str, clie
 
 
 def test_a_service_that_is_restarted_loses_and_doubles_nothing(serve: Serve, tmp_path: Path) -> None:
-    env = environment(data_dir=tmp_path, source_timeout_ms=10_000)
-    with serve(env) as (_, address), Client(address, timeout_s=60.0) as one:
-        one.index([{"id": "kept", "text": "Before the restart."}])
-        port = int(address.rpartition(":")[2])
-    with Client(f"http://127.0.0.1:{port}", timeout_s=60.0) as other, serve(env, port=port):
-        assert [each.id for each in other.documents()] == ["kept"]
+    """Documents are written one by one while the service is stopped and started again."""
+    env, port = environment(data_dir=tmp_path, source_timeout_ms=10_000), free_port()
+    patient = Retries(attempts=10, first_delay_s=0.05, ratio=10.0)
+    written: list[int] = []
+    with Client(f"http://127.0.0.1:{port}", timeout_s=120.0, retries=patient) as client, ThreadPoolExecutor(1) as pool:
+        with serve(env, port=port):
+            writing = pool.submit(_write, client, written, stop := threading.Event())
+            eventually(lambda: len(written) >= 5, 60.0)
+        with serve(env, port=port):
+            before = len(written)
+            eventually(lambda: len(written) >= before + 5, 60.0)
+            stop.set()
+            writing.result(60)
+            found = [each.id for each in client.documents()]
+    assert sorted(found) == sorted(f"w{number}" for number in written)
+    assert len(found) == len(set(found)) >= 10
+
+
+def _write(client: Client, written: list[int], stop: threading.Event) -> None:
+    for number in count():
+        if stop.is_set():
+            return
+        assert client.index([{"id": f"w{number}", "text": "Written while it restarts."}]).indexed == 1
+        written.append(number)
 
 
 def test_importing_the_client_imports_no_engine_and_is_fast(python: str) -> None:

@@ -148,6 +148,14 @@ def test_an_index_without_documents_is_reported(folder: Path, tmp_path: Path, mo
     assert "has no documents for this caller: `trivium index PATH` adds some" in err
 
 
+def test_a_mistyped_data_folder_is_not_created(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(tmp_path / "mistyped"))
+    code, _, err = run("evaluate", *judged(folder))
+    assert code == 2
+    assert f"the index in {tmp_path / 'mistyped'} has no documents" in err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_service_that_cannot_be_reached_is_reported(folder: Path) -> None:
     code, _, err = run("evaluate", *judged(folder), "--url", "http://127.0.0.1:1")
     assert code == 1
