@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.bootstrap.embedded import refit_index, stored_documents
+from orchestrator.bootstrap.embedded import documents_in, refit_index, stored_documents
 from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
@@ -29,7 +29,7 @@ def fill(
     start = monotonic()
     with reported_errors():
         settings = with_cli_timeout(load())
-        with progress_bar(err, "building the index", "documents", None) as advance:
+        with progress_bar(err, "building the index", "documents", documents_in(settings)) as advance:
             rebuilt = refit_index(settings, advance)
         if rebuilt:
             out.print(
@@ -42,8 +42,10 @@ def fill(
         async def run(service: Service) -> Mapping[str, int]:
             if rebuilt and service.fill.replication is None:
                 return {}
-            with progress_bar(err, "filling", "documents", None) as advance:
-                written = await service.fill.run(source, stored, advance)
+            total = documents_in(settings) or await service.count()
+            written = await service.fill.run(
+                source, stored, lambda name: progress_bar(err, f"filling {name}", "documents", total)
+            )
             await optimize(service)
             return written
 

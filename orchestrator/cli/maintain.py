@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Annotated
@@ -15,6 +17,7 @@ import typer
 from rich.markup import escape
 
 from adapters import AdapterError
+from orchestrator.auth.keyring import KeyFileError, read_key_file
 from orchestrator.bootstrap.embedded import documents_in, rebuild_index
 from orchestrator.cli.progress import duration, progress_bar, progress_steps
 from orchestrator.cli.tables import Column, print_table
@@ -88,7 +91,8 @@ def doctor(*, as_json: Annotated[bool, typer.Option("--json", help="print the fi
             mark = "[green]ok[/green]  " if finding.is_well else "[red]fail[/red]"
             advice = f" -> {finding.advice}" if finding.advice else ""
             out.print(f"{mark} {finding.subject}: {escape(finding.observation + advice)}", soft_wrap=True)
-        verdict = f"[red]{problems} need attention[/red]" if problems else "[green]nothing needs attention[/green]"
+        need = "1 needs" if problems == 1 else f"{problems} need"
+        verdict = f"[red]{need} attention[/red]" if problems else "[green]nothing needs attention[/green]"
         out.print(f"{len(findings)} examined, {verdict}; took {duration(monotonic() - start)}", highlight=False)
     raise typer.Exit(1 if problems else 0)
 
@@ -100,6 +104,10 @@ def examine(settings: Settings) -> list[Finding]:
         examine_data_folder(data_dir, "TRIVIUM_DATA_DIR", is_default=data_dir == Settings().storage.data_dir),
         examine_folder("model folder", settings.storage.model_dir, "TRIVIUM_MODEL_DIR"),
     ]
+    if settings.access.keys_file is not None:
+        findings.append(_examine_keys(settings.access.keys_file))
+        if not findings[-1].is_well:
+            settings = settings.changed(keys_file=None)
 
     async def run(service: Service) -> list[Finding]:
         return await service.health.examine()
@@ -112,6 +120,16 @@ def examine(settings: Settings) -> list[Finding]:
         advice = "follow the message; the rest cannot be examined until then"
         findings.append(Finding("service", False, observation, advice))
     return list({(each.subject, each.observation): each for each in findings}.values())
+
+
+def _examine_keys(path: Path) -> Finding:
+    """Whether the file of API keys can be read, and how many keys it has."""
+    try:
+        records = read_key_file(path)
+    except KeyFileError as error:
+        return Finding("API keys", False, str(error), "correct the file; `trivium keys add` creates it")
+    expired = sum(each.expires_at is not None and each.expires_at <= datetime.now(UTC) for each in records)
+    return Finding("API keys", True, f"{path} has {len(records)}, {expired} of them expired")
 
 
 def rebuild(

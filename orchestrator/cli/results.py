@@ -42,7 +42,8 @@ def print_response(console: Console, query: str, response: SearchResponse, is_pa
     if response.hits:
         console.print(table)
     legend = "columns of sources: rank of the document · " if sources else ""
-    console.print(f"[dim]{legend}{escape(response.route.reason)} · {response.took_ms:.1f} ms[/dim]")
+    confidence = "" if response.confidence is None else f" · confidence {response.confidence:.2f}"
+    console.print(f"[dim]{legend}{escape(response.route.reason)}{confidence} · {response.took_ms:.1f} ms[/dim]")
     for each in response.degraded:
         console.print(f"[yellow]degraded: {escape(each.source)} ({escape(each.reason)})[/yellow]")
     for warning in response.warnings:

@@ -13,7 +13,7 @@ from adapters import AdapterError
 from orchestrator.execution.budget import Deadline
 from orchestrator.execution.stage_results import logged_reason
 from orchestrator.schema.search import Degraded
-from orchestrator.telemetry.spans import StageTimings
+from orchestrator.telemetry.spans import MS_DIGITS, StageTimings
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class SearchContext:
 
     def degraded(self, stage: str, reason: str) -> Degraded:
         """The report that a source or a stage failed."""
-        return Degraded(stage, reason, self.timings.total_ms())
+        return Degraded(stage, reason, round(self.timings.total_ms(), MS_DIGITS))
 
     @asynccontextmanager
     async def best_effort(self, stage: str, fraction: float, max_s: float = inf) -> AsyncIterator[Attempt]:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from adapters import AdapterError
+from adapters.model.spelling import nearest
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.first_search import warm_up
@@ -31,7 +32,7 @@ from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
 from orchestrator.http.protocol import ConnectionLimits
 from orchestrator.http.request_context import STATE_KEY, HttpContext, encoded_response
-from orchestrator.http.routes import OPENAPI, SEARCH, methods_of
+from orchestrator.http.routes import OPENAPI, OPERATIONS, SEARCH, methods_of
 from orchestrator.http.search_route import search
 from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.service.service import Service
@@ -125,7 +126,10 @@ async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) and error.status_code in STATUSES else 500
     if status == 404 and methods and request.method not in methods:
         status = 405  # the path of searches, which is not one of FastAPI's
-    response = problem(status, f"{request.method} {request.url.path[:200]}", _context(request).request_id)
+    detail = f"{request.method} {request.url.path[:200]}"
+    if status == 404 and (near := nearest(request.url.path, {each.path for each in OPERATIONS})):
+        detail += f"; the nearest path is {near}"
+    response = problem(status, detail, _context(request).request_id)
     if status == 405 and isinstance(error, HTTPException):
         first = (error.headers or {}).get("Allow", "")
         methods |= {each.strip() for each in first.split(",") if each.strip()}

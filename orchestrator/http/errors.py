@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -41,6 +42,8 @@ _STATUS_BY_ERROR: dict[type[Exception], int] = {
     InvalidInput: 422,
     AdapterError: 503,
 }
+_FIELD = re.compile(r"[a-z_]+(?=[.\[:])")
+"""The field that the message of an invalid request begins with."""
 _RETRY = {"Retry-After": str(RETRY_AFTER_S)}
 _HEADERS = {503: _RETRY, 429: _RETRY, 401: {"WWW-Authenticate": "Bearer"}}
 
@@ -81,8 +84,17 @@ def error_response(error: Exception, request_id: str) -> Response:
 
 
 def reason_for_operators(error: Exception) -> str:
-    """Why the service did not answer; empty if the request was the reason. Never text of queries or documents."""
+    """Why the service did not answer: of an invalid request the name of the field. Never text of queries or documents,
+    nor of keys; empty if the status says all.
+    """
     match error:
+        case BadRequest() | InvalidInput():
+            field = _FIELD.match(str(error))
+            return f"invalid {field[0]}" if field else "invalid request"
+        case UnknownKey():
+            return "no valid API key"
+        case HttpError() | Forbidden():
+            return str(error)
         case AdapterError():
             return error.for_operators
         case AllSourcesFailed():

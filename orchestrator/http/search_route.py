@@ -36,7 +36,7 @@ async def search(context: HttpContext) -> Response:
             scores=[round(hit.fusion_score, 4) for hit in body.hits[:_LOGGED_SCORES]],
             rerank=_reranking(plan, body),
             degraded=[f"{each.source}: {each.reason}" for each in body.degraded],
-            timings_ms=response.timings_ms,
+            timings_ms=response.timings.rounded_ms() if response.timings else {},
         )
     return encoded_response(response.content)
 

@@ -54,7 +54,7 @@ def make_plan(
     """
     _check_text(request.query, max_query_chars)
     limit = limit_of(request, settings)
-    if limit > settings.requests.max_limit:
+    if not 1 <= limit <= settings.requests.max_limit:
         raise BadRequest(f"limit: {limit}, allowed are 1 to {settings.requests.max_limit}")
     profile = profile_of(request, settings)
     weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
@@ -150,6 +150,8 @@ def ranking_identity(
 
 
 def _check_text(query: str, max_query_chars: int) -> None:
+    if not query:
+        raise BadRequest(f"query: '', allowed are texts of 1 to {max_query_chars} characters")
     if len(query) > max_query_chars:
         raise BadRequest(f"query: {len(query)} characters, allowed are 1 to {max_query_chars}")
     if not query.strip():

@@ -47,10 +47,10 @@ def with_constraints(
     mode = {"enum": [AUTO, HYBRID, *names]}
     constraints: dict[str, Any] = {
         "SearchRequest": {
-            "query": {"pattern": r"\S"},
+            "query": {"pattern": r"\S", "minLength": 1},
             "vector": {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}},
             "mode": mode,
-            "limit": {"maximum": max_limit},
+            "limit": {"minimum": 1, "maximum": max_limit},
             "fusion": {"pattern": _FUSION},
             "weights": {"propertyNames": {"enum": names}},
             "boosts": {"propertyNames": {"enum": list(get_args(BoostName))}, "properties": _boosts_without_age()},

@@ -19,8 +19,6 @@ AUTO, HYBRID = "auto", "hybrid"
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
 ProfileName: TypeAlias = Literal["joint", "rrf"]
-MAX_LIMIT = 1_000
-"""The largest ``limit`` that a setting may allow."""
 MAX_COLLECTIONS = 20
 """Collections that a request may name."""
 EncoderName: TypeAlias = Literal["model", "static"]
@@ -45,11 +43,7 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """``POST /v1/search``. Unknown fields are refused."""
 
     query: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="text to search for; a query that is only text in double quotes requires that text",
-        ),
+        str, Meta(description="text to search for; a query that is only text in double quotes requires that text")
     ]
     vector: Annotated[
         tuple[float, ...] | None,
@@ -60,8 +54,7 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Meta(description="auto chooses the sources, hybrid searches all, the name of a source searches it alone"),
     ] = AUTO
     limit: Annotated[
-        Annotated[int, Meta(ge=1, le=MAX_LIMIT)] | None,
-        Meta(description="maximum number of hits; the settings have the default"),
+        int | None, Meta(description="maximum number of hits; the settings have the largest and the default")
     ] = None
     cursor: (
         Annotated[

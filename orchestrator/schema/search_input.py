@@ -12,7 +12,7 @@ from adapters.model.dates import moment
 from adapters.model.filter import And, Eq, Filter
 from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
 from orchestrator.schema.documents import DeleteManyRequest
-from orchestrator.schema.flat_filter import BOUNDS, in_full_form
+from orchestrator.schema.flat_filter import BOUNDS, in_full_form, is_flat, name_of_part
 from orchestrator.schema.search import SearchRequest
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -52,8 +52,6 @@ def filter_from_json(text: str) -> object:
     """
     if (condition := decoded(text.encode("utf-8", "surrogatepass"))) is msgspec.UNSET:
         raise InvalidInput(f'filter: {text[:80]!r} is not JSON such as {{"language": "en"}}')
-    if condition == {}:
-        raise InvalidInput('filter: {} has no condition; leave it out, or write one such as {"language": "en"}')
     return condition
 
 
@@ -83,12 +81,20 @@ def _decoded(content: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 def _converted(fields: object, kind: type[T]) -> T:
+    given = fields.get("filter") if isinstance(fields, Mapping) else None
     if isinstance(fields, Mapping) and "filter" in fields:
-        fields = {**fields, "filter": _with_moments(in_full_form(fields["filter"]))}
+        fields = {**fields, "filter": _with_moments(in_full_form(given))}
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        raise InvalidInput(describe_decode_error(error, kind, fields)) from error
+        message = describe_decode_error(error, kind, fields)
+        raise InvalidInput(_in_terms_of_flat(message, given) if is_flat(given) else message) from error
+
+
+def _in_terms_of_flat(message: str, condition: Mapping[str, object]) -> str:
+    """An error that names a part of a full filter, with the part of the flat filter that it was made from."""
+    path, separator, reason = message.partition(": ")
+    return f"{name_of_part(path, condition)}{separator}{reason}"
 
 
 def _with_moments(condition: Any) -> Any:

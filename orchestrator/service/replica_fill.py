@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -41,7 +42,7 @@ class ReplicaFill:
         self,
         source: str | None,
         stored: Callable[[], Iterator[VectorRecord]] | None,
-        advance: Callable[[int], None],
+        progress: Callable[[str], AbstractContextManager[Callable[[int], None]]],
     ) -> Mapping[str, int]:
         """Fill the servers that lack documents, or that of one source. Returns the documents written, by source.
 
@@ -49,6 +50,7 @@ class ReplicaFill:
 
         :param stored: the documents of an index in the data folder that is no replica any more: it is read if all
             servers are empty.
+        :param progress: of a source: a function that is called with the documents written since its last call.
         :raises BadRequest: if the source is not on a server.
         :raises AdapterError: if a server cannot be filled; those before it are.
         """
@@ -69,7 +71,8 @@ class ReplicaFill:
                 if names[each] == origin and not (is_empty and stored):
                     raise Unavailable(f"{each} is where documents are read from: index them again with `trivium index`")
                 records = self._batches(stored if is_empty else None)
-                written[each] = await replication.fill(names[each], records, advance)
+                with progress(each) as advance:
+                    written[each] = await replication.fill(names[each], records, advance)
                 await self.data_versions.advance((), all_scopes=True)
         return written
 

@@ -45,7 +45,7 @@ from orchestrator.service.admission import Admission
 from orchestrator.service.plan_cache import PlanCache
 from orchestrator.service.response_cache import EncodedResponse, ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
-from orchestrator.telemetry.spans import StageTimings
+from orchestrator.telemetry.spans import MS_DIGITS, StageTimings
 
 _MAX_SEARCHES = 4
 """Searches for one page, if the chunks of a few documents are all that was found."""
@@ -146,8 +146,8 @@ class SearchService:
         meta = ResponseMeta(
             cache=level,
             timeout_ms=limit_ms,
-            took_ms=(self.clock() - start) * 1_000,
-            timings_ms=timings.stages_ms if timings else {},
+            took_ms=round((self.clock() - start) * 1_000, MS_DIGITS),
+            timings_ms=timings.rounded_ms() if timings else {},
             request_id=request_id,
         )
         return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, timings)
@@ -170,8 +170,8 @@ class SearchService:
             **msgspec.structs.asdict(selected(body, plan.page)),
             cache="miss",
             timeout_ms=limit_ms,
-            took_ms=timings.total_ms(),
-            timings_ms=timings.stages_ms,
+            took_ms=round(timings.total_ms(), MS_DIGITS),
+            timings_ms=timings.rounded_ms(),
             request_id=request_id,
         )
 

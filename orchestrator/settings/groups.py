@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from adapters import Sensitivity, rerank
 from fusion import RRF, CollapseMode, JointWalk
-from orchestrator.schema.search import MAX_LIMIT, EncoderName, ProfileName
+from orchestrator.schema.search import EncoderName, ProfileName
 from orchestrator.settings.backends import (
     CacheSettings,
     ServerIndexSettings,
@@ -24,6 +24,9 @@ from orchestrator.settings.backends import (
 )
 from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
 from orchestrator.settings.ranking import RankingSettings
+
+_MAX_LIMIT = 1_000
+"""The largest number of hits of a page that a setting may allow."""
 
 
 class EncodingSettings(SettingsGroup):
@@ -90,9 +93,9 @@ class RequestSettings(SettingsGroup):
         description="time limit of a search in ms; the reranker has its own on top of it",
     )
     default_limit: int = Field(
-        10, ge=1, le=MAX_LIMIT, description="hits of a page if a request names no `limit`, at most `TRIVIUM_MAX_LIMIT`"
+        10, ge=1, le=_MAX_LIMIT, description="hits of a page if a request names no `limit`, at most `TRIVIUM_MAX_LIMIT`"
     )
-    max_limit: int = Field(50, ge=1, le=MAX_LIMIT, description="the largest `limit` of a request")
+    max_limit: int = Field(50, ge=1, le=_MAX_LIMIT, description="the largest `limit` of a request")
 
 
 class RerankSettings(SettingsGroup):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -50,7 +50,8 @@ def load(**overrides: object) -> Settings:
     path = os.environ.get(FILE_VARIABLE)
     from_file = read_settings_file(Path(path), FILE_VARIABLE) if path else {}
     _check_names(os.environ)
-    return _validated({**from_file, **_current(os.environ), **overrides})
+    own = {**_current(os.environ), **overrides}
+    return _validated({**from_file, **own}, f"{path}: ", from_file.keys() - own.keys())
 
 
 def _check_names(variables: Mapping[str, str]) -> None:
@@ -79,7 +80,7 @@ def _warn(message: str) -> None:
     _log.warning("%s: it is ignored (an error with %s=true)", message, STRICT_VARIABLE)
 
 
-def _validated(values: Mapping[str, object]) -> Settings:
+def _validated(values: Mapping[str, object], file: str, from_file: Collection[str]) -> Settings:
     fields = setting_fields()
     for name in values.keys() - fields.keys():
         raise SettingsError(f"there is no setting {name!r}{_hint(name, fields)}")
@@ -90,7 +91,8 @@ def _validated(values: Mapping[str, object]) -> Settings:
         name = str(first["loc"][0])
         # An address may contain a password, which cannot be removed if the address cannot be parsed.
         shown = "not allowed" if name in _SECRETS else repr(first["input"])
-        raise SettingsError(f"{PREFIX}{name.upper()} is {shown}{_reason(first, fields[name][2])}") from None
+        where = file if name in from_file else ""
+        raise SettingsError(f"{where}{PREFIX}{name.upper()} is {shown}{_reason(first, fields[name][2])}") from None
 
 
 def _reason(error: ErrorDetails, field: FieldInfo) -> str:

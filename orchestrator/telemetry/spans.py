@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
+MS_DIGITS = 3
+"""Digits after the point of times in milliseconds that callers see."""
+
 
 class StageTimings:
     """The time of each stage in milliseconds, and its start in seconds of the clock.
@@ -21,6 +24,10 @@ class StageTimings:
     def total_ms(self) -> float:
         """Milliseconds since the start of the request."""
         return (self._clock() - self._start) * 1_000
+
+    def rounded_ms(self) -> dict[str, float]:
+        """The time of each stage as callers see it."""
+        return {stage: round(ms, MS_DIGITS) for stage, ms in self.stages_ms.items()}
 
     def record(self, stage: str, ms: float, start_s: float | None = None) -> None:
         """Record a stage that was measured elsewhere.

@@ -146,7 +146,7 @@ def test_a_beir_folder_is_indexed_with_its_graph(env: dict[str, str], tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("search", ""), 2, "query: '', allowed are texts of at least 1 character"),
+        (("search", ""), 2, "query: '', allowed are texts of 1 to 4096 characters"),
         (("search", "  "), 2, "query: only white space, allowed is text"),
         (("search", "x", "--mode", "psychic"), 2, "mode: 'psychic', allowed are auto, hybrid, vector, graph"),
         (("search", "\udcff"), 2, "cannot be encoded as UTF-8"),

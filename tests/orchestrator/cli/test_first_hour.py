@@ -281,7 +281,7 @@ def test_doctor_changes_nothing_and_ends_in_a_summary(folder: Path, monkeypatch:
     code, out, _ = run("doctor")
     assert (code, sorted(folder.rglob("*"))) == (1, before)
     assert f"{folder}/data does not exist -> `trivium index PATH` writes documents there" in out
-    assert re.search(r"^\d+ examined, 1 need attention; took [\d.]+ s$", out, re.MULTILINE)
+    assert re.search(r"^\d+ examined, 1 needs attention; took [\d.]+ s$", out, re.MULTILINE)
     monkeypatch.chdir(folder)
     with monkeypatch.context() as unset:
         unset.delenv("TRIVIUM_DATA_DIR")
@@ -295,6 +295,25 @@ def test_doctor_changes_nothing_and_ends_in_a_summary(folder: Path, monkeypatch:
     findings = json.loads(run("doctor", "--json")[1])
     assert findings["problems"] == 0
     assert {each["subject"] for each in findings["findings"]} >= {"data folder", "index", "vector"}
+
+
+def test_doctor_examines_the_file_of_keys_and_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("index", str(folder / "documents.ndjson"))
+    keys = folder / "keys.ndjson"
+    monkeypatch.setenv("TRIVIUM_KEYS_FILE", str(keys))
+    run("keys", "add", "ours")
+    assert f"API keys: {keys} has 1, 0 of them expired" in run("doctor")[1].replace("\n", " ")
+    keys.write_text("{}\n")
+    code, out, _ = run("doctor")
+    assert (code, "fail API keys" in out, "ok   vector" in out) == (1, True, True)
+
+
+def test_a_setting_of_a_file_is_named_with_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "settings.env"
+    file.write_text("TRIVIUM_MAX_LIMIT=0\n")
+    monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(file))
+    code, _, err = run("search", "x")
+    assert (code, err.replace("\n", " ").startswith(f"trivium: {file}: TRIVIUM_MAX_LIMIT is '0'")) == (2, True)
 
 
 def test_tidy_says_what_it_did_and_how_long_it_took(folder: Path) -> None:

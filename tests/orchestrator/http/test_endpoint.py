@@ -286,6 +286,8 @@ async def test_a_bulk_request_without_documents_is_an_error(client: httpx.AsyncC
 async def test_paths_and_methods_that_do_not_exist(client: httpx.AsyncClient) -> None:
     unknown = await client.get("/v2/search", headers={"X-Request-ID": "mine"})
     assert problem(unknown, 404)["request_id"] == unknown.headers["x-request-id"] == "mine"
+    mistyped = problem(await client.post("/v1/serach", json={"query": "x"}), 404)
+    assert mistyped["detail"] == "POST /v1/serach; the nearest path is /v1/search"
     problem(await client.get("/v1/documents/%0A"), 404)
     assert (await client.delete("/v1/collections/a%0Ab%0A")).status_code == 200  # a line feed is a character of a path
     refused = await client.put("/v1/documents/a")
@@ -323,6 +325,16 @@ async def test_a_search_has_one_log_line_with_its_decisions_and_without_its_text
     assert "private" not in json.dumps(line)
 
 
+async def test_the_log_says_why_a_request_was_refused_without_its_values(
+    client: httpx.AsyncClient, log_lines: list[dict[str, Any]]
+) -> None:
+    await search(client, query="x", limit=0)
+    await client.post("/v1/search", content=b'{"query": "x", "a private name": 1}')
+    await client.post("/v1/search", json={"query": "x"}, headers={"Host": "elsewhere"})
+    assert [line["reason"] for line in log_lines[:2]] == ["invalid limit", "invalid request"]
+    assert "the host has to be localhost" in log_lines[2]["reason"]
+
+
 @pytest.fixture
 def no_collections() -> Iterator[None]:
     """What is freed is freed by the number of its references."""
@@ -336,6 +348,7 @@ async def test_requests_are_freed_without_the_garbage_collector(
     client: httpx.AsyncClient, no_collections: None
 ) -> None:
     """The collection of thousands of requests stopped all others for 100 ms and longer."""
+    before = contexts()  # of earlier tests, whose log records have traces
     bodies = [b'{"query": "a query"}', b'{"query": "a query"}', b'{"query": 5}', b"{"]
     statuses = [(await client.post("/v1/search", content=body)).status_code for body in bodies]
     assert statuses == [200, 200, 422, 422]
@@ -344,4 +357,9 @@ async def test_requests_are_freed_without_the_garbage_collector(
     await client.post("/v1/documents", content=ndjson({"id": "a", "text": "b"}))
     assert (await client.get("/v1/documents/a")).status_code == 200
     assert (await client.get("/v2/search")).status_code == 404
-    assert [each for each in gc.get_objects() if isinstance(each, HttpContext)] == []
+    assert contexts() == before
+
+
+def contexts() -> set[int]:
+    """The requests that are in memory."""
+    return {id(each) for each in gc.get_objects() if isinstance(each, HttpContext)}

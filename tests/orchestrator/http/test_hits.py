@@ -166,12 +166,14 @@ async def test_a_filter_may_be_written_as_fields_and_values(
 @pytest.mark.parametrize(
     ("flat", "expected"),
     [
-        ({}, "filter.op: missing"),
+        ({}, "filter: {} has no condition"),
         ({"importance": "high"}, "'high' for 'importance', which has numbers"),
         ({"sensitivity": "norml"}, "the nearest is normal"),
-        ({"year": {"from": 2020}}, "filter: unknown field 'from', allowed are op, field, gt, gte, lt, lte"),
+        ({"year": {"from": 2020}}, "filter.year: unknown bound 'from', allowed are gt, gte, lt, lte"),
         ({"year": {}}, "has no bound"),
-        ({"year": None}, "filter.value: null, allowed are"),
+        ({"year": None}, "filter.year: null, allowed are"),
+        ({"year": 2020, "kind": [None]}, "filter.kind[0]: null, allowed are"),
+        ({"kind": "a", "year": {"gte": "soon"}}, "filter.year.gte: 'soon', allowed are"),
     ],
 )
 async def test_a_flat_filter_that_is_not_allowed_says_what_is(

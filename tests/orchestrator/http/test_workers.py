@@ -16,6 +16,7 @@ import pytest
 
 from orchestrator.http.workers import ConnectionDistributor
 from tests.orchestrator.served import Serve, environment
+from tests.secrets import LOGGED
 from tests.servers.start import free_port
 
 
@@ -119,6 +120,7 @@ def test_two_processes_have_the_same_number_of_connections_and_one_that_dies_is_
         psutil.wait_procs([victim], 30)
         assert sum(open_connections(parent, port, 4)) == 4  # by the other one
         wait_for_even_connections(parent, port)
+    assert f"worker {victim.pid} ended with exit code -9: another one is started" in LOGGED.read_text()
 
 
 def test_the_workers_end_with_a_parent_that_is_killed(

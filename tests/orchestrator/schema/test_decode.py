@@ -108,8 +108,12 @@ def test_a_field_name_that_looks_like_a_part_of_a_message_changes_nothing(name: 
             Document,
             f"created_at: 'yesterday', allowed are {ALLOWED}",
         ),
-        (b'{"query":"x","limit":0}', SearchRequest, "limit: 0, allowed are 1 to 1000"),
-        (b'{"query":"x","limit":"ten"}', SearchRequest, "limit: 'ten', allowed are whole numbers from 1 to 1000"),
+        (b'{"query":"x","timeout_ms":0}', SearchRequest, "timeout_ms: 0, allowed are 1 to 60000"),
+        (
+            b'{"query":"x","timeout_ms":"ten"}',
+            SearchRequest,
+            "timeout_ms: 'ten', allowed are whole numbers from 1 to 60000",
+        ),
         (
             b'{"query":"x","filter":{"op":"not","filter":{"op":"eq","feild":"id"}}}',
             SearchRequest,
