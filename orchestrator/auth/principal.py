@@ -31,12 +31,16 @@ class Principal:
     clearance: Sensitivity
     role: Role = "reader"
 
+    def may(self, role: Role) -> bool:
+        """Whether the principal has at least this role."""
+        return _ROLES.index(self.role) >= _ROLES.index(role)
+
     def require(self, role: Role) -> None:
         """Check that the principal has at least this role.
 
         :raises Forbidden: if it does not.
         """
-        if _ROLES.index(self.role) < _ROLES.index(role):
+        if not self.may(role):
             raise Forbidden(f"the key {self.name!r} has the role {self.role!r}, this needs {role!r}")
 
 

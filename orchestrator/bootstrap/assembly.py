@@ -188,6 +188,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             search.build_id,
         ),
         count=replicas.count,
+        token_ends=parts.model.token_ends,
     )
 
 

@@ -17,6 +17,7 @@ from orchestrator.cli import (
     keys,
     leftovers_command,
     maintain,
+    mcp_command,
     search_command,
     serve_command,
     tune_command,
@@ -48,6 +49,7 @@ def all_commands(
 
 main.command()(demo.demo)
 main.command()(serve_command.serve)
+main.command()(mcp_command.mcp)
 main.command()(index_command.index)
 main.command()(search_command.search)
 main.command("list")(documents_command.list_documents)

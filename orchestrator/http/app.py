@@ -28,11 +28,12 @@ from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import STATUSES, problem
 from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.http.lifecycle import drain_on_sigterm
+from orchestrator.http.mcp_route import mcp, mcp_transport
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
 from orchestrator.http.protocol import ConnectionLimits
 from orchestrator.http.request_context import STATE_KEY, HttpContext, encoded_response
-from orchestrator.http.routes import OPENAPI, OPERATIONS, SEARCH, methods_of
+from orchestrator.http.routes import MCP, OPENAPI, OPERATIONS, SEARCH, methods_of
 from orchestrator.http.search_route import search
 from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.service.service import Service
@@ -64,7 +65,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
             app.state.tracing = Tracing(_VERSION) if is_enabled() else None
             app.state.openapi = _openapi(service)
             with tuned_for_serving(), drain_on_sigterm(start_draining, drain_s):
-                async with anyio.create_task_group() as group:
+                async with mcp_transport() as app.state.mcp, anyio.create_task_group() as group:
                     for task in (*service.background, app.state.metrics.run):
                         group.start_soon(task)
                     yield
@@ -113,6 +114,7 @@ def _others() -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.include_router(documents.router)
     app.include_router(operations.router)
+    app.router.routes.append(Route(MCP.path, endpoint_of(MCP, mcp), methods=[MCP.method]))
     app.router.routes.append(Route(OPENAPI.path, endpoint_of(OPENAPI, _send_openapi), methods=[OPENAPI.method]))
     app.router.redirect_slashes = False
     app.add_exception_handler(HTTPException, _no_route)

@@ -26,12 +26,13 @@ def openapi_document(
     :param max_limit: the largest ``limit`` of a search.
     :param has_keys: whether there are keys; otherwise no operation needs one.
     """
-    types = {kind for operation in OPERATIONS for kind in (operation.body, operation.response) if kind}
+    operations = [each for each in OPERATIONS if each.is_documented]
+    types = {kind for operation in operations for kind in (operation.body, operation.response) if kind}
     ordered = sorted(types | {Problem}, key=lambda kind: kind.__name__)
     schemas, components = msgspec.json.schema_components(ordered, ref_template=_REFERENCE)
     schema_by_type = dict(zip(ordered, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
+    for operation in operations:
         described = _describe(operation, schema_by_type, has_keys)
         paths.setdefault(operation.path, {})[operation.method.lower()] = described
     return {

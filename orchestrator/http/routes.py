@@ -29,6 +29,7 @@ class Operation:
     :param other_statuses: statuses besides 200 with the same body.
     :param response_media_types: what the body of a success may be.
     :param parameters: of the query, by name: the schema of each.
+    :param is_documented: whether it is in the OpenAPI document.
     """
 
     method: str
@@ -42,6 +43,7 @@ class Operation:
     other_statuses: tuple[int, ...] = ()
     response_media_types: tuple[str, ...] = (JSON,)
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    is_documented: bool = True
 
 
 _REPLACE = {
@@ -171,6 +173,7 @@ READINESS = Operation(
     other_statuses=(503,),
 )
 
+MCP = Operation("POST", "/mcp", "Tools for agents.", dict, dict, problems=(*_KEY, *_BODY, *_BUSY), is_documented=False)
 OPENAPI = Operation("GET", "/openapi.json", "The description of this API, as OpenAPI 3.1.", dict, role="none")
 OPERATIONS = (
     SEARCH,
@@ -185,6 +188,7 @@ OPERATIONS = (
     METRICS,
     LIVENESS,
     READINESS,
+    MCP,
     OPENAPI,
 )
 

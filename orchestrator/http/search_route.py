@@ -9,6 +9,7 @@ from orchestrator.http.request_context import HttpContext, encoded_response
 from orchestrator.planning.plan import Plan
 from orchestrator.schema.search import ResponseBody
 from orchestrator.schema.search_input import decode_search_request
+from orchestrator.service.response_cache import EncodedResponse
 
 _MAX_BYTES = 1_048_576
 _LOGGED_SCORES = 3
@@ -19,6 +20,12 @@ async def search(context: HttpContext) -> Response:
     request = decode_search_request(await context.body(_MAX_BYTES))
     context.cancel_on_disconnect()
     response = await context.service.search.respond(request, context.principal, context.request_id)
+    log_search(context, response)
+    return encoded_response(response.content)
+
+
+def log_search(context: HttpContext, response: EncodedResponse) -> None:
+    """Record a search for the metrics, and its decisions for the log."""
     context.search = response
     plan = response.plan
     context.log_fields.update(
@@ -38,7 +45,6 @@ async def search(context: HttpContext) -> Response:
             degraded=[f"{each.source}: {each.reason}" for each in body.degraded],
             timings_ms=response.timings.rounded_ms() if response.timings else {},
         )
-    return encoded_response(response.content)
 
 
 def _reranking(plan: Plan, body: ResponseBody) -> str:

@@ -16,6 +16,8 @@ from adapters.model.filter_limits import FIELDS
 from adapters.model.spelling import nearest
 from orchestrator.planning.plan import Plan
 
+NO_COLLECTION = "no document is in the collection"
+"""What the warning of an unknown collection begins with."""
 _MAX_NAMES = 16
 """Metadata keys that are looked up for one request: each is a search."""
 _MAX_CHARS = 80
@@ -36,7 +38,7 @@ async def name_warnings(
     if plan.collections:
         existing = await documents.counts("collection", access)
         warnings += [
-            f"no document is in the collection {name[:_MAX_CHARS]!r}{_hint(get_close_matches(name, existing, 1))}"
+            f"{NO_COLLECTION} {name[:_MAX_CHARS]!r}{_hint(get_close_matches(name, existing, 1))}"
             for name in plan.collections
             if name not in existing
         ]

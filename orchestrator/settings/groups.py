@@ -153,7 +153,13 @@ class AccessSettings(SettingsGroup):
         "default", min_length=1, max_length=512, description="environment of callers without a key"
     )
 
-    @field_validator("default_collections", mode="before")
+    mcp_hosts: tuple[str, ...] = Field(
+        (),
+        description="hosts, with their port unless it is the default one, under which clients and proxies address "
+        "`/mcp`: others are refused; empty: with keys any, without keys this machine only",
+    )
+
+    @field_validator("default_collections", "mcp_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return split(value)

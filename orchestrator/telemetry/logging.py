@@ -11,7 +11,7 @@ from pythonjsonlogger.msgspec import MsgspecFormatter
 from orchestrator.telemetry.access_log import ACCESS_LOGGER
 from orchestrator.telemetry.times import rfc3339
 
-_SILENCED = ("opensearch", "opensearchpy", "httpx", "httpcore", "neo4j")
+_SILENCED = ("opensearch", "opensearchpy", "httpx", "httpx2", "httpcore", "neo4j")
 """Loggers of drivers: they write a line for every request, with bodies, and a trace for every failed one. The service
 reports both itself."""
 
@@ -46,6 +46,7 @@ def configure_logging(level: str) -> None:
     )
     for name in _SILENCED:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # it writes lines for each request
     # No line has a thread, process, task or caller, and finding them is half of the cost of a line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # from the documentation of logging, section "Optimization"

@@ -1,0 +1,55 @@
+"""``trivium mcp``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio
+import typer
+
+from adapters.ports.optional_packages import extra
+from orchestrator.bootstrap import open_service
+from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller, searcher
+from orchestrator.cli.terminal import reported_errors
+from orchestrator.mcp.caller import Caller
+from orchestrator.settings.groups import Settings
+from orchestrator.settings.loading import load
+from orchestrator.telemetry.logging import configure_logging
+
+
+def mcp(
+    *,
+    tenant: Tenant = None,
+    environment: Environment = None,
+    key: Annotated[str | None, typer.Option(help="the caller of the tools is that of this API key")] = None,
+    url: Annotated[str | None, typer.Option(help="use a running service, such as http://127.0.0.1:8080")] = None,
+) -> None:
+    """Serve tools for an agent over standard input and output (MCP).
+
+    An agent's program starts this command. A running service has the same tools at /mcp.
+    """
+    with reported_errors():
+        with extra("mcp"):
+            from orchestrator.mcp import remote, server  # noqa: PLC0415  # of the extra
+
+        require_one_caller(tenant, environment, key, url)
+        settings = load()
+        configure_logging(settings.server.log_level)
+
+        async def own(settings: Settings) -> None:
+            async with open_service(settings) as service:
+                caller = Caller(service, searcher(service, tenant, environment, key), "mcp")
+                async with anyio.create_task_group() as group:
+                    for task in service.background:
+                        group.start_soon(task)
+                    await server.serve_stdio(server.tool_server(lambda _: caller))
+                    group.cancel_scope.cancel()
+
+        async def of_service(url: str) -> None:
+            async with remote.forwarding_server(url, key) as forwarding:
+                await server.serve_stdio(forwarding)
+
+        if url is not None:
+            anyio.run(of_service, url)
+        else:
+            anyio.run(own, settings)
