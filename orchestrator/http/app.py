@@ -86,6 +86,7 @@ def create_app(settings: Settings | None = None) -> Starlette:
     app.router.redirect_slashes = False  # a redirect would use the Host header
     app.state.draining = False
     app.state.start_failure = ""
+    app.state.mcp = None
     app.state.byte_budgets = ByteBudgets()
     app.state.unkeyed_rate = UnkeyedRate()
     app.state.connection_limits = ConnectionLimits(client_timeout_s=chosen.server.client_timeout_ms / 1_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any
 
 from adapters.ports.encoders import TokenEnds
@@ -61,7 +62,10 @@ class Measure:
         needed = self.tokens(whole)
         if needed <= max_tokens:
             return whole, len(blocks)
-        for kept in range(len(blocks) - 1, -1, -1):
+        room = max_tokens - self.tokens(f"{head}\n\n{on_cut(len(blocks), needed)}")
+        sizes = accumulate(map(self.tokens, blocks))  # each with its special tokens, so that no fewer than these fit
+        fit = sum(1 for size in takewhile(lambda size: size <= room + _SPECIAL_TOKENS * len(blocks), sizes))
+        for kept in range(min(fit, len(blocks) - 1), -1, -1):
             text = "\n\n".join((head, *blocks[:kept], on_cut(kept, needed)))
             if self.tokens(text) <= max_tokens:
                 return text, kept

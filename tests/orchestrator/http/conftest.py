@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -8,6 +12,7 @@ from fastapi import FastAPI
 
 from orchestrator.http.app import create_app
 from orchestrator.settings import Settings
+from tests.orchestrator.http.helpers import KeyedClient
 
 
 @pytest.fixture
@@ -23,3 +28,32 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http_client:
         yield http_client
+
+
+@pytest.fixture
+async def keyed(chosen: Settings, tmp_path: Path) -> AsyncIterator[KeyedClient]:
+    path = tmp_path / "keys"
+    path.touch()
+    app = create_app(chosen.changed(keys_file=path, refresh_interval_ms=10))
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            keyed_client = KeyedClient(path, client, app)
+            app.state.service.keyring.refresh()
+            yield keyed_client
+
+
+@pytest.fixture
+def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
+    """Every line of the access log, decoded."""
+    lines: list[dict[str, Any]] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(json.loads(record.getMessage()))
+
+    handler, logger = Collect(), logging.getLogger("trivium.access")
+    logger.addHandler(handler)
+    with caplog.at_level(logging.INFO, "trivium.access"):
+        yield lines
+    logger.removeHandler(handler)

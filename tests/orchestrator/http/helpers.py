@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,12 +15,15 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapters import Scope as DocumentScope
 from adapters.model.document import HIGHEST_CLEARANCE
+from orchestrator.auth.key_admin import add_key
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary
 from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
+from orchestrator.service.service import Service
 from tests.conftest import SCOPE
 from tests.secrets import register_secret
 
@@ -117,3 +121,31 @@ class Exchange:
 
     def header(self, name: bytes) -> bytes | None:
         return dict(self.sent[0]["headers"]).get(name)
+
+
+class KeyedClient:
+    """A client of a service with keys: each request is sent with the key of a name, or with none."""
+
+    def __init__(self, path: Path, client: httpx.AsyncClient, app: Starlette) -> None:
+        self.path, self._client, self.app = path, client, app
+        self.service: Service = app.state.service
+        self._keys = {
+            "root": add_key(path, "root", DocumentScope("acme", "live"), "restricted", admin=True),
+            "monitoring": add_key(path, "monitoring", DocumentScope("acme", "live"), "public", operator=True),
+            "reader": add_key(path, "reader", DocumentScope("acme", "live"), "normal", admin=False),
+            "other": add_key(path, "other", DocumentScope("umbrella", "live"), "restricted", admin=True),
+        }
+        for key in self._keys.values():
+            register_secret(key)
+            register_secret(key.split("_", 2)[2])
+
+    def headers(self, name: str | None) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._keys[name]}"} if name else {}
+
+    async def request(self, name: str | None, method: str, path: str, **options: Any) -> httpx.Response:
+        headers = self.headers(name)
+        return await self._client.request(method, path, headers=headers | options.pop("headers", {}), **options)
+
+    async def found(self, name: str) -> set[str]:
+        response = await self.request(name, "POST", "/v1/search", json={"query": "alpha", "timeout_ms": 10_000})
+        return {hit["id"] for hit in response.json()["hits"]}

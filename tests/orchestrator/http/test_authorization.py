@@ -2,60 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
-
 import anyio
 import httpx
 import pytest
 
-from adapters import Scope
-from orchestrator.auth.key_admin import add_key, remove_key
-from orchestrator.http.app import create_app
+from orchestrator.auth.key_admin import remove_key
 from orchestrator.http.routes import OPERATIONS, Operation
-from orchestrator.service.service import Service
-from orchestrator.settings import Settings
-from tests.secrets import register_secret
+from tests.orchestrator.http.helpers import KeyedClient
 
 pytestmark = pytest.mark.anyio
-
-
-class KeyedClient:
-    """A client of a service with keys: each request is sent with the key of a name, or with none."""
-
-    def __init__(self, path: Path, client: httpx.AsyncClient, service: Service) -> None:
-        self.path, self._client, self.service = path, client, service
-        self._keys = {
-            "root": add_key(path, "root", Scope("acme", "live"), "restricted", admin=True),
-            "monitoring": add_key(path, "monitoring", Scope("acme", "live"), "public", operator=True),
-            "reader": add_key(path, "reader", Scope("acme", "live"), "normal", admin=False),
-            "other": add_key(path, "other", Scope("umbrella", "live"), "restricted", admin=True),
-        }
-        for key in self._keys.values():
-            register_secret(key)
-            register_secret(key.split("_", 2)[2])
-
-    async def request(self, name: str | None, method: str, path: str, **options: Any) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {self._keys[name]}"} if name else {}
-        return await self._client.request(method, path, headers=headers | options.pop("headers", {}), **options)
-
-    async def found(self, name: str) -> set[str]:
-        response = await self.request(name, "POST", "/v1/search", json={"query": "alpha", "timeout_ms": 10_000})
-        return {hit["id"] for hit in response.json()["hits"]}
-
-
-@pytest.fixture
-async def keyed(chosen: Settings, tmp_path: Path) -> AsyncIterator[KeyedClient]:
-    path = tmp_path / "keys"
-    path.touch()
-    app = create_app(chosen.changed(keys_file=path, refresh_interval_ms=10))
-    async with app.router.lifespan_context(app):
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            keyed_client = KeyedClient(path, client, app.state.service)
-            app.state.service.keyring.refresh()
-            yield keyed_client
 
 
 DOCUMENTS = b'{"id":"a","text":"alpha"}\n{"id":"s","text":"alpha","sensitivity":"restricted"}'
@@ -86,7 +41,7 @@ async def test_every_operation_needs_the_role_in_the_table(keyed: KeyedClient, o
         operation.role
     ]
     assert (without_key == 401, as_reader == 403) == refused
-    assert operation.role == "none" or operation.path.startswith(("/v1/", "/metrics"))
+    assert operation.role == "none" or operation.path.startswith(("/v1/", "/metrics", "/mcp"))
 
 
 async def test_an_administrator_of_a_tenant_does_not_see_what_the_process_counts_of_all(keyed: KeyedClient) -> None:

@@ -18,6 +18,7 @@ import anyio
 import httpx
 import msgspec
 import pytest
+from mcp.client import Client
 
 from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity, SourceQuery
 from adapters.model.document import rank_fields
@@ -28,6 +29,8 @@ from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.indexing.ndjson import ValidLine
+from orchestrator.mcp.caller import Caller
+from orchestrator.mcp.server import tool_server
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedRetriever
@@ -41,6 +44,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 REQUESTS = 10_000
 REQUESTS_TO_UNFILTERED = 1_000
+CALLS = 2_400
+"""Of tools, over MCP."""
 CALLERS = 4
 """Requests at a time: none may get what another one sees."""
 SCOPES = [Scope(tenant, environment) for tenant, environment in product(("acme", "bolt", "acm"), ("prod", "dev"))]
@@ -244,6 +249,50 @@ async def test_no_document_is_replaced_by_a_principal_that_may_not_see_it(world:
         response = await world.client(principal).post("/v1/documents", content=line)
         assert (response.json()["rejected"], response.json()["indexed"]) == (1, 0)
         assert world.leaked(response.text, record.document.id, principal) == []
+
+
+def _random_call(dice: random.Random, world: World) -> tuple[str, dict[str, object]]:
+    """A tool and its arguments."""
+    request = _random_search(dice, world)
+    arguments: dict[str, object] = {"query": request["query"], "limit": request["limit"]}
+    if (condition := _random_filter(dice, world)) is not None:
+        arguments["filters"] = condition
+    kind = dice.random()
+    if kind < 0.1:
+        return "memory_search", arguments
+    if kind < 0.7:
+        if dice.random() < 0.5:
+            arguments["collections"] = [*dice.sample(COLLECTIONS, 2), *dice.sample(["nothing"], dice.randint(0, 1))]
+        arguments |= {"include_memory": dice.random() < 0.3, "expand_neighbors": dice.choice([0, 0, 3])}
+        arguments |= {"structured": dice.random() < 0.1, "max_tokens": dice.choice([100, 4_000, 32_000])}
+        return dice.choice(["hybrid_search", "explain_search"]), arguments
+    if kind < 0.75:
+        return "list_collections", {}
+    return "get_document", {"id": dice.choice(world.ids)}
+
+
+async def _calls_of_tools(world: World, count: int) -> int:
+    """Call random tools as random principals. Returns the number of marks in the answers."""
+    dice = random.Random(3)
+    principals = [anonymous_operator(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES]
+    seen = 0
+    for principal in principals:
+        server = tool_server(lambda _, principal=principal: Caller(world.service, principal, "closed"))
+        async with Client(server) as agent:
+            for _ in range(count // len(principals)):
+                tool, arguments = _random_call(dice, world)
+                answer = (await agent.call_tool(tool, arguments)).model_dump_json()
+                assert world.leaked(answer, str(arguments), principal) == [], f"{principal} called {tool}({arguments})"
+                seen += len(MARK.findall(answer))
+    return seen
+
+
+async def test_no_answer_of_a_tool_contains_what_its_principal_may_not_see(world: World) -> None:
+    assert await _calls_of_tools(world, CALLS) > CALLS
+
+
+async def test_the_access_check_protects_the_answers_of_tools(world: World) -> None:
+    assert await _calls_of_tools(_with_unfiltered_sources(world), CALLS // 10) > 0
 
 
 class _Unfiltered:

@@ -37,22 +37,6 @@ def _raising(error: BaseException) -> ASGIApp:
     return app
 
 
-@pytest.fixture
-def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
-    """Every line of the access log, decoded."""
-    lines: list[dict[str, Any]] = []
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(json.loads(record.getMessage()))
-
-    handler, logger = Collect(), logging.getLogger("trivium.access")
-    logger.addHandler(handler)
-    with caplog.at_level(logging.INFO, "trivium.access"):
-        yield lines
-    logger.removeHandler(handler)
-
-
 async def test_the_line_is_written_when_the_whole_response_was_sent(log_lines: list[dict[str, Any]]) -> None:
     """The client does not wait for it."""
     lines_before: list[int] = []

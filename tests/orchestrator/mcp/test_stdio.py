@@ -1,0 +1,87 @@
+"""``trivium mcp`` with the official client: the own index, and a running service."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from tests.orchestrator.served import Serve, environment
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = [
+    "hybrid_search",
+    "memory_search",
+    "get_document",
+    "list_collections",
+    "explain_search",
+    "store_document",
+    "delete_document",
+]
+
+
+@asynccontextmanager
+async def started(python: str, env: dict[str, str], *options: str, mode: str = "auto") -> AsyncIterator[Client]:
+    command = StdioServerParameters(command=python, args=["-m", "orchestrator", "mcp", *options], env=env)
+    async with Client(stdio_client(command), mode=mode) as client:
+        yield client
+
+
+async def use(client: Client) -> None:
+    """Call every tool, with its effect."""
+    assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
+
+    async def text(tool: str, **arguments: object) -> str:
+        (content,) = (await client.call_tool(tool, arguments)).content
+        assert content.type == "text"
+        return content.text
+
+    assert "Stored 'tea'" in await text("store_document", id="tea", text="She likes tea.", collection="memory")
+    assert "She likes tea." in await text("memory_search", query="tea")
+    assert "She likes tea." in await text("get_document", id="tea", collection="memory")
+    assert "memory: 1 documents" in await text("list_collections")
+    assert "Nothing found." in await text("hybrid_search", query="tea")
+    assert "why: " in await text("explain_search", query="tea", include_memory=True)
+    assert "unknown argument 'qery'" in await text("hybrid_search", qery="tea")
+    assert "Deleted 'tea'" in await text("delete_document", id="tea", collection="memory")
+    assert "Nothing found." in await text("memory_search", query="tea")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_own_index(python: str, tmp_path: Path, model_dir: Path, mode: str) -> None:
+    async with started(python, environment(data_dir=tmp_path / "data", model_dir=model_dir), mode=mode) as client:
+        await use(client)
+
+
+async def test_a_running_service(python: str, serve: Serve, tmp_path: Path, model_dir: Path) -> None:
+    env = environment(data_dir=tmp_path / "data", model_dir=model_dir)
+    with serve(env) as (_, address):
+        async with started(python, env, "--url", address) as client:
+            await use(client)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--url", "http://127.0.0.1:9"), "http://127.0.0.1:9 cannot be reached"),
+        (("--url", "127.0.0.1:9"), "127.0.0.1:9 cannot be reached"),
+        (("--key", "x"), "--key needs the file of API keys"),
+        (("--key", "x", "--tenant", "t"), "a key has a tenant already"),
+    ],
+)
+def test_a_start_that_fails_says_why_in_one_line(
+    python: str, tmp_path: Path, model_dir: Path, options: tuple[str, ...], message: str
+) -> None:
+    command = [python, "-m", "orchestrator", "mcp", *options]
+    env = environment(data_dir=tmp_path / "data", model_dir=model_dir)
+    run = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert run.returncode in {1, 2}
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.stdout == ""
