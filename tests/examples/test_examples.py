@@ -39,5 +39,12 @@ def test_by_client(python: str, serve: Serve, tmp_path: Path) -> None:
     assert second.startswith("1 ")
 
 
+def test_agent_over_mcp(python: str, serve: Serve, tmp_path: Path) -> None:
+    with serve(environment(data_dir=tmp_path)) as (_, address):
+        answer = run(python, "agent_over_mcp.py", tmp_path, address)
+    assert answer == "A film by Christopher Nolan, of 2006. [prestige]\n"
+
+
 def test_every_example_has_a_test() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"in_process", "in_process_async", "over_http", "by_client"}
+    tests = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} <= tests

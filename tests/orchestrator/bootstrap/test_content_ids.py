@@ -57,7 +57,8 @@ DECIDES_NOTHING: dict[str, object] = {
     "entity_extractor": "python://package.module:function", "reranker_api_key": "other", "rerank_timeout_ms": 7,
     "write_log_max_bytes": 2_000_000, "replication_retry_ms": 700, "refresh_interval_ms": 70,
     "cache": "redis://host:6379/0", "cache_bytes": 70_000, "cache_ttl_s": 7.0, "cache_stale_while_revalidate_s": 7.0,
-    "cache_timeout_ms": 7, "keys_file": "/other", "open_clearance": "public", "tenant": "other",
+    "cache_timeout_ms": 7, "keys_file": "/other", "mcp_hosts": "other",
+    "open_clearance": "public", "tenant": "other",
     "environment": "other", "search_concurrency": 7, "client_timeout_ms": 700, "shutdown_grace_ms": 7,
     "log_level": "error",
 }  # fmt: skip
