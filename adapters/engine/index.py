@@ -179,13 +179,13 @@ class EmbeddedIndex:
             segments = self._view.segments
             positions = ((key, segments.position(key)) for key in deletes.union(newest))
             existing = {key: position for key, position in positions if position is not None}
-            hidden: frozenset[Key] = frozenset()
+            absent, hidden = frozenset(deletes.difference(existing)), frozenset[Key]()
             if clearance != HIGHEST_CLEARANCE:
                 hidden = hidden_keys(map(segments.record, existing.values()), clearance)
             removed = [position for key, position in existing.items() if key not in hidden]
             newest = {key: each for key, each in newest.items() if key not in hidden}
             if not newest and not removed:
-                return Acknowledgement(self._view.manifest.generation, hidden=hidden)
+                return Acknowledgement(self._view.manifest.generation, hidden=hidden, absent=absent)
             first = self._view.manifest.next_docno
             added = [Stored(first + n, each.record, each.vectors) for n, each in enumerate(newest.values())]
             dead = ~segments.live
@@ -194,7 +194,7 @@ class EmbeddedIndex:
             scopes = {(tenant, environment) for tenant, environment, _ in existing.keys() - hidden}
             delta = Delta([row.docno for row in added], sorted(segments.docnos[removed].tolist()), scopes)
             self._publish(unmerged, dead, added, delta)
-            return Acknowledgement(self._view.manifest.generation, hidden=hidden)
+            return Acknowledgement(self._view.manifest.generation, hidden=hidden, absent=absent)
 
     def _require_same_build(self, manifest: Manifest) -> None:
         if mismatch := self._describe_mismatch(manifest):

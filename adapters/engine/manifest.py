@@ -41,11 +41,14 @@ class Manifest(msgspec.Struct, frozen=True):
     def read(cls, folder: Path, build_id: str) -> Manifest:
         """The current manifest of ``folder``; where there is none, that of an empty index of ``build_id``.
 
-        :raises Damaged: on a checksum mismatch.
+        :raises Damaged: on a checksum mismatch; also if it is missing while there are copies.
         """
         try:
             return _read(folder / _NAME)
         except FileNotFoundError:
+            if next((folder / COPIES).glob("*.json"), None):
+                message = f"{_NAME} of the index is missing: `trivium rebuild` makes it again from its newest copy"
+                raise Damaged(message, str(folder)) from None
             return cls(0, build_id)
 
     @classmethod
@@ -72,6 +75,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
     def write(self, folder: Path) -> None:
         """Make this the current manifest: the step that publishes a commit."""
+        if not (folder / _NAME).exists():  # so that copies without it are not what a crash in the first write leaves
+            checked_file.write_json(folder / _NAME, Manifest(0, self.build_id))
         (folder / COPIES).mkdir(exist_ok=True)
         checked_file.write_json(folder / COPIES / f"{self.name}.json", self)
         checked_file.write_json(folder / _NAME, self)

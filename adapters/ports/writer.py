@@ -20,12 +20,14 @@ class Acknowledgement:
     :param rejected: by document and replica, why the replica rejected the document. It is not retried.
     :param hidden: documents that were neither replaced nor deleted, because they are above the writer's clearance;
         ``None`` if the replica that documents are read from has yet to decide that.
+    :param absent: documents that were to be deleted and did not exist, as far as that is known.
     """
 
     generation: int
     pending: Mapping[str, str] = field(default_factory=dict)
     rejected: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
     hidden: frozenset[Key] | None = frozenset()
+    absent: frozenset[Key] = frozenset()
 
 
 class DocumentWriter(Protocol):

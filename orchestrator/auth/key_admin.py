@@ -38,7 +38,7 @@ def add_key(
     id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     if expires_in_days is not None and not 0 < expires_in_days <= _MAX_DAYS:
-        raise KeyFileError(f"a key that expires in {expires_in_days:g} days, allowed are 0 to {_MAX_DAYS}")
+        raise KeyFileError(f"a key that expires in {expires_in_days:g} days, allowed are above 0 up to {_MAX_DAYS}")
     values: dict[str, object] = {
         "name": name,
         "id": id_,

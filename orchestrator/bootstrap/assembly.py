@@ -32,6 +32,7 @@ from orchestrator.bootstrap.sources import (
     WRITE_TIMEOUT_S,
     NoCentralities,
     SourceBinding,
+    check_weights,
     search_probes,
     source_calls,
 )
@@ -104,6 +105,7 @@ async def open_service(
     :param prepare: whether servers are contacted before the first request.
     :param more_sources: sources besides those that the settings name.
     :raises KeyFileError: if the file of keys cannot be read.
+    :raises SettingsError: if a weight is that of no source.
     :raises AdapterError: if the embedded engine cannot be opened, or ``strict_index`` refuses an index.
     """
     async with AsyncExitStack() as stack:
@@ -113,6 +115,7 @@ async def open_service(
         model = await anyio.to_thread.run_sync(MiniLM)
         static_encoder = open_static_encoder(settings, model)
         replicas = await open_replicas(settings, model, static_encoder, more_sources, stack)
+        check_weights(settings, replicas.backends.bindings)
         parts = _Parts(
             settings,
             model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from adapters import SENSITIVITIES, DocumentFetcher, DocumentReader, Retriever, 
 from adapters.embedded import EmbeddedSources
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
+from adapters.model.spelling import allowed_names
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.optional_packages import extra
 from adapters.ports.retriever import ImmediateRetriever
@@ -29,6 +30,7 @@ from orchestrator.retrieval.retry import RetryBudget, RetryingRetriever
 from orchestrator.retrieval.source_call import SourceCall
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
+from orchestrator.settings.loading import SettingsError
 
 WRITE_TIMEOUT_S = 30.0
 """Time limit of a server for one batch of a write; also of the wait for a slot to write."""
@@ -201,3 +203,14 @@ def in_order(bindings: Mapping[str, SourceBinding]) -> dict[str, SourceBinding]:
     """The sources in the order in which responses name them; additional ones last."""
     order = [source.name for source in SOURCES]
     return dict(sorted(bindings.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
+
+
+def check_weights(settings: Settings, sources: Collection[str]) -> None:
+    """Check that every weight of the settings is that of a source.
+
+    :raises SettingsError: if one is not.
+    """
+    for name in settings.ranking.weights:
+        if name not in sources:
+            message = f"TRIVIUM_WEIGHTS has {name[:80]!r}, which is no source, {allowed_names(name, sources)}"
+            raise SettingsError(message)

@@ -59,6 +59,9 @@ def evaluate(
         from orchestrator.evaluation import judged_runs as figures  # noqa: PLC0415
         from orchestrator.evaluation.report import write_report  # noqa: PLC0415
 
+        if report and not report.parent.is_dir():
+            raise BadRequest(f"--report cannot be written: {report.parent} is not a folder")
+
         external = _read_runs([*(run or ()), *((against,) if against else ())], set(RUNS))
         part = None if shard is None else _parse_shard(shard)
         require_one_caller(tenant, environment, key, url)
@@ -69,7 +72,7 @@ def evaluate(
         else:
             if any((queries, qrels, tenant, environment, key, url)):
                 raise BadRequest(
-                    "a FOLDER has documents of its own: --queries, --qrels, --url and callers are without one"
+                    "give a FOLDER with documents, or --queries and --qrels, with --url, --tenant or --key"
                 )
             searched = search_dataset(folder, workers, part)
         if searched is None:

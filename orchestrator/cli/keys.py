@@ -35,7 +35,7 @@ def add(
         bool, typer.Option("--operator", help="may write, and read the counters of all tenants")
     ] = False,
     expires_in_days: Annotated[
-        float | None, typer.Option("--expires-in-days", min=0, help="days until it is refused; never by default")
+        float | None, typer.Option("--expires-in-days", help="days until it is refused; never by default")
     ] = None,
 ) -> None:
     """Create a key and print it: it is not stored. A running service accepts it after TRIVIUM_REFRESH_INTERVAL_MS."""

@@ -63,7 +63,7 @@ def _leftovers(settings: Settings) -> Iterator[_Leftover]:
     for path in sorted(evaluations_folder(settings).glob("*-*")):
         yield _Leftover(path, meaning, is_evaluation=True)
     for path in replaced_indexes(settings):
-        yield _Leftover(path, "a damaged index that `trivium rebuild` replaced")
+        yield _Leftover(path, "an index that `trivium rebuild` or `trivium fill` replaced")
 
 
 def _size_bytes(folder: Path) -> int:

@@ -34,7 +34,7 @@ from orchestrator.planning.errors import BadRequest
 from orchestrator.service.health import Finding, examine_data_folder, examine_folder, has_data
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.loading import load
+from orchestrator.settings.loading import SettingsError, load
 
 
 async def optimize(service: Service, erase: bool = False) -> None:
@@ -115,7 +115,7 @@ def examine(settings: Settings) -> list[Finding]:
     try:
         with TemporaryDirectory() if not has_data(data_dir) else nullcontext(str(data_dir)) as folder:
             findings += with_service(settings.changed(data_dir=folder), run, prepare=False, writes=True)
-    except (AdapterError, OSError) as error:
+    except (AdapterError, SettingsError, OSError) as error:
         observation = error.for_operators if isinstance(error, AdapterError) else str(error)
         advice = "follow the message; the rest cannot be examined until then"
         findings.append(Finding("service", False, observation, advice))

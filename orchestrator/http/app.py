@@ -38,7 +38,7 @@ from orchestrator.http.search_route import search
 from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.loading import load
+from orchestrator.settings.loading import SettingsError, load
 from orchestrator.telemetry.logging import configure_logging
 from orchestrator.telemetry.tracing import Tracing, is_enabled
 
@@ -103,7 +103,7 @@ async def _opened(settings: Settings, app: Starlette) -> AsyncIterator[Service]:
         except AdapterError as error:
             app.state.start_failure = error.for_operators
             raise
-        except (KeyFileError, OSError) as error:
+        except (KeyFileError, SettingsError, OSError) as error:
             app.state.start_failure = str(error)
             raise
         yield service

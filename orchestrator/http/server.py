@@ -13,6 +13,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from orchestrator.auth.loopback import is_loopback
 from orchestrator.settings.groups import Settings
+from orchestrator.telemetry.logging import configure_logging
 from orchestrator.telemetry.metrics import MULTIPROCESS_VARIABLE
 
 _APP = "orchestrator.http.app:create_app"
@@ -42,6 +43,7 @@ def serve_http(settings: Settings, host: str, port: int, workers: int) -> None:
             f"--host is {host!r}: without API keys the service listens on loopback only, "
             "allowed are 127.0.0.1, ::1 and localhost; to create keys, set TRIVIUM_KEYS_FILE and run `trivium keys add`"
         )
+    configure_logging(settings.server.log_level)  # of this process; workers do it themselves
     ensure_free(host, port)
     options: dict[str, Any] = {
         "factory": True,

@@ -94,4 +94,4 @@ def _part(acknowledgement: Acknowledgement, keys: set[Key]) -> Acknowledgement:
     """What an acknowledgement says about some documents."""
     rejected = {key: reasons for key, reasons in acknowledgement.rejected.items() if key in keys}
     hidden = None if acknowledgement.hidden is None else acknowledgement.hidden & keys
-    return replace(acknowledgement, rejected=rejected, hidden=hidden)
+    return replace(acknowledgement, rejected=rejected, hidden=hidden, absent=acknowledgement.absent & keys)

@@ -14,7 +14,7 @@ from adapters import Document
 from adapters.model import dates
 from adapters.model.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
-from orchestrator.schema.decode import decoded, describe_decode_error
+from orchestrator.schema.decode import decoded, describe_decode_error, syntax_error
 
 _decoder = msgspec.json.Decoder(Document)
 
@@ -116,7 +116,9 @@ def describe_line_error(
     error: msgspec.DecodeError | UnicodeDecodeError, line: bytes, kind: type[msgspec.Struct]
 ) -> str:
     """Why a line is not an object of a type."""
-    return describe_decode_error(error, kind, decoded(line))
+    if (content := decoded(line)) is msgspec.UNSET and (syntax := syntax_error(line)):
+        return describe_decode_error(syntax)
+    return describe_decode_error(error, kind, content)
 
 
 def size_error(size: int, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:

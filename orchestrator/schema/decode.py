@@ -43,6 +43,18 @@ def decoded(content: bytes) -> object:
         return msgspec.UNSET
 
 
+def syntax_error(content: bytes) -> DecodeError | None:
+    """Why a text is not JSON; ``None`` if it is, or if it has a number that is out of range.
+
+    The error of a type comes before it, where the text ends in what is no JSON.
+    """
+    try:
+        msgspec.json.decode(content, type=msgspec.Raw)
+    except DecodeError as error:
+        return error
+    return None
+
+
 def describe_decode_error(
     error: DecodeError | UnicodeDecodeError, kind: type[msgspec.Struct] | None = None, content: object = msgspec.UNSET
 ) -> str:
@@ -82,7 +94,8 @@ def _describe_malformed(message: str) -> str:
     if "truncated" in message:
         return "not JSON: it is empty or incomplete"
     if found := _MALFORMED.search(message):
-        return f"not JSON from byte {int(found[1]) + 1} on"
+        start = f"not JSON from byte {int(found[1]) + 1} on"
+        return f"{start}, where the object has ended: is a line end missing?" if "trailing" in message else start
     return f"not JSON: {_printable(message)}"
 
 

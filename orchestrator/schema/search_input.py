@@ -10,7 +10,7 @@ import msgspec
 
 from adapters.model.dates import moment
 from adapters.model.filter import And, Eq, Filter
-from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
+from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error, syntax_error
 from orchestrator.schema.documents import DeleteManyRequest
 from orchestrator.schema.flat_filter import BOUNDS, in_full_form, is_flat, name_of_part
 from orchestrator.schema.search import SearchRequest
@@ -76,6 +76,8 @@ def _decoded(content: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         return decoder.decode(content)
     except msgspec.ValidationError as error:
         if (fields := decoded(content)) is msgspec.UNSET:
+            if syntax := syntax_error(content):
+                raise syntax from error
             raise InvalidInput(describe_decode_error(error, decoder.type)) from error
         return _converted(fields, decoder.type)
 

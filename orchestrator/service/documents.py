@@ -217,7 +217,7 @@ class DocumentService:
             acknowledgement = await self.lines.writer.write((), [key, *chunks], principal.clearance)
         if acknowledgement.hidden is None:
             deleted = None
-        elif key in acknowledgement.hidden:
+        elif key in acknowledgement.hidden or key in acknowledgement.absent:  # another process has deleted it
             deleted = False
         return DeleteResponse(id_, deleted, acknowledgement.generation, acknowledgement.pending, len(chunks))
 
@@ -242,7 +242,7 @@ class DocumentService:
                 if not keys:  # a server may find deleted documents for a moment
                     break
                 acknowledgement = await self.lines.writer.write((), keys, principal.clearance)
-                deleted |= keys
+                deleted |= keys - acknowledgement.absent
                 generation, pending = acknowledgement.generation, dict(acknowledgement.pending)
         return DeleteManyResponse(max(matched, len(deleted)), len(deleted), generation, pending)
 

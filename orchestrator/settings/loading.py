@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -113,9 +114,13 @@ def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
     :raises SettingsError: if the file cannot be read, or has a line that is no setting.
     """
     try:
-        path.read_text("utf-8")
+        with path.open(encoding="utf-8") as file:
+            bindings = list(parse_stream(file))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{named_by} is {str(path)!r}, which cannot be read: {error}") from error
+    for binding in bindings:
+        if binding.error or (binding.key is not None and binding.value is None):
+            raise SettingsError(f"{path}, line {binding.original.line}: allowed are lines of the form NAME=value")
     lines = {name: value or "" for name, value in dotenv_values(path).items()}
     for name in lines:
         if _name(name) not in setting_fields():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 
 from annotated_types import Ge, Le
 from pydantic import Field, field_validator
 
+from adapters.model.spelling import allowed_names
 from adapters.ports.graph import Centrality
 from fusion import parse
 from orchestrator.schema.search import BoostName
@@ -104,5 +105,9 @@ class RankingSettings(SettingsGroup):
         if isinstance(value, str):
             value = split(value)
         if isinstance(value, tuple):
-            return named_items(",".join(item if "=" in item else f"{item}=1" for item in value), "boost=strength")
+            named = named_items(",".join(item if "=" in item else f"{item}=1" for item in value), "boost=strength")
+            for name in named:
+                if name not in get_args(BoostName):
+                    raise ValueError(f"{name!r} is no boost, {allowed_names(name, get_args(BoostName))}")
+            return named
         return value

@@ -25,5 +25,14 @@ def log_request(
     """
     if _log.isEnabledFor(level):
         now = rfc3339(time())
-        line = {"time": now, "request_id": request_id, "method": method, "path": path, "status": status, **fields}
+        name = logging.getLevelName(level).lower()
+        line = {
+            "time": now,
+            "level": name,
+            "request_id": request_id,
+            "method": method,
+            "path": path,
+            "status": status,
+            **fields,
+        }
         _log.log(level, msgspec.json.encode(line).decode())

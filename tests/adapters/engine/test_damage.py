@@ -16,7 +16,7 @@ from adapters.engine import EmbeddedIndex
 from adapters.engine.salvage import Rebuilt, rebuild
 from adapters.graph.component import GraphComponent
 from adapters.keyword.component import KeywordComponent
-from adapters.storage import files
+from adapters.storage import checked_file, files
 from adapters.vector.embedded import VectorComponent
 from tests.conftest import vector_record
 from tests.random_cases import RANDOM_CASES
@@ -256,3 +256,34 @@ def test_an_empty_index_is_rebuilt_to_an_empty_one(open_index: Open, tmp_path: P
     assert (rebuilt.documents, rebuilt.lost, texts(index)) == (0, 0, {})
     index.write_blocking([VectorRecord(vector_record("a").record, vector_record("a").vectors)])
     assert set(texts(index)) == {"a"}
+
+
+def test_a_missing_manifest_is_no_empty_index(written: Path, open_index: Open) -> None:
+    before = texts(open_index())
+    (written / "manifest.json").unlink()
+    with pytest.raises(Damaged, match=r"manifest.json of the index is missing: `trivium rebuild`"):
+        open_index()
+    rebuilt = rebuild(written, COMPONENTS, "test-1", Encoder())
+    assert (rebuilt.documents, rebuilt.lost, texts(open_index())) == (len(before), 0, before)
+
+
+def test_a_crash_in_the_first_write_leaves_an_empty_index(
+    open_index: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = open_index()
+    write_json, count = checked_file.write_json, 0
+
+    def crash_before_publishing(path: Path, value: object) -> None:
+        nonlocal count
+        count += path.name == "manifest.json"
+        if count == 2:
+            raise OSError("power cut")
+        write_json(path, value)
+
+    monkeypatch.setattr(checked_file, "write_json", crash_before_publishing)
+    with pytest.raises(Unavailable):
+        index.write_blocking([vector_record("1", "first")])
+    monkeypatch.undo()
+    assert texts(open_index()) == {}
+    open_index().write_blocking([vector_record("1", "first")])
+    assert texts(open_index()) == {"1": "first"}

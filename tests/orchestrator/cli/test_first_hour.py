@@ -308,6 +308,25 @@ def test_doctor_examines_the_file_of_keys_and_goes_on(folder: Path, monkeypatch:
     assert (code, "fail API keys" in out, "ok   vector" in out) == (1, True, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "TRIVIUM_WEIGHTS",
+            "vectr=1",
+            "'vectr', which is no source, allowed are vector, graph, keyword;",
+        ),
+        ("TRIVIUM_BOOSTS", "recensy=1", "'recensy' is no boost, allowed are centrality, importance, recency"),
+    ],
+)
+def test_a_setting_with_an_unknown_name_in_its_value_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    code, _, err = run("search", "x")
+    assert (code, message in err.replace("\n", " ")) == (2, True)
+
+
 def test_a_setting_of_a_file_is_named_with_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = folder / "settings.env"
     file.write_text("TRIVIUM_MAX_LIMIT=0\n")

@@ -131,7 +131,7 @@ def test_another_encoding_is_named_with_what_to_do(folder: Path, tmp_path: Path,
         (("--queries", "q.jsonl"), "nothing to evaluate"),
         (("--queries", "q.jsonl", "--qrels", "q.tsv", "--shard", "1/2"), "--shard and --workers are for a FOLDER"),
         (("--queries", "q.jsonl", "--qrels", "q.tsv"), "q.tsv cannot be read: No such file or directory"),
-        (("folder", "--url", "http://127.0.0.1:1"), "a FOLDER has documents of its own"),
+        (("folder", "--url", "http://127.0.0.1:1"), "give a FOLDER with documents, or --queries"),
         (("--url", "http://127.0.0.1:1", "--tenant", "a"), "a key has a tenant already"),
     ],
 )

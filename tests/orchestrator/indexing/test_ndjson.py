@@ -81,6 +81,15 @@ def test_valid_lines_are_read_between_blank_and_invalid_ones() -> None:
             b'{"id":"a","text":"x","metadata":{"k":["%s"]}}' % (b"v" * 8_193),
             "metadata: 'k' has a text of 8193 characters, allowed are 8192",
         ),
+        (
+            b'{"id":"a","text":"x"}{"id":"b","text":"y"}',
+            "not JSON from byte 23 on, where the object has ended",
+        ),
+        (
+            b'{"id":"a","text":"x","created_at":"2024-03-01"}{"id":"b"}',
+            "not JSON from byte 49 on, where the object",
+        ),
+        (b'{"id":"a","created_at":"2024-03-01"', "not JSON: it is empty or incomplete"),
         (b'{"id":"a","text":"' + b"x" * 10_000 + b'"}', "the line has 10020 bytes, allowed are 10000"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from adapters import SENSITIVITIES, Document, Scope, Unavailable
+from adapters.engine import EmbeddedIndex
 from adapters.model.filter import And, Eq, Filter, In, Not
 from orchestrator.auth.principal import Forbidden, Principal
 from orchestrator.indexing import metadata_keys
@@ -38,6 +40,18 @@ async def test_a_document_is_deleted_with_its_chunks(service: DocumentService) -
     response = await service.delete("a", WRITER)
     assert (response.deleted, response.chunks) == (True, 5)
     assert await ids(service) == {"b-0"}
+
+
+async def test_of_two_deletes_in_two_processes_one_deletes(
+    service: DocumentService, open_index: Callable[[], EmbeddedIndex]
+) -> None:
+    await put(service, Document(id="a", text="x"), Document(id="b", text="y"))
+    before = open_index()  # has not read the deletes of the other one yet
+    other = replace(service, documents=before, lines=replace(service.lines, writer=before))
+    assert (await service.delete("a", WRITER)).deleted is True
+    assert (await other.delete("a", WRITER)).deleted is False
+    assert (await service.delete_many(Eq("id", "b"), WRITER)).deleted == 1
+    assert (await other.delete_many(Eq("id", "b"), WRITER)).deleted == 0
 
 
 async def test_its_chunks_can_be_kept(service: DocumentService) -> None:

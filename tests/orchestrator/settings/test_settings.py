@@ -216,6 +216,10 @@ def test_a_settings_file_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file.write_text("TRIVIUM_DEPHT=100\n")
     with pytest.raises(SettingsError, match="there is no setting 'TRIVIUM_DEPHT'"):
         load()
+    for line in ("TRIVIUM_COLLAPSE none", "TRIVIUM_COLLAPSE", "= none"):
+        file.write_text(f"# settings\n{line}\n")
+        with pytest.raises(SettingsError, match=f"{file}, line 2: allowed are lines of the form NAME=value"):
+            load()
     file.write_text("TRIVIUM_CANDIDATES_PER_SOURCE=77\nTRIVIUM_BOOSTS=centrality\n")
     assert (load().sources.candidates, load().ranking.boosts) == (77, {"centrality": 1.0})
     monkeypatch.setenv("TRIVIUM_CANDIDATES_PER_SOURCE", "88")

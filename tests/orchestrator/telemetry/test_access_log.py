@@ -40,7 +40,7 @@ def test_a_request_is_one_line_of_json_with_its_fields(messages: list[str]) -> N
     assert at.tzinfo is not None
     assert before.replace(microsecond=before.microsecond // 1_000 * 1_000) <= at <= datetime.now(UTC)
     assert line == {
-        "request_id": "id-1", "method": "POST", "path": "/v1/search", "status": 200,
+        "level": "info", "request_id": "id-1", "method": "POST", "path": "/v1/search", "status": 200,
         "ms": 1.5, "sources": ["vector", "graph"], "timings_ms": {"plan": 0.5},
     }  # fmt: skip
 
