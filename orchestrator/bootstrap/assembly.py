@@ -55,6 +55,7 @@ from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.retrieval.source_call import SourceCall
 from orchestrator.schema.search import EncoderName
 from orchestrator.service.admission import Admission
+from orchestrator.service.batch import BatchService
 from orchestrator.service.documents import DocumentService
 from orchestrator.service.health import HealthService
 from orchestrator.service.line_writer import LineWriter
@@ -150,6 +151,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
     return Service(
         settings=settings,
         search=search,
+        batch=BatchService(search),
         documents=_documents(parts),
         maintenance=maintenance,
         fill=ReplicaFill(

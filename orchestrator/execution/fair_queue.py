@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
@@ -92,6 +92,48 @@ class FairQueue:
 def was_served(waiter: Waiter) -> bool:
     """Whether a waiter was served, perhaps at the moment it was cancelled."""
     return waiter.done() and not waiter.cancelled() and waiter.exception() is None
+
+
+class FairSlots:
+    """Slots that waiting tenants get round-robin, and whose number may change.
+
+    :param limit: how many there are now.
+    """
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._taken = 0
+        self._queue = FairQueue()
+
+    @asynccontextmanager
+    async def slot(self, tenant: str, timeout_s: float) -> AsyncIterator[None]:
+        """Wait for a slot, and release it at the end. A cancelled waiter leaves the queue.
+
+        :raises TimeoutError: if there was none within this time.
+        """
+        if self._queue or self._taken >= self._limit():
+            waiter = self._queue.add(tenant)
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await waiter
+            except BaseException:
+                if was_served(waiter):
+                    self._release()
+                else:
+                    self._queue.remove(tenant, waiter)
+                raise
+        else:
+            self._taken += 1
+        try:
+            yield
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        self._taken -= 1
+        now = asyncio.get_running_loop().time()
+        while self._taken < self._limit() and self._queue.serve_next(now):
+            self._taken += 1
 
 
 class FairLock:

@@ -22,7 +22,7 @@ from adapters.model.spelling import nearest
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.first_search import warm_up
-from orchestrator.http import documents, operations
+from orchestrator.http import batch_route, documents, operations
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import STATUSES, problem
@@ -113,6 +113,7 @@ def _others() -> FastAPI:
     """All routes but that of searches."""
     # No generated documentation pages: they load scripts from other hosts.
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    app.include_router(batch_route.router)
     app.include_router(documents.router)
     app.include_router(operations.router)
     app.router.routes.append(Route(MCP.path, endpoint_of(MCP, mcp), methods=[MCP.method]))

@@ -61,6 +61,8 @@ class RequestBoundary:
             context.require_single_headers()
             await self._app(scope, receive, outgoing.send)
         except asyncio.CancelledError:
+            if context.is_disconnected and outgoing.is_started:
+                return
             if context.is_disconnected:
                 await context.response_to(ClientDisconnect())(scope, receive, outgoing.send)
                 return
@@ -119,7 +121,8 @@ class _Outgoing:
             context.hold_response(_content_length(message))
             await self._wait_for_rate()
             self._status = message["status"]
-            context.task = None  # the response has begun: there is nothing to cancel
+            if not context.streams:
+                context.task = None  # the response has begun: there is nothing to cancel
             headers = [(b"x-request-id", context.request_id.encode())]
             if self._scope["app"].state.draining or context.has_unread_body:
                 # The next request then reaches another process; the rest of a body is not read.

@@ -58,29 +58,34 @@ class HttpError(Exception):
 
 def error_response(error: Exception, request_id: str) -> Response:
     """The response to a request that raised ``error``."""
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=CLIENT_DISCONNECTED)
+    return _response(problem_of(error, request_id))
+
+
+def problem_of(error: Exception, request_id: str) -> Problem:
+    """What to tell the client that sent the request, or the line of a batch, that raised ``error``."""
     match error:
         case HttpError():
-            return problem(error.status, str(error), request_id)
+            return _problem(error.status, str(error), request_id)
         case UnknownKey():
-            return problem(401, "send an API key of this service as `Authorization: Bearer <key>`", request_id)
+            return _problem(401, "send an API key of this service as `Authorization: Bearer <key>`", request_id)
         case Forbidden() | NotFound() | Ambiguous() | BadRequest() | InvalidInput() | AdapterError():
             status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
-            return problem(status, str(error), request_id)
+            return _problem(status, str(error), request_id)
         case Overloaded():
-            return problem(429 if error.over_quota else 503, f"{error}: try again in a moment", request_id)
+            return _problem(429 if error.over_quota else 503, f"{error}: try again in a moment", request_id)
         case msgspec.ValidationError():
-            return problem(422, describe_decode_error(error), request_id)
+            return _problem(422, describe_decode_error(error), request_id)
         case msgspec.DecodeError() | UnicodeDecodeError():
-            return problem(422, f"the body is {describe_decode_error(error)}", request_id)
+            return _problem(422, f"the body is {describe_decode_error(error)}", request_id)
         case RecursionError():
-            return problem(422, "the body is not JSON of this schema: it is nested too deeply", request_id)
-        case ClientDisconnect():
-            return Response(status_code=CLIENT_DISCONNECTED)
+            return _problem(422, "the body is not JSON of this schema: it is nested too deeply", request_id)
         case AllSourcesFailed():
-            return problem(503, "every source failed", request_id, _failures(error))
+            return _problem(503, "every source failed", request_id, _failures(error))
         case _:
             _log.error("request %s failed", request_id, exc_info=error)
-            return problem(500, "internal error; see the log for this request id", request_id)
+            return _problem(500, "internal error; see the log for this request id", request_id)
 
 
 def reason_for_operators(error: Exception) -> str:
@@ -111,5 +116,13 @@ def _failures(error: AllSourcesFailed) -> tuple[str, ...]:
 
 def problem(status: int, detail: str, request_id: str, errors: tuple[str, ...] = ()) -> Response:
     """A problem on the wire."""
-    body = Problem(STATUSES[status], status, detail, request_id=request_id, errors=errors)
+    return _response(_problem(status, detail, request_id, errors))
+
+
+def _problem(status: int, detail: str, request_id: str, errors: tuple[str, ...] = ()) -> Problem:
+    return Problem(STATUSES[status], status, detail, request_id=request_id, errors=errors)
+
+
+def _response(body: Problem) -> Response:
+    status = body.status
     return Response(msgspec.json.encode(body), status, _HEADERS.get(status), media_type="application/problem+json")

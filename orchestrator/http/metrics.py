@@ -57,8 +57,11 @@ class ServiceMetrics:
         :param trace_id: of its trace, if that is recorded.
         """
         self._metrics.record_request(method, path, status, seconds, trace_id)
-        if search is None:
-            return
+        if search:
+            self.record_search(search)
+
+    def record_search(self, search: EncodedResponse) -> None:
+        """Record the response to a search."""
         self._metrics.record_search(search.cache)
         if body := search.computed:
             degraded = {each.source for each in body.degraded}

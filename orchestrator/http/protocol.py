@@ -95,6 +95,12 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         return True
 
     @property
+    def _streams(self) -> bool:
+        """Whether the request is received and answered at the same time."""
+        context = _context_of(self._running_cycle)
+        return context is not None and context.streams
+
+    @property
     def idle_until(self) -> float:
         """When the wait for a request, or for the rest of one, times out, by the clock of the event loop.
 
@@ -175,6 +181,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._header_bytes = 0
+        if self._streams:
+            self._start_request_timer()  # the limit is for each part, not for the whole
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -199,6 +207,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._request_timer = None
         if self.flow.read_paused:  # the client waits for this process
             self._start_request_timer()
+        elif self._streams:
+            self.transport.abort()  # its response has begun
         elif not self.transport.is_closing():
             self._refuse(408)
 

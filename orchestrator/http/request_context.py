@@ -39,6 +39,7 @@ class HttpContext:
     :param search: the response to a search, for metrics.
     :param span: of the request, if requests are traced.
     :param task: cancelled when the client disconnects.
+    :param streams: whether it is received and answered at the same time, for as long as both go on.
     :param waits_for_rate: whether its response waits only because there are too many requests without a key.
     """
 
@@ -53,6 +54,7 @@ class HttpContext:
     span: RequestSpan | None = None
     task: asyncio.Task[object] | None = None
     is_disconnected: bool = False
+    streams: bool = False
     waits_for_rate: bool = False
     _is_body_read: bool = False
     _held_body: HeldBytes | None = None
@@ -87,7 +89,7 @@ class HttpContext:
     @property
     def has_unread_body(self) -> bool:
         """Whether there is, or may be, a body that was not read to its end."""
-        if self._is_body_read:
+        if self._is_body_read or self.streams:
             return False
         return b"transfer-encoding" in self.headers or self.headers.get(b"content-length", b"0") != b"0"
 

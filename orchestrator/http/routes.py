@@ -83,6 +83,16 @@ SEARCH = Operation(
     search.SearchRequest,
     problems=(*_KEY, *_BODY, *_BUSY),
 )
+SEARCH_BATCH = Operation(
+    "POST",
+    "/v1/search/batch",
+    "Search for each line, in order; lines are read, processed and answered at the same time.",
+    search.BatchLine,
+    search.SearchRequest,
+    NDJSON,
+    problems=(*_KEY, *_BUSY),
+    response_media_types=(NDJSON,),
+)
 PUT_DOCUMENTS = Operation(
     "POST",
     "/v1/documents",
@@ -177,6 +187,7 @@ MCP = Operation("POST", "/mcp", "Tools for agents.", dict, dict, problems=(*_KEY
 OPENAPI = Operation("GET", "/openapi.json", "The description of this API, as OpenAPI 3.1.", dict, role="none")
 OPERATIONS = (
     SEARCH,
+    SEARCH_BATCH,
     PUT_DOCUMENTS,
     LIST_DOCUMENTS,
     GET_DOCUMENT,

@@ -13,6 +13,7 @@ from adapters.model.filter import Filter
 from cache import CacheMode, Level
 from fusion import CollapseMode, Contribution
 from orchestrator.schema.explain import Explanation
+from orchestrator.schema.problem import Problem
 
 AUTO, HYBRID = "auto", "hybrid"
 """The modes besides the names of the sources."""
@@ -290,3 +291,17 @@ class SearchResponse(ResponseBody, frozen=True, kw_only=True):
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str
+
+
+class BatchLine(Struct, frozen=True, omit_defaults=True):
+    """One line of the response to ``POST /v1/search/batch``: the outcome of one line of the request.
+
+    :param line: of the request, from 1.
+    :param status: that ``POST /v1/search`` would have had.
+    :param problem: instead of a response, if the status is not 200.
+    """
+
+    line: int
+    status: int
+    response: SearchResponse | None = None
+    problem: Problem | None = None

@@ -43,6 +43,8 @@ class Admission:
 
     def __init__(self, max_concurrent: int, max_waiting: int, clock: Callable[[], float] = perf_counter) -> None:
         self.running = 0
+        self.interactive_at = -inf
+        """When the last request came that is no line of a batch."""
         self._max_concurrent = max_concurrent
         self._max_waiting = max_waiting
         self._clock = clock
@@ -58,12 +60,15 @@ class Admission:
         return len(self._queue)
 
     @asynccontextmanager
-    async def slot(self, tenant: str, timeout_s: float) -> AsyncIterator[None]:
+    async def slot(self, tenant: str, timeout_s: float, *, is_batch: bool = False) -> AsyncIterator[None]:
         """Wait for a slot, and release it at the end.
 
         :param timeout_s: the time limit of the request, the wait included.
+        :param is_batch: whether it is a line of a batch, which has no client that waits for it alone.
         :raises Overloaded: if the request would wait too long, or has waited too long.
         """
+        if not is_batch:
+            self.interactive_at = self._clock()
         start = await self._acquire(tenant, timeout_s)
         try:
             yield

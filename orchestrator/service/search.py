@@ -98,9 +98,13 @@ class SearchService:
         """The same sources with other settings of routing, fusion and boosts."""
         return replace(self, settings=settings)
 
-    async def respond(self, request: SearchRequest, principal: Principal, request_id: str) -> EncodedResponse:
+    async def respond(
+        self, request: SearchRequest, principal: Principal, request_id: str, patience_s: float | None = None
+    ) -> EncodedResponse:
         """The response as JSON: from the cache, or computed.
 
+        :param patience_s: how long it may wait for its turn beside its time limit, as a line of a batch; by default the
+            wait is part of the time limit.
         :raises BadRequest: if a value is not allowed.
         :raises AllSourcesFailed: if every source failed or timed out.
         :raises Overloaded: if the response cannot be computed in time because too many requests are waiting.
@@ -125,7 +129,10 @@ class SearchService:
             is_refresh = recompute and chosen_mode == "use"
             spent_s = 0 if is_refresh else self.clock() - start
             deadline = Deadline.after(limit_ms / 1_000 - spent_s, self.clock)
-            async with self.admission.slot(principal.scope.tenant, deadline.remaining_s()):
+            wait_s = patience_s or deadline.remaining_s()
+            async with self.admission.slot(principal.scope.tenant, wait_s, is_batch=patience_s is not None):
+                if patience_s is not None:
+                    deadline = Deadline.after(limit_ms / 1_000, self.clock)
                 timings = StageTimings()
                 timings.record("plan", plan_ms, start)
                 mode: CacheMode = "refresh" if is_refresh else chosen_mode
@@ -139,7 +146,7 @@ class SearchService:
             compute,
             is_shared=is_shared,
             execution=b"%d" % limit_ms,
-            would_reject=lambda: self.admission.would_reject(principal.scope.tenant, limit_ms / 1_000),
+            would_reject=lambda: self.admission.would_reject(principal.scope.tenant, patience_s or limit_ms / 1_000),
         )
         if computed is None:
             timings = None

@@ -10,6 +10,7 @@ from adapters.ports.encoders import TokenEnds
 from orchestrator.auth.keyring import Keyring
 from orchestrator.auth.principal import Principal
 from orchestrator.schema.operations import CacheReport
+from orchestrator.service.batch import BatchService
 from orchestrator.service.documents import DocumentService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
@@ -37,6 +38,7 @@ class Service:
 
     settings: Settings
     search: SearchService
+    batch: BatchService
     documents: DocumentService
     maintenance: MaintenanceService
     fill: ReplicaFill
