@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
+from orchestrator.cli.batch_search import of_own_index, of_service, search_batch
 from orchestrator.cli.remote import remote_client
 from orchestrator.cli.results import print_empty_index, print_explanation, print_response
 from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller, searcher
@@ -24,8 +26,13 @@ _MORE_S = 5.0
 
 
 def search(
-    query: str,
+    query: Annotated[str | None, typer.Argument(help="text to search for")] = None,
     *,
+    batch: Annotated[
+        str | None, typer.Option(help="a file with a request on each line, as of the API, or - for standard input")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="with --batch: write the responses to this file")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="with --output: go on after its last line")] = False,
     mode: Annotated[str, typer.Option(help="auto, hybrid, or the name of a source")] = "auto",
     limit: Annotated[int | None, typer.Option(help="1 to TRIVIUM_MAX_LIMIT; TRIVIUM_DEFAULT_LIMIT by default")] = None,
     collection: Annotated[list[str] | None, typer.Option(help="a collection to search; may be repeated")] = None,
@@ -55,6 +62,14 @@ def search(
 ) -> None:
     """Search the documents."""
     with reported_errors():
+        require_one_caller(tenant, environment, key, url)
+        if batch is not None:
+            if query is not None:
+                raise BadRequest("give a QUERY or --batch: each line of a batch has a query of its own")
+            lines = of_own_index(tenant, environment, key) if url is None else of_service(url, key, timeout / 1_000)
+            raise typer.Exit(0 if search_batch(batch, output, resume, lines) else 1)
+        if query is None:
+            raise BadRequest("give a QUERY, or --batch and a file of requests")
         fields: dict[str, Any] = {
             "query": query,
             "mode": mode,
@@ -73,7 +88,6 @@ def search(
             "explain": explain,
             "timeout_ms": timeout,
         }
-        require_one_caller(tenant, environment, key, url)
         documents = 1
         if url is not None:
             with remote_client(url, key, timeout / 1_000 + _MORE_S) as client:

@@ -6,6 +6,7 @@ the types of the API and no engine, so that it starts fast; install it as ``triv
 
 from adapters.model.document import Document, Link
 from orchestrator.client.asynchronous import AsyncClient
+from orchestrator.client.batches import BatchOutcome
 from orchestrator.client.errors import (
     BadReply,
     Conflict,
@@ -29,6 +30,7 @@ from orchestrator.schema.search import SearchHit, SearchRequest, SearchResponse
 __all__ = [
     "AsyncClient",
     "BadReply",
+    "BatchOutcome",
     "Client",
     "Conflict",
     "DeadlineExceeded",

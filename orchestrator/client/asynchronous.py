@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, TypeVar
 
 import anyio
 
 from adapters.model.document import Document
-from orchestrator.client import calls, indexing
+from orchestrator.client import batches, calls, indexing
+from orchestrator.client.batches import BatchOutcome, LineSplitter, Part, Query
 from orchestrator.client.calls import Attempts, Call
 from orchestrator.client.errors import TriviumError
 from orchestrator.client.indexing import IndexOutcome, Input
@@ -65,6 +67,38 @@ class AsyncClient:
         while response.next_cursor:
             response = await self.search(query, timeout_s=timeout_s, **{**fields, "cursor": response.next_cursor})
             yield response
+
+    async def search_batch(
+        self, queries: Iterable[Query], *, timeout_s: float = batches.TIMEOUT_S
+    ) -> AsyncIterator[BatchOutcome]:
+        """See :meth:`orchestrator.client.Client.search_batch`."""
+        for part in batches.parts(queries):
+            while not part.is_done:
+                attempts, done = Attempts(part.call(), self._url, timeout_s, self._budget), part.done
+                while part.done == done:
+                    try:
+                        async for outcome in self._outcomes(part, attempts):
+                            yield outcome
+                    except TriviumError as error:
+                        if part.done == done:
+                            await anyio.sleep(attempts.delay_s(error))
+
+    async def _outcomes(self, part: Part, attempts: Attempts) -> AsyncIterator[BatchOutcome]:
+        call, splitter = part.call(), LineSplitter()
+        with attempts.errors():
+            async with self._http.stream(**call.options(attempts.begin_s())) as response:
+                if response.status_code != HTTPStatus.OK:
+                    content = await response.aread()
+                    call.response(response.status_code, response.headers.get("retry-after"), content)
+                contents = response.aiter_bytes()
+                while True:
+                    with anyio.fail_after(attempts.remaining_s()):
+                        content = await anext(contents, b"")
+                    if not content:
+                        break
+                    for outcome in map(part.outcome, splitter.feed(content)):
+                        yield outcome
+        attempts.require_all(part.is_done)
 
     async def index(
         self,

@@ -139,6 +139,14 @@ class Attempts:
             raise self._late()
         return remaining_s
 
+    def require_all(self, is_done: bool) -> None:
+        """Check the end of a response.
+
+        :raises Unreachable: if a part of it is missing.
+        """
+        if not is_done:
+            raise Unreachable(f"{self._name}: the response ended before its last line")
+
     def _late(self) -> DeadlineExceeded:
         return DeadlineExceeded(f"{self._name}: no response within {self._timeout_s:g} s")
 
@@ -196,10 +204,15 @@ def search(query: str | SearchRequest, fields: Mapping[str, Any]) -> Call[Search
 
     :param fields: of the request; with a :class:`SearchRequest` they replace its own.
     """
-    given = _given(query) if isinstance(query, SearchRequest) else {"query": query}
-    sent = {**given, **fields}
+    sent = search_fields(query, fields)
     kind = SearchResponse if sent.get("fields") is None else PartialResponse
     return Call("POST", "/v1/search", kind, fields=sent, has_deadline=True)
+
+
+def search_fields(query: str | SearchRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a search."""
+    given = _given(query) if isinstance(query, SearchRequest) else {"query": query}
+    return {**given, **fields}
 
 
 def index(content: bytes, replace_chunks: bool) -> Call[BulkResponse]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, TypeVar
 
 from adapters.model.document import Document
-from orchestrator.client import calls, indexing
+from orchestrator.client import batches, calls, indexing
+from orchestrator.client.batches import BatchOutcome, LineSplitter, Part, Query
 from orchestrator.client.calls import Attempts, Call
 from orchestrator.client.errors import TriviumError
 from orchestrator.client.indexing import IndexOutcome, Input
@@ -66,6 +68,34 @@ class Client:
         while response.next_cursor:
             response = self.search(query, timeout_s=timeout_s, **{**fields, "cursor": response.next_cursor})
             yield response
+
+    def search_batch(self, queries: Iterable[Query], *, timeout_s: float = batches.TIMEOUT_S) -> Iterator[BatchOutcome]:
+        """The outcome of each search, in order, as it comes. Searches are sent in parts; after a lost connection the
+        rest of a part is sent again, so no outcome is lost and none comes twice.
+
+        :param queries: any number of them; they are read as they are sent.
+        :param timeout_s: of each part of at most 64 searches.
+        :raises TriviumError: if a part cannot be sent, or the service refuses it as a whole.
+        """
+        for part in batches.parts(queries):
+            while not part.is_done:
+                attempts, done = Attempts(part.call(), self._url, timeout_s, self._budget), part.done
+                while part.done == done:  # further attempts begin anew after each that got on
+                    try:
+                        yield from self._outcomes(part, attempts)
+                    except TriviumError as error:
+                        if part.done == done:
+                            time.sleep(attempts.delay_s(error))
+
+    def _outcomes(self, part: Part, attempts: Attempts) -> Iterator[BatchOutcome]:
+        call, splitter = part.call(), LineSplitter()
+        with attempts.errors(), self._http.stream(**call.options(attempts.begin_s())) as response:
+            if response.status_code != HTTPStatus.OK:
+                call.response(response.status_code, response.headers.get("retry-after"), response.read())
+            for content in response.iter_bytes():
+                attempts.remaining_s()
+                yield from map(part.outcome, splitter.feed(content))
+        attempts.require_all(part.is_done)
 
     def index(
         self,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 
-import msgspec
 from fastapi import APIRouter
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from orchestrator.http.batch_lines import encoded_line
 from orchestrator.http.byte_budget import HeldBytes
 from orchestrator.http.endpoint import serves
-from orchestrator.http.errors import HttpError, problem_of
+from orchestrator.http.errors import HttpError
 from orchestrator.http.request_context import HttpContext
 from orchestrator.http.routes import NDJSON, SEARCH_BATCH
 from orchestrator.service.batch import Outcome, split_lines
@@ -26,15 +26,6 @@ router = APIRouter()
 async def search_batch(context: HttpContext) -> Response:
     """Search for each line."""
     return _Lines(context)
-
-
-def encoded_line(number: int, outcome: Outcome, request_id: str) -> tuple[int, bytes]:
-    """The status of a line of the request, and the line of the response for its outcome."""
-    if isinstance(outcome, EncodedResponse):
-        return 200, b'{"line":%d,"status":200,"response":%b}\n' % (number, outcome.content)
-    problem = problem_of(outcome, f"{request_id}-{number}")
-    encoded = msgspec.json.encode(problem)
-    return problem.status, b'{"line":%d,"status":%d,"problem":%b}\n' % (number, problem.status, encoded)
 
 
 class _Lines(Response):

@@ -103,8 +103,7 @@ class SearchService:
     ) -> EncodedResponse:
         """The response as JSON: from the cache, or computed.
 
-        :param patience_s: how long it may wait for its turn beside its time limit, as a line of a batch; by default the
-            wait is part of the time limit.
+        :param patience_s: how long a line of a batch waits for its turn; by default that is part of the time limit.
         :raises BadRequest: if a value is not allowed.
         :raises AllSourcesFailed: if every source failed or timed out.
         :raises Overloaded: if the response cannot be computed in time because too many requests are waiting.
@@ -129,10 +128,9 @@ class SearchService:
             is_refresh = recompute and chosen_mode == "use"
             spent_s = 0 if is_refresh else self.clock() - start
             deadline = Deadline.after(limit_ms / 1_000 - spent_s, self.clock)
-            wait_s = patience_s or deadline.remaining_s()
-            async with self.admission.slot(principal.scope.tenant, wait_s, is_batch=patience_s is not None):
-                if patience_s is not None:
-                    deadline = Deadline.after(limit_ms / 1_000, self.clock)
+            wait_s, is_batch = patience_s or deadline.remaining_s(), patience_s is not None
+            async with self.admission.slot(principal.scope.tenant, wait_s, is_batch=is_batch):
+                deadline = Deadline.after(limit_ms / 1_000, self.clock) if is_batch else deadline
                 timings = StageTimings()
                 timings.record("plan", plan_ms, start)
                 mode: CacheMode = "refresh" if is_refresh else chosen_mode
@@ -145,19 +143,18 @@ class SearchService:
             chosen_mode,
             compute,
             is_shared=is_shared,
-            execution=b"%d" % limit_ms,
+            execution=b"%d" % limit_ms if patience_s is None else b"batch %d" % limit_ms,
             would_reject=lambda: self.admission.would_reject(principal.scope.tenant, patience_s or limit_ms / 1_000),
         )
-        if computed is None:
-            timings = None
+        used = timings if computed else None
         meta = ResponseMeta(
             cache=level,
             timeout_ms=limit_ms,
             took_ms=round((self.clock() - start) * 1_000, MS_DIGITS),
-            timings_ms=timings.rounded_ms() if timings else {},
+            timings_ms=used.rounded_ms() if used else {},
             request_id=request_id,
         )
-        return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, timings)
+        return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, used)
 
     async def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchResponse:
         """The response as an object, without the response cache and without admission: for commands and evaluation.

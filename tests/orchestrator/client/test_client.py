@@ -83,7 +83,7 @@ def test_a_request_may_be_a_struct_and_its_fields_may_be_replaced(client: Client
 
 
 def test_a_value_that_is_not_allowed_is_named(client: Client) -> None:
-    with pytest.raises(InvalidRequest, match="limit: 0, allowed are 1 to 1000"):
+    with pytest.raises(InvalidRequest, match="limit: 0, allowed are 1 to 50"):
         client.search("x", limit=0)
     with pytest.raises(InvalidRequest, match="unknown field 'limits'"):
         client.search("x", limits=1)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from orchestrator.execution.fair_queue import FairLock
+from orchestrator.execution.fair_queue import FairLock, FairSlots
 
 pytestmark = pytest.mark.anyio
 
@@ -76,3 +76,35 @@ async def test_an_error_inside_frees_the_lock() -> None:
     holders.start("a1")
     await holders.finish()
     assert holders.names == ["a1"]
+
+
+async def test_slots_are_as_many_as_their_limit_says_now() -> None:
+    limit, running, most = 1, 0, 0
+    slots = FairSlots(lambda: limit)
+    order: list[str] = []
+
+    async def work(tenant: str) -> None:
+        nonlocal running, most, limit
+        async with slots.slot(tenant, 10):
+            running, most = running + 1, max(most, running + 1)
+            order.append(tenant)
+            await asyncio.sleep(0.001)
+            running -= 1
+            if len(order) == 4:
+                limit = 3
+
+    async with asyncio.TaskGroup() as group:
+        for tenant in "aaaaaabb":
+            group.create_task(work(tenant))
+    assert most == 3
+    assert order[:4] == ["a", "a", "b", "a"]  # they take turns
+
+
+async def test_a_slot_that_is_not_free_in_time_is_none() -> None:
+    slots = FairSlots(lambda: 1)
+    async with slots.slot("a", 1):
+        with pytest.raises(TimeoutError):
+            async with slots.slot("b", 0.001):
+                raise AssertionError
+    async with slots.slot("b", 0.001):
+        pass

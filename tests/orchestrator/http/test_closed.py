@@ -6,6 +6,7 @@ not see is a leak, wherever in the response it is.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import AsyncIterator
@@ -191,6 +192,12 @@ async def _random_request(
     kind = dice.random()
     if kind < 0.85:
         request = _random_search(dice, world)
+        if dice.random() < 0.1:  # as a line of a batch, whose lines are computed together
+            lines = [request, _random_search(dice, world)]
+            content = b"\n".join(map(msgspec.json.encode, lines))
+            response = await client.post("/v1/search/batch", content=content)
+            assert [json.loads(line)["status"] for line in response.text.splitlines()] == [200, 200], response.text
+            return str(lines), response.text + str(response.headers)
         response = await client.post("/v1/search", json=request)
         assert response.status_code == 200, response.text
         if (cursor := response.json()["next_cursor"]) and dice.random() < 0.1:
