@@ -39,6 +39,11 @@ def test_by_client(python: str, serve: Serve, tmp_path: Path) -> None:
     assert second.startswith("1 ")
 
 
+def test_batch_evaluation(python: str, serve: Serve, tmp_path: Path) -> None:
+    with serve(environment(data_dir=tmp_path)) as (_, address):
+        assert run(python, "batch_evaluation.py", tmp_path, address) == "MRR@5 1.00 of 3 queries\n"
+
+
 def test_agent_over_mcp(python: str, serve: Serve, tmp_path: Path) -> None:
     with serve(environment(data_dir=tmp_path)) as (_, address):
         answer = run(python, "agent_over_mcp.py", tmp_path, address)
