@@ -17,11 +17,14 @@ LOCK = $(COMPILE) pyproject.toml --extra servers --extra rerank --extra tracing 
 # What the package is built with.
 BUILD_REQUIREMENTS = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
+# What the tests of the frameworks need.
+FRAMEWORK_TESTS = cython hatchling hypothesis langchain-tests numpy onnx psutil pytest pytest-asyncio setuptools
+
 # Duration of soak.
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom docs demo test test-all test-servers mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch soak clean
+.PHONY: help setup lock sbom docs demo test test-all test-servers test-frameworks mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -78,6 +81,12 @@ test: setup  ## Run the tests that need nothing but Python, in some two minutes
 
 test-all: setup  ## Run every test; those of a server that cannot be started are skipped, and counted
 	$(PYTEST) $(PYTEST_OPTIONS)
+
+test-frameworks: setup  ## Test the retrievers of LangChain, LlamaIndex and Haystack, in an environment of their own
+	$(PYTHON) -m venv .venv-frameworks
+	$(BIN)/uv pip install --quiet --python .venv-frameworks/bin/python --no-build-isolation-package trivium \
+	  --editable '.[langchain,llama-index,haystack]' $(FRAMEWORK_TESTS)
+	.venv-frameworks/bin/python -m pytest -p no:cacheprovider tests/frameworks
 
 test-servers: setup  ## Run the tests that need a real server; fails if one cannot be started
 	TRIVIUM_TEST_SERVERS=required $(BIN)/python -m pytest -m server
