@@ -21,9 +21,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from adapters import SourceQuery
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
-from fusion import Documents
+from adapters.ports import SourceQuery
+from fusion.columns import Documents
 from orchestrator.auth.visibility import access_filter
 from orchestrator.bootstrap import open_service
 from orchestrator.http.workers import LOOP, Workers

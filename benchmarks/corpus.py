@@ -11,9 +11,10 @@ import anyio
 import msgspec
 from rich.console import Console
 
-from adapters import Document, VectorRecord
+from adapters import Document
 from adapters.embedded import EmbeddedSources
 from adapters.encoders.static_fit import pseudo_queries
+from adapters.ports import VectorRecord
 from benchmarks.passages import passages
 from orchestrator.bootstrap import open_service
 from orchestrator.cli.progress import progress_bar, progress_steps

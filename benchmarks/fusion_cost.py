@@ -14,21 +14,13 @@ import numpy as np
 
 from adapters.model.sources import SOURCES
 from benchmarks.claims import out, report
-from fusion import (
-    RRF,
-    Candidates,
-    Factors,
-    FusedHit,
-    IdTable,
-    JointWalk,
-    RankFields,
-    Ranking,
-    Strategy,
-    boost,
-    fused_hits,
-    importance,
-    recency,
-)
+from fusion.boosts import Factors, boost, importance, recency
+from fusion.columns import Candidates, IdTable, Ranking
+from fusion.joint_walk import JointWalk
+from fusion.provenance import FusedHit, fused_hits
+from fusion.rank_fields import RankFields
+from fusion.rrf import RRF
+from fusion.strategy import Strategy
 
 _DOCUMENTS, _DEPTH, _PAGE = 250, 100, 10
 _MAX_OF_DICTIONARY = 4.0

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
-from adapters import Link, Scope, VectorRecord
+from adapters import Link, Scope
+from adapters.ports import VectorRecord
 from adapters.ports.graph import LinkStrength
 from benchmarks.corpus import embedded_engine, indexed_records
 from orchestrator.bootstrap import open_service

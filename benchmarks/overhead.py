@@ -25,7 +25,7 @@ from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports import SourceQuery
 from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.servers import server_settings
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.auth.visibility import access_filter
 from orchestrator.bootstrap import open_service
 from orchestrator.service.service import Service

@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from adapters import VectorRecord
 from adapters.model.sources import SOURCES
+from adapters.ports import VectorRecord
 from benchmarks.confidence import MIN_CONFIDENCE, measure_confidence
 from benchmarks.corpus import indexed_records
 from benchmarks.two_collections import in_two_collections

@@ -25,11 +25,12 @@ from msgspec.structs import replace
 from qdrant_client.models import CollectionStatus
 from rich.table import Table
 
-from adapters import Retriever, Scope, SourceQuery, VectorRecord
+from adapters import Scope
 from adapters.encoders.minilm import MiniLM
 from adapters.engine.index import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.model.filter import Filter, In, conjunction
+from adapters.ports import Retriever, SourceQuery, VectorRecord
 from adapters.ports.encoders import Matrix, Vector
 from adapters.servers.server import VECTOR_SCHEMES, Address, Limits
 from adapters.vector import embedded, qdrant_connection

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from rich.table import Table
 
-from adapters import Document, Record, VectorRecord
+from adapters import Document, Record
+from adapters.ports import VectorRecord
 from benchmarks.claims import out, report
 from benchmarks.corpus import ROOT
 from orchestrator.bootstrap import open_service

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 import numpy as np
 
 from fusion.columns import Candidates
 from fusion.doc_ids import id_and_collection
 from fusion.rank_fields import Ints
-
-CollapseMode: TypeAlias = Literal["none", "parent", "window", "url"]
+from fusion.values import CollapseMode
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fusion.rank_fields import DocId, DocumentFields, Floats, Ints, RankFields, join_fields
+from fusion.rank_fields import Floats, Ints, RankFields, join_fields
 from fusion.sort import distinct
+from fusion.values import DocId, DocumentFields
 
 
 class DocumentTable(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 DEFAULT_COLLECTION = "documents"
 _MARK = "\x1f"

@@ -8,17 +8,9 @@ import numpy as np
 from msgspec import Struct
 
 from fusion.columns import Candidates
-from fusion.rank_fields import DocId, Ints
+from fusion.rank_fields import Ints
 from fusion.sums import Fused
-
-
-class Contribution(Struct, frozen=True, gc=False):
-    """The contribution of one source to one hit. ``rank`` starts at 1; ``contribution`` is in units of the raw sum."""
-
-    rank: int
-    score: float
-    weight: float
-    contribution: float
+from fusion.values import Contribution, DocId
 
 
 class FusedHit(Struct, frozen=True, gc=False):

@@ -8,24 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
-DocId: TypeAlias = str
+from fusion.values import DocId, DocumentFields
+
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
-
-
-class DocumentFields(Struct, frozen=True, array_like=True):
-    """The fields of one document that ranking needs.
-
-    ``parent`` is the id of the document that this one is a chunk of; ``chunk`` is its index there, from 0;
-    ``created_at`` is in seconds since the epoch; ``importance`` is from 0 to 10.
-    """
-
-    parent: DocId | None = None
-    chunk: int | None = None
-    created_at: float | None = None
-    importance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from adapters import Document, Record, Scope, VectorRecord
+from adapters import Document, Record, Scope
 from adapters.encoders.minilm import MiniLM
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.names import mentioned
 from adapters.keyword.component import KeywordComponent
+from adapters.ports import VectorRecord
 from adapters.vector.embedded import VectorComponent
 from orchestrator.settings import Settings, load
 from tests.orchestrator.served import Serve, serving

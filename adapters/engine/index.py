@@ -38,7 +38,7 @@ from adapters.ports.snapshot import Snapshot
 from adapters.ports.writer import Acknowledgement
 from adapters.storage import files
 from fusion.columns import Documents
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 _MAX_FRAGMENTS = 2
 """One large fragment and one of later writes: a search of two costs almost as little as of one."""

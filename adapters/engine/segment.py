@@ -22,7 +22,8 @@ from adapters.model.errors import Damaged
 from adapters.ports.encoders import Matrix
 from adapters.storage import files
 from fusion.doc_ids import doc_id
-from fusion.rank_fields import DocId, RankFields
+from fusion.rank_fields import RankFields
+from fusion.values import DocId
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode

@@ -16,7 +16,8 @@ from adapters.engine.segment import Segment, no_fields
 from adapters.model.document import Record
 from adapters.model.filter import And, Filter
 from adapters.model.filter_hash import filter_key
-from fusion.rank_fields import DocId, Ints, RankFields
+from fusion.rank_fields import Ints, RankFields
+from fusion.values import DocId
 
 _MASKS = 256
 """Number of cached masks: at 100,000 documents 25 MB."""

@@ -26,7 +26,7 @@ from adapters.ports.documents import MAX_PAGE_BYTES, ChunkPosition, DocumentPage
 from adapters.ports.replica import VectorRecord
 from fusion.columns import Documents
 from fusion.doc_ids import doc_id, id_and_collection
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from adapters.ports.snapshot import Snapshot
 from fusion.columns import Ranking
 from fusion.largest import top
 from fusion.random_walk import Walk, WalkScratch
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 
 class EmbeddedGraph:

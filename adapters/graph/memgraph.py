@@ -32,7 +32,7 @@ from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
 from adapters.ports.snapshot import Snapshot
 from fusion.columns import Ranking
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 _BATCH_DOCUMENTS = 500
 """Documents written in one transaction."""

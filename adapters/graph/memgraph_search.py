@@ -37,7 +37,7 @@ from adapters.ports.retriever import SourceQuery
 from adapters.servers.server import server_ranking, unreadable
 from fusion.columns import Ranking
 from fusion.random_walk import Walk
-from fusion.rank_fields import DocId, DocumentFields
+from fusion.values import DocId, DocumentFields
 
 _MIN_RING_SIZE, _MAX_RING_SIZE = 50, 100
 """After each step a walk continues from the documents, or names, with the most mass: as many as it has seeds, within

@@ -27,7 +27,7 @@ from adapters.ports.documents import (
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import Limits, translated_errors, unreadable
 from fusion.columns import Documents
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 _BATCH_SENSITIVITIES = 500
 _BATCH_FETCHED = 25

@@ -10,7 +10,7 @@ import msgspec
 from adapters.keyword import analysis
 from adapters.ports.server import Difference
 from adapters.servers.server import SHARDS_ARE_FIXED, Partitioning
-from fusion.rank_fields import DocId, DocumentFields
+from fusion.values import DocId, DocumentFields
 
 _SETTINGS: dict[str, Any] = {
     "refresh_interval": "200ms",

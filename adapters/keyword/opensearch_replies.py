@@ -10,7 +10,7 @@ from adapters.model.document import Record, Sensitivity
 from adapters.model.errors import AdapterError, Unavailable
 from adapters.servers.server import error_of_status, named_kind, unreadable
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 _OK = 200
 

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from adapters.model import numbers
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
-from fusion.rank_fields import DocId, DocumentFields
+from fusion.values import DocId, DocumentFields
 
 Scalar: TypeAlias = str | int | float | bool
 """A value that a filter can test. Numbers are compared exactly (``1`` equals ``1.0``), dates as seconds since 1970."""

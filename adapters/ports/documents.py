@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from adapters.model.document import Document, Record, Scope, Sensitivity
 from adapters.model.filter import And, Eq, Filter, In, Or, normal
 from fusion.columns import Documents
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 MAX_PAGE_BYTES = 4_194_304
 """A page ends early if its documents have more bytes than this; it has at least one."""

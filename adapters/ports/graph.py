@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 if TYPE_CHECKING:
     from adapters.ports.retriever import SourceQuery

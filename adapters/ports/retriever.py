@@ -11,7 +11,7 @@ from adapters.model.filter import Filter
 from adapters.ports.encoders import Vector
 from adapters.ports.snapshot import Snapshot
 from fusion.columns import Documents, Ranking
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 
 
 class SourceQuery(Struct, frozen=True):

@@ -15,7 +15,7 @@ import msgspec
 
 from adapters.model.errors import AdapterError, BadResponse, ExecutionFailed, Rejected, TimedOut, Unavailable
 from fusion.columns import Ranking
-from fusion.rank_fields import DocId, DocumentFields
+from fusion.values import DocId, DocumentFields
 
 VECTOR_SCHEMES = {"qdrant+grpc": 6334, "qdrant+grpcs": 6334, "qdrant+http": 6333, "qdrant+https": 6333}
 GRAPH_SCHEMES = {"bolt": 7687, "bolt+s": 7687, "bolt+ssc": 7687}

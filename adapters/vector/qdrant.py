@@ -38,7 +38,7 @@ from adapters.vector.qdrant_collection import (
 from adapters.vector.qdrant_connection import translate
 from adapters.vector.width import search_width
 from fusion.columns import Documents, Ranking
-from fusion.rank_fields import DocId, DocumentFields
+from fusion.values import DocId, DocumentFields
 
 _BATCH_DOCUMENTS = 256
 _BATCH_FETCHED = 25

@@ -20,10 +20,10 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 
-from adapters import SourceQuery
+from adapters.ports import SourceQuery
 from benchmarks.claims import out, report
 from benchmarks.orchestration import peers
-from fusion import Ranking
+from fusion.columns import Ranking
 from orchestrator.settings.groups import Settings
 from tests.conftest import vector_record
 from tests.orchestrator.services import PRINCIPAL, FixedStaticEncoder, empty_index, request_of, search_service

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import DocumentReader, DocumentWriter
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
+from adapters.ports import DocumentReader, DocumentWriter
 from orchestrator.bootstrap.embedded import FORMATS, open_embedded, prepared_by
 from orchestrator.bootstrap.sources import (
     WRITE_TIMEOUT_S,

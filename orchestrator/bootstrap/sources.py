@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from adapters import SENSITIVITIES, DocumentFetcher, DocumentReader, Retriever, Scope, Snapshot, SourceQuery
+from adapters import SENSITIVITIES, Scope
 from adapters.embedded import EmbeddedSources
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.model.spelling import allowed_names
+from adapters.ports import DocumentFetcher, DocumentReader, Retriever, Snapshot, SourceQuery
 from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.optional_packages import extra
 from adapters.ports.retriever import ImmediateRetriever
 from adapters.ports.server import ServerSource
 from adapters.servers.fingerprints import build_name
 from adapters.servers.server import Limits, Partitioning
-from fusion import Ranking, Source
+from fusion.columns import Ranking
+from fusion.source import Source
 from orchestrator.auth.visibility import access_filter
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.replica_applier import AdministeredReplica

@@ -10,7 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from adapters import AdapterError, Sensitivity
-from fusion import UNKNOWN, Candidates, Confidences, Factors, Floats, Fused, Ints, Ranking
+from fusion.boosts import Factors
+from fusion.columns import Candidates, Ranking
+from fusion.confidence import UNKNOWN, Confidences
+from fusion.rank_fields import Floats, Ints
+from fusion.sums import Fused
 from orchestrator.schema.search import Degraded, EncoderUsed, SearchHit
 
 _log = logging.getLogger(__name__)

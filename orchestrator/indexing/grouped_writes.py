@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from adapters import DocumentWriter, Sensitivity, Unavailable, VectorRecord
+from adapters import Sensitivity, Unavailable
 from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import anyio.to_thread
 
-from adapters import DocumentWriter, Scope, Sensitivity, VectorRecord
+from adapters import Scope, Sensitivity
 from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.data_version import DataVersions

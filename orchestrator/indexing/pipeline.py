@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import anyio.to_thread
 
-from adapters import Document, DocumentEncoder, Record, Scope, VectorRecord
+from adapters import Document, Record, Scope
 from adapters.model.document import passage, values_of
 from adapters.model.index_terms import NUMBER_TERMS
+from adapters.ports import DocumentEncoder, VectorRecord
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 
 MAX_BATCH_DOCUMENTS = 256

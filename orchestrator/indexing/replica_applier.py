@@ -11,20 +11,12 @@ from typing import Protocol
 import anyio.to_thread
 import msgspec
 
-from adapters import (
-    AdapterError,
-    ExecutionFailed,
-    Rejected,
-    Scope,
-    TimedOut,
-    Unavailable,
-    VectorRecord,
-    VersionConflict,
-)
+from adapters import AdapterError, ExecutionFailed, Rejected, Scope, TimedOut, Unavailable, VersionConflict
 from adapters.model.document import is_visible
+from adapters.ports import VectorRecord
 from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import IndexAdmin, Key, Replica
-from fusion.rank_fields import DocId
+from fusion.values import DocId
 from orchestrator.indexing.failed_alone import FailedAlone, bisected, probe_record
 from orchestrator.indexing.log.quarantine import Quarantined
 from orchestrator.indexing.log.write import DamagedWrite, Write

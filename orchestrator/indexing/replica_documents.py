@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import DocumentFetcher, Record, Scope
-from fusion import DocId, Documents
+from adapters import Record, Scope
+from adapters.ports import DocumentFetcher
+from fusion.columns import Documents
+from fusion.values import DocId
 from orchestrator.indexing.replication import Replication
 
 

@@ -14,8 +14,9 @@ from threading import Lock
 
 import anyio.to_thread
 
-from adapters import AdapterError, Sensitivity, Unavailable, VectorRecord
+from adapters import AdapterError, Sensitivity, Unavailable
 from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.ports import VectorRecord
 from adapters.ports.documents import SensitivityReader
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from adapters import DocumentFetcher, DocumentReader, Scope, Snapshot
+from adapters import Scope
+from adapters.ports import DocumentFetcher, DocumentReader, Snapshot
 from orchestrator.indexing.data_version import DataVersions
 
 

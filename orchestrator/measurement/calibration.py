@@ -15,10 +15,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adapters import DocumentReader, Record, Retriever, Scope, Sensitivity, SourceQuery
+from adapters import Record, Scope, Sensitivity
 from adapters.model.filter import Filter
+from adapters.ports import DocumentReader, Retriever, SourceQuery
 from adapters.ports.encoders import Vector
-from fusion import Calibration, Calibrations, Candidates, Ranking, Source, calibration_name, evidence, evidence_sources
+from fusion.columns import Candidates, Ranking
+from fusion.confidence import Calibration, Calibrations, calibration_name, evidence, evidence_sources
+from fusion.source import Source
 from orchestrator.auth.visibility import access_filter
 from orchestrator.measurement.scope_file import Measurements, ScopeFile
 from orchestrator.measurement.scope_sample import sample_by_access

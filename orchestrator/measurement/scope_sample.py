@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adapters import SENSITIVITIES, DocumentReader, Record, Scope, Sensitivity
+from adapters import SENSITIVITIES, Record, Scope, Sensitivity
 from adapters.model.document import is_visible
+from adapters.ports import DocumentReader
 from orchestrator.auth.visibility import access_filter
 
 _SAMPLE = 1_000

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from adapters import DocumentReader, QueryEncoder, Record, Retriever, Scope, SourceQuery
+from adapters import Record, Scope
 from adapters.model.document import passage
 from adapters.model.filter import Filter
-from fusion import Documents
+from adapters.ports import DocumentReader, QueryEncoder, Retriever, SourceQuery
+from fusion.columns import Documents
 from orchestrator.auth.visibility import access_filter
 from orchestrator.measurement.graph_trust import ScopeTrust, TrustMeasurements
 from orchestrator.measurement.scope_sample import sample_by_access

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters.model.sources import KEYWORD
-from fusion import RRF, JointWalk
+from fusion.joint_walk import JointWalk
+from fusion.rrf import RRF
 from orchestrator.schema.search import BoostName, ProfileName, SearchRequest
 from orchestrator.settings.groups import Settings
 

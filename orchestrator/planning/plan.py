@@ -14,7 +14,9 @@ from msgspec import Struct
 
 from adapters import Scope, Sensitivity
 from adapters.model.filter import Filter
-from fusion import Calibrations, CollapseMode, SeededStrategy, Strategy, parse
+from fusion.confidence import Calibrations
+from fusion.strategy import SeededStrategy, Strategy, parse
+from fusion.values import CollapseMode
 from orchestrator.planning.page_token import PageToken
 from orchestrator.schema.search import BoostName, EncoderName, ProfileName
 

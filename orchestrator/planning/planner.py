@@ -10,7 +10,9 @@ from adapters import Sensitivity
 from adapters.model.filter import Filter
 from adapters.model.spelling import allowed_names
 from cache import hash_key
-from fusion import Calibrations, CollapseMode, Source
+from fusion.confidence import Calibrations
+from fusion.source import Source
+from fusion.values import CollapseMode
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.defaults import BY_SCORE, Profile, is_reranked, limit_of, profile_of
 from orchestrator.planning.errors import BadRequest

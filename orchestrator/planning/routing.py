@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.model.spelling import allowed_names
-from fusion import Source
+from fusion.source import Source
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
 

@@ -7,10 +7,13 @@ from typing import assert_never
 
 import numpy as np
 
-from adapters import Snapshot
 from adapters.model.filter import clearance_of
+from adapters.ports import Snapshot
 from adapters.ports.graph import CentralityReader
-from fusion import Candidates, Floats, Sources, centrality, importance, recency, relationship
+from fusion.boosts import centrality, importance, recency, relationship
+from fusion.columns import Candidates
+from fusion.rank_fields import Floats
+from fusion.source import Sources
 from orchestrator.execution.budget import BOOSTS
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import FusedCandidates

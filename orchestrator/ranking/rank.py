@@ -7,17 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from fusion import (
-    Boosted,
-    Candidates,
-    Concatenate,
-    Confidences,
-    Factors,
-    Ints,
-    Sources,
-    boost,
-    collapse,
-)
+from fusion.boosts import Boosted, Factors, boost
+from fusion.chunks import collapse
+from fusion.columns import Candidates
+from fusion.concatenate import Concatenate
+from fusion.confidence import Confidences
+from fusion.rank_fields import Ints
+from fusion.source import Sources
 from orchestrator.execution.stage_results import FusedCandidates, Ranked
 from orchestrator.planning.plan import RankingPlan, parse_strategy
 

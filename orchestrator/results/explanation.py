@@ -7,10 +7,11 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from adapters import Snapshot
 from adapters.model.batching import batches
-from fusion import DocId, Documents, Ranking
+from adapters.ports import Snapshot
+from fusion.columns import Documents, Ranking
 from fusion.doc_ids import id_and_collection
+from fusion.values import DocId
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.plan import Plan

@@ -10,9 +10,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from adapters import AdapterError, DocumentFetcher, Record, Sensitivity, Snapshot
+from adapters import AdapterError, Record, Sensitivity
 from adapters.model.document import Metadatum, values_of
-from fusion import DocId, Documents, FusedHit, fused_hits, window
+from adapters.ports import DocumentFetcher, Snapshot
+from fusion.chunks import window
+from fusion.columns import Documents
+from fusion.provenance import FusedHit, fused_hits
+from fusion.values import DocId
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.budget import NEXT_STORE
 from orchestrator.execution.search_context import SearchContext

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import msgspec
 
-from adapters import Document, DocumentReader, Snapshot
+from adapters import Document
 from adapters.model.batching import batches
 from adapters.model.filter import Filter
+from adapters.ports import DocumentReader, Snapshot
 from adapters.ports.documents import MAX_PER_POSITION, ChunkPosition, at_positions, position_of
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.budget import NEIGHBORS

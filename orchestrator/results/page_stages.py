@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapters import Snapshot
+from adapters.ports import Snapshot
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import Page
 from orchestrator.planning.plan import Plan

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from adapters import SENSITIVITIES, Reranker, RerankResult
+from adapters import SENSITIVITIES
+from adapters.ports import Reranker, RerankResult
 from orchestrator.execution.budget import RERANK
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import Page

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
-from adapters import Snapshot
+from adapters.ports import Snapshot
 from cache import hash_key
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.page_token import HASH_BYTES, PageToken

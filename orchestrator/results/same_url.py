@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from adapters import Snapshot
 from adapters.model.batching import batches
+from adapters.ports import Snapshot
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import Ranked

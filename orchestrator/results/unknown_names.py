@@ -9,11 +9,12 @@ from typing import assert_never
 
 import anyio.to_thread
 
-from adapters import DocumentReader, Scope
+from adapters import Scope
 from adapters.model.document import METADATA
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, conjunction, kind, metadata_keys, normal
 from adapters.model.filter_limits import FIELDS
 from adapters.model.spelling import nearest
+from adapters.ports import DocumentReader
 from orchestrator.planning.plan import Plan
 
 NO_COLLECTION = "no document is in the collection"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from adapters import Retriever, SourceQuery, VersionMismatch
+from adapters import VersionMismatch
+from adapters.ports import Retriever, SourceQuery
 from adapters.ports.replica import IndexAdmin
-from fusion import Ranking
+from fusion.columns import Ranking
 
 
 class CheckableSource(Retriever, IndexAdmin, Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from adapters import Snapshot
 from adapters.model.filter import Filter
+from adapters.ports import Snapshot
 from cache import CacheMode, SingleFlight
-from fusion import Sources
+from fusion.source import Sources
 from orchestrator.execution.budget import COLLECTIONS
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.planning.filters import NAMED_ONLY, in_collection, in_other_collections

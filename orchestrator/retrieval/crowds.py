@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from adapters.model.filter import And, Eq, Filter, In, Not, conjunction, normal
-from fusion import extended
+from fusion.columns import extended
 from fusion.doc_ids import id_and_collection
 from orchestrator.execution.stage_results import Ranked, Retrieved
 from orchestrator.planning.plan import RankingPlan

@@ -8,12 +8,14 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
-from adapters import Retriever, Scope, Snapshot, SourceQuery
+from adapters import Scope
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter_hash import filter_key
+from adapters.ports import Retriever, Snapshot, SourceQuery
 from adapters.ports.graph import CentralityReader
 from cache import CacheMode, hash_key
-from fusion import DocId, Ranking
+from fusion.columns import Ranking
+from fusion.values import DocId
 from orchestrator.indexing.data_version import DataVersion
 
 V = TypeVar("V")

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from cachetools import LRUCache
 
-from adapters import QueryEncoder
+from adapters.ports import QueryEncoder
 from adapters.ports.encoders import Vector
 from cache import hash_key
 from orchestrator.execution.fair_queue import FairLock

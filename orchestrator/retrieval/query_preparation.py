@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec.structs import replace
 
-from adapters import Expander, SourceQuery
-from fusion import Source
+from adapters.ports import Expander, SourceQuery
+from fusion.source import Source
 from orchestrator.execution.budget import EXPANSION
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.planning.plan import RankingPlan

@@ -9,9 +9,12 @@ from time import perf_counter
 
 from msgspec.structs import replace
 
-from adapters import AdapterError, Rejected, Snapshot, SourceQuery, Warming
+from adapters import AdapterError, Rejected, Warming
+from adapters.ports import Snapshot, SourceQuery
 from cache import CacheMode
-from fusion import Candidates, Documents, Ranking, SeededStrategy, Source, Sources
+from fusion.columns import Candidates, Documents, Ranking
+from fusion.source import Source, Sources
+from fusion.strategy import SeededStrategy
 from orchestrator.execution.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved, logged_reason

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapters import BadResponse, Retriever, SourceQuery, Unavailable
-from fusion import Ranking
+from adapters import BadResponse, Unavailable
+from adapters.ports import Retriever, SourceQuery
+from fusion.columns import Ranking
 
 _MAX_SAVED = 10.0
 """Maximum number of saved retries, so that a server does not receive a burst of them after an outage."""

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapters import SourceQuery
+from adapters.ports import SourceQuery
 from adapters.ports.graph import EntityLookup
 from adapters.ports.retriever import ImmediateRetriever
 from cache import CacheMode
-from fusion import Ranking, Source, merge_collections
+from fusion.collections import merge_collections
+from fusion.columns import Ranking
+from fusion.source import Source
 from orchestrator.retrieval.memo import MemoizedRetriever
 
 

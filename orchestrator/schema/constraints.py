@@ -12,7 +12,7 @@ from adapters.model.document import MAX_VALUE_CHARS, SENSITIVITIES
 from adapters.model.filter import Filter
 from adapters.model.filter_limits import FIELDS, MAX_VALUES
 from adapters.model.filter_values import DATE_FIELDS, NUMBER_FIELDS
-from fusion import STRATEGIES
+from fusion.strategy import STRATEGIES
 from orchestrator.schema.flat_filter import BOUNDS, FULL_FORM
 from orchestrator.schema.search import ALWAYS_RETURNED, AUTO, HIT_FIELDS, HYBRID, BoostName
 

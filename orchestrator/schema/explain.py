@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fusion import CollapseMode
+from fusion.values import CollapseMode
 
 
 class ExplainedHit(Struct, frozen=True):

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from adapters.model.document import Metadatum, Sensitivity
 from adapters.model.filter import Filter
 from cache import CacheMode, Level
-from fusion import CollapseMode, Contribution
+from fusion.values import CollapseMode, Contribution
 from orchestrator.schema.explain import Explanation
 from orchestrator.schema.problem import Problem
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import Document, DocumentReader, Record, Scope, Unavailable
+from adapters import Document, Record, Scope, Unavailable
 from adapters.model.batching import batches
 from adapters.model.filter import And, Eq, Filter, In, conjunction, normal
-from fusion import DocId, Documents
+from adapters.ports import DocumentReader
+from fusion.columns import Documents
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
+from fusion.values import DocId
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
 from orchestrator.planning.errors import BadRequest

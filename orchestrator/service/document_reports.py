@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from adapters import Scope, VectorRecord
+from adapters import Scope
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from fusion.doc_ids import doc_id

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import AdapterError, Document, DocumentReader, TimedOut
+from adapters import AdapterError, Document, TimedOut
 from adapters.model.filter import Filter, conjunction
+from adapters.ports import DocumentReader
 from adapters.ports.documents import DocumentPage
 from adapters.ports.replica import Key
-from fusion import DocId
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
+from fusion.values import DocId
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine

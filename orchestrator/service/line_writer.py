@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import SENSITIVITIES, DocumentWriter, Sensitivity, VectorRecord
+from adapters import SENSITIVITIES, Sensitivity
 from adapters.model.document import is_visible
+from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from fusion.doc_ids import doc_id
 from orchestrator.auth.principal import Principal

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters import DocumentReader, Scope
+from adapters import Scope
 from adapters.embedded import EmbeddedSources
 from adapters.model.document import HIGHEST_CLEARANCE, METADATA
 from adapters.model.filter import And, Exists, Or, access, normal
+from adapters.ports import DocumentReader
 from adapters.ports.graph import Centrality, GraphMaintenance
 from adapters.storage.checked_file import is_damaged
 from orchestrator.indexing.data_version import DataVersions

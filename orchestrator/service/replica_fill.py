@@ -9,10 +9,11 @@ from itertools import groupby, islice
 
 import anyio.to_thread
 
-from adapters import Document, DocumentReader, Record, Scope, Unavailable, VectorRecord
+from adapters import Document, Record, Scope, Unavailable
 from adapters.embedded import EmbeddedSources
 from adapters.model.filter import EVERYTHING
 from adapters.model.spelling import allowed_names
+from adapters.ports import DocumentReader, VectorRecord
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.log.write_log import store_name
 from orchestrator.indexing.replication import Replication

@@ -11,12 +11,15 @@ import anyio.to_thread
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from adapters import Scope, Sensitivity, Snapshot
+from adapters import Scope, Sensitivity
 from adapters.model.filter import metadata_keys
+from adapters.ports import Snapshot
 from adapters.ports.graph import CentralityReader
 from adapters.ports.snapshot import Snapshots
 from cache import CacheMode
-from fusion import Calibrations, Candidates, Source
+from fusion.columns import Candidates
+from fusion.confidence import Calibrations
+from fusion.source import Source
 from orchestrator.auth.principal import Principal
 from orchestrator.execution.budget import EXPLAIN, WRITES, Clock, Deadline, sources_timeout_s
 from orchestrator.execution.search_context import SearchContext

@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
 from adapters import Sensitivity, rerank
-from fusion import RRF, CollapseMode, JointWalk
+from fusion.joint_walk import JointWalk
+from fusion.rrf import RRF
+from fusion.values import CollapseMode
 from orchestrator.schema.search import EncoderName, ProfileName
 from orchestrator.settings.backends import (
     CacheSettings,

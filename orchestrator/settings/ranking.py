@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from adapters.model.spelling import allowed_names
 from adapters.ports.graph import Centrality
-from fusion import parse
+from fusion.strategy import parse
 from orchestrator.schema.search import BoostName
 from orchestrator.settings.group import SettingsGroup, named_items, split
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from qdrant_client import AsyncQdrantClient
 
-from adapters import DocumentFetcher, DocumentReader, Retriever, Scope, SourceQuery, VectorRecord
+from adapters import Scope
 from adapters.engine import EmbeddedIndex
 from adapters.graph.bolt import Bolt
 from adapters.graph.component import GraphComponent
@@ -27,7 +27,7 @@ from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.model.filter import And, Filter, access, normal
-from adapters.ports import Key, ServerSource
+from adapters.ports import DocumentFetcher, DocumentReader, Key, Retriever, ServerSource, SourceQuery, VectorRecord
 from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
 from adapters.vector import qdrant_connection
 from adapters.vector.embedded import EmbeddedVector, VectorComponent

@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from adapters import Document, Link, Record, Retriever, Scope, SourceQuery, VectorRecord
+from adapters import Document, Link, Record, Scope
 from adapters.engine import view
 from adapters.keyword import opensearch_documents
 from adapters.model.document import fields
 from adapters.model.filter import Eq, Filter, Not, access, matches, normal
 from adapters.model.sources import KEYWORD
-from fusion import DocumentFields, Documents, RankedDocument, Ranking
+from adapters.ports import Retriever, SourceQuery, VectorRecord
+from fusion.columns import Documents, RankedDocument, Ranking
+from fusion.values import DocumentFields
 from tests.adapters.filters import documents, filters
 from tests.adapters.source_fixtures import (
     EMBEDDED,

@@ -7,19 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from adapters.model import sources
-from fusion import (
-    Candidates,
-    DocId,
-    DocumentFields,
-    Floats,
-    FusedHit,
-    IdTable,
-    RankFields,
-    Ranking,
-    Sources,
-    Strategy,
-    fused_hits,
-)
+from fusion.columns import Candidates, IdTable, Ranking
+from fusion.provenance import FusedHit, fused_hits
+from fusion.rank_fields import Floats, RankFields
+from fusion.source import Sources
+from fusion.strategy import Strategy
+from fusion.values import DocId, DocumentFields
 
 SOURCES: Sources = {source.name: source for source in sources.SOURCES}
 

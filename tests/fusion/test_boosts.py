@@ -7,19 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import (
-    RRF,
-    Boosted,
-    Candidates,
-    Fused,
-    Ranking,
-    boost,
-    centrality,
-    importance,
-    recency,
-    relationship,
-)
-from fusion.boosts import MIN_RECENCY_FACTOR
+from fusion.boosts import MIN_RECENCY_FACTOR, Boosted, boost, centrality, importance, recency, relationship
+from fusion.columns import Candidates, Ranking
+from fusion.rrf import RRF
+from fusion.sums import Fused
 from tests.fusion.helpers import SOURCES, column, listed
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import CollapseMode, DocumentFields, collapse, window
+from fusion.chunks import collapse, window
+from fusion.values import CollapseMode, DocumentFields
 from tests.fusion.helpers import listed
 
 CHUNKS = {f"p{index}": DocumentFields("p", index) for index in range(6)} | {

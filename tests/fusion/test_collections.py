@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import DocumentFields, RankFields, Ranking, merge_collections
+from fusion.collections import merge_collections
+from fusion.columns import Ranking
+from fusion.rank_fields import RankFields
+from fusion.values import DocumentFields
 from tests.fusion.helpers import numbered
 
 ONE = Ranking.of_ids("keyword", ("a", "b"), (9.0, 2.0), fields={"a": DocumentFields("p", 0)})

@@ -7,21 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import (
-    RRF,
-    STRATEGIES,
-    Candidates,
-    DocumentFields,
-    Documents,
-    Fused,
-    FusedHit,
-    RankedDocument,
-    RankFields,
-    Ranking,
-    fused_hits,
-    parse,
-    rank_by_sum,
-)
+from fusion.columns import Candidates, Documents, RankedDocument, Ranking
+from fusion.provenance import FusedHit, fused_hits
+from fusion.rank_fields import RankFields
+from fusion.rrf import RRF
+from fusion.strategy import STRATEGIES, parse
+from fusion.sums import Fused, rank_by_sum
+from fusion.values import DocumentFields
 from tests.fusion.helpers import SOURCES, hits_of, numbered
 
 IDS = tuple("abcdefgh")

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
-from fusion import Calibration, Candidates, Confidences, Ranking, Source, calibration_name, evidence, evidence_sources
+from fusion.columns import Candidates, Ranking
+from fusion.confidence import Calibration, Confidences, calibration_name, evidence, evidence_sources
+from fusion.source import Source
 
 BY_NAME = {source.name: source for source in SOURCES}
 vector = Ranking.of_ids("vector", ("a", "b"), (0.8, 0.2))

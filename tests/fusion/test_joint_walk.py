@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import Candidates, JointWalk, Ranking
+from fusion.columns import Candidates, Ranking
+from fusion.joint_walk import JointWalk
 from tests.fusion.helpers import SOURCES, hits_of
 
 TEXT = [Ranking.of_ids("keyword", ("a", "b"), (8.0, 2.0)), Ranking.of_ids("vector", ("b", "c"), (0.5, 0.4))]

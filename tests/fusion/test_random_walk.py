@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import Adjacency, Walk, WalkScratch, random_walk, walk_numpy
+from fusion import random_walk, walk_numpy
+from fusion.random_walk import Adjacency, Walk, WalkScratch
 
 INSTALLED = random_walk.walk
 """The compiled implementation, unless the package was built without a C compiler."""

@@ -16,25 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import (
-    RRF,
-    Candidates,
-    CollapseMode,
-    Concatenate,
-    Contribution,
-    DocumentFields,
-    FusedHit,
-    JointWalk,
-    RankFields,
-    Ranking,
-    Strategy,
-    boost,
-    collapse,
-    dbsf,
-    fused_hits,
-    relative_score,
-    weighted_sum,
-)
+from fusion.boosts import boost
+from fusion.chunks import collapse
+from fusion.columns import Candidates, Ranking
+from fusion.concatenate import Concatenate
+from fusion.joint_walk import JointWalk
+from fusion.provenance import FusedHit, fused_hits
+from fusion.rank_fields import RankFields
+from fusion.rrf import RRF
+from fusion.scores import dbsf, relative_score, weighted_sum
+from fusion.strategy import Strategy
+from fusion.values import CollapseMode, Contribution, DocumentFields
 from tests.fusion.helpers import SOURCES, column, listed, numbered
 
 IDS = tuple("abcdefghij")

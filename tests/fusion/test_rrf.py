@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import RRF, Candidates, Contribution, Ranking, fused_hits, merge_collections, parse
+from fusion.collections import merge_collections
+from fusion.columns import Candidates, Ranking
+from fusion.provenance import fused_hits
+from fusion.rrf import RRF
+from fusion.strategy import parse
+from fusion.values import Contribution
 from tests.fusion.helpers import SOURCES, hits_of
 
 ids = st.text("abcdefghij", min_size=1, max_size=2)

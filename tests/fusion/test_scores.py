@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import Ranking, Strategy, dbsf, parse, relative_score, weighted_sum
+from fusion.columns import Ranking
+from fusion.scores import dbsf, relative_score, weighted_sum
+from fusion.strategy import Strategy, parse
 from tests.fusion.helpers import hits_of
 
 KEYWORD = Ranking.of_ids("keyword", ("a", "b", "c"), (9.0, 5.0, 1.0))

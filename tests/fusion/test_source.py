@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion import Source
+from fusion.source import Source
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 1.5, 3.0])

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from fusion import RRF, STRATEGIES, Concatenate, JointWalk, Ranking, SeededStrategy, parse
+from fusion.columns import Ranking
+from fusion.concatenate import Concatenate
+from fusion.joint_walk import JointWalk
+from fusion.rrf import RRF
+from fusion.strategy import STRATEGIES, SeededStrategy, parse
 from tests.fusion.helpers import hits_of
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from adapters import DocumentReader, Expander, Record, Reranker, Retriever, Scope, SourceQuery, Unavailable
+from adapters import Record, Scope, Unavailable
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
@@ -19,10 +19,20 @@ from adapters.keyword.snippets import snippet
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
 from adapters.model.sources import SOURCES
-from adapters.ports import CentralityReader, EntityLookup, Snapshot, Vector
+from adapters.ports import (
+    CentralityReader,
+    DocumentReader,
+    EntityLookup,
+    Expander,
+    Reranker,
+    Retriever,
+    Snapshot,
+    SourceQuery,
+    Vector,
+)
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from cache import CachePolicy, MemoryLevel, TieredCache
-from fusion import Documents, Ranking
+from fusion.columns import Documents, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from adapters import Record, RerankResult, Scope, Snapshot, SourceQuery
+from adapters import Record, Scope
 from adapters.engine import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
+from adapters.ports import RerankResult, Snapshot, SourceQuery
 from adapters.ports.documents import ChunkPosition, DocumentPage
-from fusion import Documents, Ranking
+from fusion.columns import Documents, Ranking
 from orchestrator.schema.search import SearchResponse
 from tests import virtual_clock
 from tests.orchestrator.services import SETTINGS, FixedSource, search, search_service

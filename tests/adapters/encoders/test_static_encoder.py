@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters import Damaged, VectorRecord
+from adapters import Damaged
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder import StaticQueryEncoder
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.encoders.static_fit import fit, pseudo_queries
+from adapters.ports import VectorRecord
 from tests.conftest import vector_record
 
 SUBJECTS = ("cooking pasta", "open heart surgery", "stock markets", "ocean sailing", "jazz music", "volcano eruptions")

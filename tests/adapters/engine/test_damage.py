@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters import AdapterError, Damaged, Unavailable, VectorRecord, VersionMismatch
+from adapters import AdapterError, Damaged, Unavailable, VersionMismatch
 from adapters.engine import EmbeddedIndex
 from adapters.engine.salvage import Rebuilt, rebuild
 from adapters.graph.component import GraphComponent
 from adapters.keyword.component import KeywordComponent
+from adapters.ports import VectorRecord
 from adapters.storage import checked_file, files
 from adapters.vector.embedded import VectorComponent
 from tests.conftest import vector_record

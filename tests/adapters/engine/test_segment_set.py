@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Scope, VectorRecord
+from adapters import Scope
 from adapters.engine import SegmentSet
 from adapters.engine.segment import Segment, Stored, write
 from adapters.model.document import fields, rank_fields
 from adapters.model.filter import And, Eq, In, access, matches, normal
-from fusion import DocumentFields
+from adapters.ports import VectorRecord
+from fusion.values import DocumentFields
 from tests.conftest import SCOPE, vector_record
 
 _folders = count()

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from adapters import Link, Retriever, Scope, Snapshot, SourceQuery, VectorRecord
+from adapters import Link, Scope
 from adapters.engine import EmbeddedIndex, IndexView, pinned_view
 from adapters.engine.columns import Columns, Flags
 from adapters.model.filter import access, normal
-from fusion import Documents, Ranking
+from adapters.ports import Retriever, Snapshot, SourceQuery, VectorRecord
+from fusion.columns import Documents, Ranking
 from tests.adapters.source_fixtures import EMBEDDED, source_query
 from tests.conftest import SCOPE, vector_record
 

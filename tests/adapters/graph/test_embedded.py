@@ -6,12 +6,13 @@ from time import process_time
 import numpy as np
 import pytest
 
-from adapters import Link, Scope, Sensitivity, SourceQuery
+from adapters import Link, Scope, Sensitivity
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.model.filter import access, normal
-from fusion import Documents
+from adapters.ports import SourceQuery
+from fusion.columns import Documents
 from tests.conftest import SCOPE, vector_record
 
 pytestmark = pytest.mark.anyio

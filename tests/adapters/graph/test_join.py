@@ -8,15 +8,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adapters import Link, Scope, VectorRecord
+from adapters import Link, Scope
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.memgraph import MemgraphGraph
+from adapters.ports import VectorRecord
 from adapters.ports.graph import LinkStrength
 from adapters.ports.retriever import SourceQuery
-from fusion import Documents
+from fusion.columns import Documents
 from tests.adapters.source_fixtures import source_query, source_under_test
 from tests.conftest import SCOPE, vector_record
 

@@ -11,7 +11,7 @@ from random import Random
 import msgspec
 import pytest
 
-from adapters import Link, SourceQuery, VectorRecord
+from adapters import Link
 from adapters.graph.bolt import Bolt
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names
@@ -23,8 +23,9 @@ from adapters.graph.names import words
 from adapters.model.document import passage
 from adapters.model.errors import Unavailable
 from adapters.model.filter import Eq
+from adapters.ports import SourceQuery, VectorRecord
 from adapters.servers.server import GRAPH_SCHEMES, Address, Limits
-from fusion import Documents
+from fusion.columns import Documents
 from fusion.random_walk import Walk
 from tests.adapters.source_fixtures import source_query, source_under_test
 from tests.conftest import SCOPE, vector_record

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters import SourceQuery
 from adapters.engine import EmbeddedIndex
 from adapters.keyword import embedded
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.filter import Or, Range, access, normal
 from adapters.model.index_terms import max_terms
+from adapters.ports import SourceQuery
 from tests.conftest import SCOPE, vector_record
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.keyword.opensearch_replies import IDENTIFYING_FIELDS
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import KEYWORD_SCHEMES, Address
-from fusion import Documents
+from fusion.columns import Documents
 from tests.adapters.source_fixtures import LIMITS, source_query
 from tests.conftest import SCOPE, vector_record
 

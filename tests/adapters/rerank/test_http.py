@@ -10,7 +10,8 @@ from time import perf_counter
 import anyio
 import pytest
 
-from adapters import AdapterError, BadResponse, Rejected, RerankResult, TimedOut, Unavailable
+from adapters import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
+from adapters.ports import RerankResult
 from adapters.rerank import NONE, check, reranker
 from tests.secrets import register_secret
 from tests.servers.start import free_port

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import BadResponse, RerankResult
+from adapters import BadResponse
+from adapters.ports import RerankResult
 from adapters.rerank.reply import from_json, from_text, validated
 
 

@@ -11,13 +11,14 @@ from unittest import mock
 import msgspec
 import pytest
 
-from adapters import Link, Rejected, Scope, SourceQuery, VectorRecord
+from adapters import Link, Rejected, Scope
 from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt
 from adapters.model.filter import Eq, access, normal
+from adapters.ports import SourceQuery, VectorRecord
 from adapters.servers.batcher import MAX_REQUESTS
 from adapters.servers.server import GRAPH_SCHEMES, Address
-from fusion import Documents
+from fusion.columns import Documents
 from tests.adapters.source_fixtures import EMBEDDED, LIMITS, ServerUrl, SourceUnderTest, source_query, source_under_test
 from tests.adapters.test_sources import ALL_SOURCES, content
 from tests.conftest import SCOPE, unit, vector_record

@@ -32,7 +32,7 @@ from adapters.model.document import Record
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import Address
 from adapters.vector import qdrant_connection
-from fusion import Documents, Ranking
+from fusion.columns import Documents, Ranking
 from tests.adapters.servers.test_wire import LIMITS, QUOTED, SCHEMES, connected, packed
 from tests.adapters.source_fixtures import source_query
 from tests.conftest import SCOPE, vector_record

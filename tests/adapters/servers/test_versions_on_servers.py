@@ -10,7 +10,7 @@ import pytest
 
 from adapters import VersionConflict
 from adapters.model.document import Record
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.indexing.log import write_log
 from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replication import Replication

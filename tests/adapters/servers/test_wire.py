@@ -21,7 +21,6 @@ from adapters import (
     BadResponse,
     ExecutionFailed,
     Rejected,
-    SourceQuery,
     TimedOut,
     Unavailable,
     VersionMismatch,
@@ -30,7 +29,7 @@ from adapters import (
 from adapters.graph.bolt import Bolt
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.keyword import opensearch, opensearch_client
-from adapters.ports import ServerSource
+from adapters.ports import ServerSource, SourceQuery
 from adapters.servers.server import GRAPH_SCHEMES, KEYWORD_SCHEMES, VECTOR_SCHEMES, Address, Limits
 from adapters.vector import qdrant, qdrant_connection
 from tests.adapters.source_fixtures import source_query

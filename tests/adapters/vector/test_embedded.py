@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from adapters import Rejected, SourceQuery, VectorRecord
+from adapters import Rejected
 from adapters.engine import EmbeddedIndex
 from adapters.model.filter import And, Eq, Filter, access, normal
+from adapters.ports import SourceQuery, VectorRecord
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from tests.conftest import DIMENSION, SCOPE, unit, vector_record
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeAlias
 
-from adapters import SourceQuery, VectorRecord, VersionMismatch
+from adapters import VersionMismatch
+from adapters.ports import SourceQuery, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.server import Difference
-from fusion import Ranking
+from fusion.columns import Ranking
 from orchestrator.service.service import Service
 
 OpenService: TypeAlias = Callable[..., AbstractAsyncContextManager[Service]]

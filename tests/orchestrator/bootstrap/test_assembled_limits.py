@@ -11,8 +11,9 @@ import anyio
 import pytest
 from msgspec import structs
 
-from adapters import Document, Scope, SourceQuery, Unavailable, VectorRecord
-from fusion import Ranking
+from adapters import Document, Scope, Unavailable
+from adapters.ports import SourceQuery, VectorRecord
+from fusion.columns import Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.bootstrap import open_service
 from orchestrator.indexing.log.write import Write

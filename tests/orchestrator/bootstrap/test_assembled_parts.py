@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from adapters import Document, Link, Scope, SourceQuery
+from adapters import Document, Link, Scope
 from adapters.embedded import MIN_FIT_DOCUMENTS, EmbeddedSources
 from adapters.encoders.static_fit import MAX_DOCUMENTS
 from adapters.model.sources import GRAPH, VECTOR
+from adapters.ports import SourceQuery
 from orchestrator.auth.visibility import access_filter
 from orchestrator.bootstrap import background, open_service, rerankers
 from orchestrator.bootstrap.caches import content_ids

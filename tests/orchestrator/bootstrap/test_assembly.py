@@ -14,9 +14,10 @@ import anyio
 import pytest
 from threadpoolctl import threadpool_info
 
-from adapters import SourceQuery, Unavailable, VersionMismatch
+from adapters import Unavailable, VersionMismatch
 from adapters.engine.segment_set import SegmentSet
-from fusion import Ranking
+from adapters.ports import SourceQuery
+from fusion.columns import Ranking
 from orchestrator.bootstrap import open_service
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES

@@ -14,10 +14,12 @@ import adapters
 import cache
 import fusion
 import orchestrator
-from adapters import Document, SourceQuery, Unavailable
+from adapters import Document, Unavailable
 from adapters.model.filter import matches
 from adapters.model.sources import SOURCES
-from fusion import Ranking, Source
+from adapters.ports import SourceQuery
+from fusion.columns import Ranking
+from fusion.source import Source
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.sources import SourceBinding
 from orchestrator.cli import maintain

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adapters import SENSITIVITIES, Scope
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.bootstrap import open_service
 from orchestrator.cli.main import main
 from orchestrator.http.app import create_app

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from fastapi import FastAPI
 
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.http.app import create_app
 from orchestrator.http.byte_budget import ByteBudget, ByteBudgets
 from orchestrator.schema.search import SearchResponse

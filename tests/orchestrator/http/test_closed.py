@@ -21,10 +21,11 @@ import msgspec
 import pytest
 from mcp.client import Client
 
-from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity, SourceQuery
+from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity
 from adapters.model.document import rank_fields
 from adapters.model.filter import And, In
-from fusion import Documents, Ranking
+from adapters.ports import SourceQuery
+from fusion.columns import Documents, Ranking
 from orchestrator.auth.principal import Principal, anonymous_operator
 from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import anyio
 
-from adapters import Record, Rejected, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
+from adapters import Record, Rejected, Scope, Sensitivity, TimedOut, Unavailable
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replication import Replication

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Sensitivity, Unavailable, VectorRecord
+from adapters import Sensitivity, Unavailable
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.grouped_writes import GroupedWriter

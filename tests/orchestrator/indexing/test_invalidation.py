@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from adapters import Scope, Sensitivity, Unavailable, VectorRecord
+from adapters import Scope, Sensitivity, Unavailable
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.data_version import DataVersions

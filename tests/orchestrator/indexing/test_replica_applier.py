@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable, VectorRecord
+from adapters import AdapterError, ExecutionFailed, Rejected, TimedOut, Unavailable
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from orchestrator.indexing import failed_alone
 from orchestrator.indexing.log.write import Write

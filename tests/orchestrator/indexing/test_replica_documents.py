@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters import Unavailable
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.indexing.replica_documents import ReplicaDocuments
 from tests.conftest import SCOPE, vector_record
 from tests.orchestrator.indexing.replicas import MemoryReplica, key, open_replication

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters import Record, Scope, Unavailable, VectorRecord
+from adapters import Record, Scope, Unavailable
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica_applier import UNDECIDED, ReplicaApplier
 from tests.conftest import vector_record

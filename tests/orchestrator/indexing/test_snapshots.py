@@ -8,7 +8,7 @@ import pytest
 
 from adapters import Scope
 from adapters.engine import EmbeddedIndex
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots
 from tests.conftest import SCOPE, vector_record

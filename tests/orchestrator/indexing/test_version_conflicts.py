@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters import VectorRecord, VersionConflict
+from adapters import VersionConflict
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.replica_applier import ReplicaApplier

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters import Link, Scope, VectorRecord
+from adapters import Link, Scope
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
-from adapters.ports import Vector
+from adapters.ports import Vector, VectorRecord
 from adapters.storage import checked_file
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from orchestrator.measurement.graph_trust import GraphTrust, ScopeTrust, TrustMeasurements

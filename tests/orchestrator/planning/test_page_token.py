@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters import Scope, VectorRecord
+from adapters import Scope
 from adapters.engine import EmbeddedIndex
 from adapters.model.filter import Eq, normal
+from adapters.ports import VectorRecord
 from cache import hash_key
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.page_token import PageToken

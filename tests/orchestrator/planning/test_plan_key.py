@@ -16,7 +16,7 @@ import pytest
 from adapters import Scope
 from adapters.model.filter import And, Eq, In, Not, Range
 from adapters.model.sources import SOURCES
-from fusion import Calibration
+from fusion.confidence import Calibration
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion import JointWalk
+from fusion.joint_walk import JointWalk
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.plan import BoostPlan
 from orchestrator.schema.search import BoostStrength

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion import Source
+from fusion.source import Source
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.routing import IDENTIFIER_FACTOR, Routing, choose_sources, find_identifier
 from orchestrator.schema.search import SearchRequest

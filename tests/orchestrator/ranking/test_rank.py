@@ -12,10 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Scope, Snapshot
+from adapters import Scope
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import SOURCES
-from fusion import STRATEGIES, Candidates, DocumentFields, Floats, Ranking
+from adapters.ports import Snapshot
+from fusion.columns import Candidates, Ranking
+from fusion.rank_fields import Floats
+from fusion.strategy import STRATEGIES
+from fusion.values import DocumentFields
 from orchestrator.execution.budget import Deadline
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import FusedCandidates, Ranked

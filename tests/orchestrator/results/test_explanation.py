@@ -11,8 +11,9 @@ from adapters import Record, Scope
 from adapters.engine import EmbeddedIndex
 from adapters.engine.view import IndexView
 from adapters.model.filter import Eq
-from fusion import DocumentFields, Documents, Ranking
+from fusion.columns import Documents, Ranking
 from fusion.doc_ids import doc_id
+from fusion.values import DocumentFields
 from orchestrator.auth.principal import Principal
 from orchestrator.results import explanation
 from orchestrator.schema.explain import ExplainedHit, Explanation

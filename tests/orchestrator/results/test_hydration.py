@@ -9,9 +9,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from adapters import Document, Record, Scope, Snapshot, Unavailable
+from adapters import Document, Record, Scope, Unavailable
 from adapters.keyword.snippets import snippet
-from fusion import Candidates, Contribution, Documents, Fused, Ranking
+from adapters.ports import Snapshot
+from fusion.columns import Candidates, Documents, Ranking
+from fusion.sums import Fused
+from fusion.values import Contribution
 from orchestrator.auth.principal import Principal
 from orchestrator.execution.budget import Deadline
 from orchestrator.execution.search_context import SearchContext

@@ -11,8 +11,8 @@ from time import perf_counter
 import pytest
 from msgspec import UNSET
 
-from adapters import RerankResult
 from adapters.engine import EmbeddedIndex
+from adapters.ports import RerankResult
 from adapters.rerank import reranker
 from orchestrator.auth.principal import Principal
 from orchestrator.schema.search import RerankedHit, SearchResponse

@@ -7,9 +7,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from adapters import Snapshot
 from adapters.model.sources import SOURCES
-from fusion import Candidates, Ranking
+from adapters.ports import Snapshot
+from fusion.columns import Candidates, Ranking
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import Plan

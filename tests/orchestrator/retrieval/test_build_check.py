@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from adapters import AdapterError, SourceQuery, Unavailable, VersionMismatch
+from adapters import AdapterError, Unavailable, VersionMismatch
 from adapters.model.filter import And
-from fusion import Ranking
+from adapters.ports import SourceQuery
+from fusion.columns import Ranking
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from tests.conftest import SCOPE
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters import Rejected, SourceQuery, Unavailable
+from adapters import Rejected, Unavailable
 from adapters.engine import EmbeddedIndex
-from fusion import Ranking
+from adapters.ports import SourceQuery
+from fusion.columns import Ranking
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from tests.clock import Clock

@@ -9,10 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from adapters import Record, Scope, SourceQuery, Unavailable
+from adapters import Record, Scope, Unavailable
 from adapters.engine import EmbeddedIndex
 from adapters.model.filter import Eq, Filter
-from fusion import Documents, Ranking
+from adapters.ports import SourceQuery
+from fusion.columns import Documents, Ranking
 from orchestrator.retrieval.query_encoder import EncodedQuery, QueryEncoders
 from orchestrator.schema.search import EncoderName
 from tests.conftest import vector_record

@@ -7,7 +7,7 @@ import asyncio
 import anyio
 import pytest
 
-from fusion import Ranking
+from fusion.columns import Ranking
 from orchestrator.execution.stage_results import Answered, Failed, Outcome
 from orchestrator.retrieval.deadline_tasks import DeadlineTasks
 from tests import virtual_clock

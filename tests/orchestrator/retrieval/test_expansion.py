@@ -7,9 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from adapters import Expander, Unavailable
+from adapters import Unavailable
 from adapters.engine import EmbeddedIndex
 from adapters.keyword.expand import Synonyms
+from adapters.ports import Expander
 from tests.conftest import vector_record
 from tests.orchestrator.services import empty_index, graph_source, search, search_service
 

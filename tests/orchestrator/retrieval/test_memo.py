@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters import Scope, SourceQuery
+from adapters import Scope
 from adapters.engine import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Eq, access, normal
-from adapters.ports import Snapshot
-from fusion import Documents, Ranking
+from adapters.ports import Snapshot, SourceQuery
+from fusion.columns import Documents, Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever
 from tests.clock import Clock

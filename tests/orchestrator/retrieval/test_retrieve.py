@@ -11,11 +11,14 @@ from typing import ClassVar
 import pytest
 from msgspec.structs import replace
 
-from adapters import AdapterError, Rejected, Retriever, Snapshot, SourceQuery, Unavailable
+from adapters import AdapterError, Rejected, Unavailable
 from adapters.model.filter import Eq, Filter
 from adapters.model.sources import SOURCES
-from adapters.ports import ImmediateRetriever, Vector
-from fusion import Candidates, Fused, Ints, JointWalk, Ranking
+from adapters.ports import ImmediateRetriever, Retriever, Snapshot, SourceQuery, Vector
+from fusion.columns import Candidates, Ranking
+from fusion.joint_walk import JointWalk
+from fusion.rank_fields import Ints
+from fusion.sums import Fused
 from orchestrator.execution.budget import Deadline
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import AllSourcesFailed, Retrieved

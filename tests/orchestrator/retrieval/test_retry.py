@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from adapters import AdapterError, BadResponse, Rejected, SourceQuery, TimedOut, Unavailable
+from adapters import AdapterError, BadResponse, Rejected, TimedOut, Unavailable
 from adapters.model.filter import And
-from fusion import Ranking
+from adapters.ports import SourceQuery
+from fusion.columns import Ranking
 from orchestrator.retrieval.retry import RetryBudget, RetryingRetriever
 from tests import virtual_clock
 from tests.conftest import SCOPE

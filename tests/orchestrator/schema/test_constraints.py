@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from adapters.model.sources import SOURCES
-from fusion import STRATEGIES, parse
+from fusion.strategy import STRATEGIES, parse
 from orchestrator.http.openapi import openapi_document
 
 _DOCUMENT = openapi_document("t", "1", 3, [source.name for source in SOURCES], max_limit=50, has_keys=True)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters import Document, DocumentWriter, Scope, Sensitivity, VectorRecord
+from adapters import Document, Scope, Sensitivity
+from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.schema.documents import BulkResponse

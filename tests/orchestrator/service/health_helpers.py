@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adapters import Scope, SourceQuery, VectorRecord
+from adapters import Scope
+from adapters.ports import SourceQuery, VectorRecord
 from adapters.ports.graph import LinkStrength
 from adapters.ports.replica import Key
 from adapters.ports.server import Difference
-from fusion import Ranking
+from fusion.columns import Ranking
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication

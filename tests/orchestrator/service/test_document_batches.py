@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
-from adapters import Document, Sensitivity, Unavailable, VectorRecord
+from adapters import Document, Sensitivity, Unavailable
 from adapters.engine import EmbeddedIndex
+from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing import pipeline as pipeline_module

@@ -10,10 +10,11 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity, TimedOut, Unavailable, VectorRecord
+from adapters import SENSITIVITIES, Document, Record, Scope, Sensitivity, TimedOut, Unavailable
 from adapters.engine import EmbeddedIndex
+from adapters.ports import VectorRecord
 from adapters.ports.writer import Acknowledgement
-from fusion import Documents
+from fusion.columns import Documents
 from orchestrator.auth.principal import Forbidden, Principal
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import IndexingPipeline

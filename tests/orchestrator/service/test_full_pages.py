@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters import VectorRecord
 from adapters.engine import EmbeddedIndex
-from fusion import STRATEGIES
+from adapters.ports import VectorRecord
+from fusion.strategy import STRATEGIES
 from orchestrator.service.search import SearchService
 from tests.conftest import vector_record
 from tests.orchestrator.services import SETTINGS, FailingSource, empty_index, search, search_service

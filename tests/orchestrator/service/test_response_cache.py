@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import SENSITIVITIES, Scope, SourceQuery
+from adapters import SENSITIVITIES, Scope
 from adapters.engine import EmbeddedIndex
 from adapters.model.filter import Eq, In, Not
+from adapters.ports import SourceQuery
 from cache import CachePolicy
-from fusion import Ranking
+from fusion.columns import Ranking
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.page_token import PageToken

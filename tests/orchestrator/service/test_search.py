@@ -9,13 +9,15 @@ import anyio
 import msgspec
 import pytest
 
-from adapters import Record, Scope, SourceQuery, Unavailable
+from adapters import Record, Scope, Unavailable
 from adapters.engine import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
-from adapters.ports import Snapshot
-from fusion import STRATEGIES, Documents, JointWalk
+from adapters.ports import Snapshot, SourceQuery
+from fusion.columns import Documents
 from fusion.doc_ids import doc_id
+from fusion.joint_walk import JointWalk
+from fusion.strategy import STRATEGIES
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchResponse

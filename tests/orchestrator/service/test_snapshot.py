@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adapters import Link, RerankResult, Retriever, Scope, Snapshot, SourceQuery
+from adapters import Link, Scope
 from adapters.engine import EmbeddedIndex, IndexView
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import GraphComponent
@@ -17,9 +17,18 @@ from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
-from adapters.ports import CentralityReader, EntityLookup, Key, VectorRecord
+from adapters.ports import (
+    CentralityReader,
+    EntityLookup,
+    Key,
+    RerankResult,
+    Retriever,
+    Snapshot,
+    SourceQuery,
+    VectorRecord,
+)
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
-from fusion import Ranking
+from fusion.columns import Ranking
 from orchestrator.indexing.data_version import DataVersion, DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.schema.search import SearchResponse

@@ -14,7 +14,7 @@ import pytest
 
 from adapters import Document
 from adapters.storage import files
-from fusion import Calibration
+from fusion.confidence import Calibration
 from orchestrator.bootstrap import open_service
 from orchestrator.http.app import create_app
 from orchestrator.measurement.calibration import (
