@@ -28,9 +28,9 @@ MAX_LINE_BYTES = 1_048_576
 """As of the body of a search."""
 _LINES, _LINES_BESIDE_OTHERS = 4, 1
 """Lines of all batches that a process works at: while there are no other searches, and beside others."""
-_REST = 1.0
-"""How long a line beside other searches keeps its slot after its response, as a fraction of the time that it took: so
-batches take half of the time at most, and most other searches find the process free."""
+_REST = 3.0
+"""How long a line beside other searches keeps its slot after its response, in terms of the time that it took: so batches
+take a quarter of the time at most, and most other searches find the process free."""
 _QUIET_S = 0.5
 """Seconds after the last other search from which on there are none."""
 _AHEAD = 8
