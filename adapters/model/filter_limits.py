@@ -111,4 +111,5 @@ def _text_bytes(field: str, values: Sequence[Scalar]) -> int:
 
 def _check_field(field: str) -> None:
     if field not in FIELDS and not _METADATA.fullmatch(field):
-        raise ValueError(f"filter: unknown field {field[:80]!r}, {allowed_names(field, FIELDS, 'metadata.<key>')}")
+        key = f"; a key of the metadata is written metadata.{field[:80]}" if field.isidentifier() else ""
+        raise ValueError(f"filter: unknown field {field[:80]!r}, {allowed_names(field, FIELDS, 'metadata.<key>')}{key}")

@@ -7,8 +7,11 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 import typer
+from rich.markup import escape
 
 from adapters import Document
+from adapters.model.spelling import nearest
+from orchestrator.auth.principal import Principal
 from orchestrator.cli.results import print_empty_index
 from orchestrator.cli.scope_options import Environment, Tenant, owner
 from orchestrator.cli.tables import Column, print_table
@@ -27,6 +30,16 @@ _Filter: TypeAlias = Annotated[
 _Json: TypeAlias = Annotated[bool, typer.Option("--json", help="print the outcome as JSON")]
 
 
+async def _warn_of_collection(service: Service, principal: Principal, collection: str | None) -> None:
+    """Say that no document is in the collection that an option names, and which is the nearest."""
+    if collection is not None:
+        names = [each.name for each in (await service.documents.collections(principal)).collections]
+        if collection not in names:
+            near = nearest(collection, names)
+            hint = f"; the nearest is {near}" if near else ""
+            err.print(escape(f"no document is in the collection {collection!r}{hint}"), style="yellow", soft_wrap=True)
+
+
 def list_documents(
     collection: _Collection = None,
     filter_json: _Filter = None,
@@ -41,7 +54,9 @@ def list_documents(
         condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> tuple[list[Document], bool]:
-            page = await service.documents.page(owner(service, tenant, environment), condition, limit)
+            principal = owner(service, tenant, environment)
+            await _warn_of_collection(service, principal, collection)
+            page = await service.documents.page(principal, condition, limit)
             return [record.document for record in page.records], page.next is not None
 
         settings = load()
@@ -70,8 +85,9 @@ def export(
         condition = listed_filter(filter_json, collection)
 
         async def run(service: Service) -> tuple[int, int]:
-            count = 0
-            async for document in service.documents.all(owner(service, tenant, environment), condition):
+            count, principal = 0, owner(service, tenant, environment)
+            await _warn_of_collection(service, principal, collection)
+            async for document in service.documents.all(principal, condition):
                 sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
                 count += 1
             sys.stdout.buffer.flush()
@@ -114,6 +130,7 @@ def delete(
 
         async def run(service: Service) -> DeleteManyResponse | list[DeleteResponse]:
             principal = owner(service, tenant, environment)
+            await _warn_of_collection(service, principal, collection)
             if not ids:
                 return await service.documents.delete_many(condition, principal, dry_run)
             return [await service.documents.delete(id_, principal, collection, not keep_chunks) for id_ in ids]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import anyio
 import typer
+from rich.markup import escape
 
 from adapters.ports.optional_packages import extra
 from orchestrator.bootstrap import open_service
@@ -49,7 +50,8 @@ def prepare(settings: Settings, dataset: Dataset) -> tuple[Workspace, IndexedCor
     with progress_bar(err, "encoding", "documents", count_lines(dataset.corpus)) as advance:
         indexed = anyio.run(workspace.index, open_for_evaluation, advance)
     if indexed.rejected:
-        err.print(f"[yellow]{indexed.rejected} invalid lines of the corpus were skipped[/yellow]")
+        first = f" (the first is {escape(indexed.first_rejected)})" if indexed.first_rejected else ""
+        err.print(f"[yellow]{indexed.rejected} invalid lines were skipped{first}[/yellow]", soft_wrap=True)
     return workspace, indexed
 
 

@@ -33,6 +33,8 @@ def read_dataset(folder: Path) -> Dataset:
         corpus = corpus_file(folder)
     except FileExistsError as error:
         raise BadDataset(str(error)) from error
+    if not folder.is_dir():
+        raise BadDataset(f"there is no folder {folder}")
     if corpus is None:
         raise BadDataset(f"{folder} is not a data set: it has neither {' nor '.join(CORPUS_FILES)}")
     qrels = next((folder / name for name in _QREL_FILES if (folder / name).is_file()), None)

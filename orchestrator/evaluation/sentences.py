@@ -36,11 +36,11 @@ def conclusion(evaluation: Evaluation) -> str:
 def remarks(evaluation: Evaluation) -> Iterator[str]:
     """What is wrong with the judgments: how many, and the first of them."""
     if evaluation.unknown_documents:
-        yield f"{_named('judged ids that no document has', evaluation.unknown_documents)}; they count as not found"
+        yield f"{_named('judged id', evaluation.unknown_documents, ' that no document has')}; counted as not found"
     if evaluation.without_relevant:
-        yield f"{_named('queries without a relevant document', evaluation.without_relevant)}; all their figures are 0"
+        yield f"{_named('quer', evaluation.without_relevant, ' without a relevant document')}; all figures are 0"
     if evaluation.unjudged:
-        yield f"{_named('queries without judgments', evaluation.unjudged)}; they were left out"
+        yield f"{_named('quer', evaluation.unjudged, ' without judgments')}; left out"
 
 
 def _against(each: Difference) -> str:
@@ -51,5 +51,6 @@ def _against(each: Difference) -> str:
     return f"{each.run} is {amount} {direction} than {each.against} (p {each.corrected_p:.4f})"
 
 
-def _named(what: str, ids: Sequence[str]) -> str:
-    return f"{len(ids)} {what}: {first_of(ids)}"
+def _named(noun: str, ids: Sequence[str], what: str) -> str:
+    one, several = ("y", "ies") if noun == "quer" else ("", "s")
+    return f"{len(ids)} {noun}{one if len(ids) == 1 else several}{what}: {first_of(ids)}"

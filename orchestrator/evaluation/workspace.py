@@ -53,6 +53,7 @@ class IndexedCorpus(msgspec.Struct, frozen=True):
     documents: int
     rejected: int
     build_id: str
+    first_rejected: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,12 @@ class Workspace:
         for replica, reason in report.pending.items():
             raise OSError(f"cannot evaluate, because {replica} does not have the whole corpus: {reason}")
         await service.maintenance.optimize(lambda _: None)
-        indexed = IndexedCorpus(await service.count(), len(rejected), build_id)
+        indexed = IndexedCorpus(
+            await service.count(),
+            len(rejected),
+            build_id,
+            f"line {rejected[0].line}: {rejected[0].error}" if rejected else "",
+        )
         if not indexed.documents:
             why = rejected[0].error if rejected else "it is empty"
             raise BadDataset(f"{self.dataset.corpus} has no document that can be indexed: {why}")

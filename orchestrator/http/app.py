@@ -133,11 +133,12 @@ async def _no_route(request: Request, error: Exception) -> Response:
     detail = f"{request.method} {request.url.path[:200]}"
     if status == 404 and (near := nearest(request.url.path, {each.path for each in OPERATIONS})):
         detail += f"; the nearest path is {near}"
-    response = problem(status, detail, _context(request).request_id)
-    if status == 405 and isinstance(error, HTTPException):
-        first = (error.headers or {}).get("Allow", "")
-        methods |= {each.strip() for each in first.split(",") if each.strip()}
-        response.headers["Allow"] = ", ".join(sorted(methods))
+    if status != 405 or not isinstance(error, HTTPException):
+        return problem(status, detail, _context(request).request_id)
+    first = (error.headers or {}).get("Allow", "")
+    allowed = ", ".join(sorted(methods | {each.strip() for each in first.split(",") if each.strip()}))
+    response = problem(status, f"{detail}; allowed are {allowed}", _context(request).request_id)
+    response.headers["Allow"] = allowed
     return response
 
 

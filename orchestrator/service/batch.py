@@ -29,7 +29,7 @@ MAX_LINE_BYTES = 1_048_576
 _LINES, _LINES_BESIDE_OTHERS = 4, 1
 """Lines of all batches that a process works at: while there are no other searches, and beside others."""
 _REST = 3.0
-"""How long a line beside other searches keeps its slot after its response, in terms of the time that it took: so batches
+"""How long a line beside other searches keeps its slot after its response, in terms of the time that it took: batches
 take a quarter of the time at most, and most other searches find the process free."""
 _QUIET_S = 0.5
 """Seconds after the last other search from which on there are none."""

@@ -44,7 +44,10 @@ class StorageSettings(SettingsGroup):
     @field_validator("data_dir", "model_dir")
     @classmethod
     def _expand(cls, value: Path) -> Path:
-        return value.expanduser().resolve()
+        folder = value.expanduser().resolve()
+        if folder.is_file():
+            raise ValueError("it is a file, allowed are folders")
+        return folder
 
 
 class SourceSettings(SettingsGroup):

@@ -338,3 +338,17 @@ def test_a_setting_of_a_file_is_named_with_its_file(folder: Path, monkeypatch: p
 def test_tidy_says_what_it_did_and_how_long_it_took(folder: Path) -> None:
     run("index", str(folder / "documents.ndjson"))
     assert re.fullmatch(r"2 documents merged and measured; took [\d.]+ s\n", run("tidy")[2])
+
+
+def test_an_unknown_collection_is_named_with_the_nearest(folder: Path) -> None:
+    run("index", str(folder / "documents.ndjson"))
+    for command in (("list",), ("export",), ("delete", "--dry-run")):
+        err = run(*command, "--collection", "foot")[2].replace("\n", " ")
+        assert "no document is in the collection 'foot'; the nearest is food" in err
+    assert "no document" not in run("list", "--collection", "food")[2]
+
+
+def test_a_data_folder_that_is_a_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(folder / "documents.ndjson"))
+    code, _, err = run("search", "x")
+    assert (code, "it is a file, allowed are folders" in err.replace("\n", " ")) == (2, True)

@@ -78,9 +78,9 @@ def test_judgments_without_documents_and_queries_without_judgments_are_named(fol
     assert outcome["unjudged"] == ["unjudged"]
     assert outcome["queries"] == 32
     out = " ".join(run("evaluate", "--queries", queries, "--qrels", qrels)[1].split())
-    assert "1 judged ids that no document has: lost; they count as not found" in out
-    assert "1 queries without a relevant document: irrelevant; all their figures are 0" in out
-    assert "1 queries without judgments: unjudged; they were left out" in out
+    assert "1 judged id that no document has: lost; counted as not found" in out
+    assert "1 query without a relevant document: irrelevant; all figures are 0" in out
+    assert "1 query without judgments: unjudged; left out" in out
 
 
 def test_settings_other_than_the_defaults_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
