@@ -31,9 +31,11 @@ from orchestrator.http.routes import (
     Operation,
 )
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
+from orchestrator.indexing.not_ndjson import HEAD_BYTES, describe_body
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DocumentsResponse
 from orchestrator.schema.search_input import decode_delete_request, listed_filter
+from orchestrator.service.document_reports import with_reason
 from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
 
 T = TypeVar("T")
@@ -71,12 +73,18 @@ async def put_documents(context: HttpContext) -> Response:
     replaces_chunks = _choice(_parameters(context, PUT_DOCUMENTS), "replace", {"children": True}, default=False)
 
     with SpooledTemporaryFile(_MAX_BYTES_IN_MEMORY) as file:
+        head = b""
 
         async def read_lines() -> Iterator[ParsedLine]:
+            nonlocal head
             await _receive(context, file)
+            head = await anyio.to_thread.run_sync(file.read, HEAD_BYTES)
+            await anyio.to_thread.run_sync(file.seek, 0)
             return parse_ndjson(file)
 
         outcome = await context.service.documents.put(read_lines, context.principal, replaces_chunks)
+    if not outcome.indexed and (reason := describe_body(head)):
+        outcome = with_reason(outcome, f"the body is {reason}")
     context.log_fields.update(
         indexed=outcome.indexed, pending=outcome.pending, incomplete=outcome.incomplete, rejected=outcome.rejected
     )

@@ -23,6 +23,12 @@ _KINDS = {
     codecs.BOM_UTF16_BE: "UTF-16: `iconv --from-code UTF-16 --to-code UTF-8 FILE | trivium index -`",
 }
 """What the first bytes of a file that is no text say."""
+_PIPE = " | trivium index -"
+
+
+def describe_body(head: bytes) -> str:
+    """The same of a body of a request."""
+    return describe(head).replace(_PIPE, "")
 
 
 def describe(head: bytes) -> str:

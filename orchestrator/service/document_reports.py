@@ -104,6 +104,16 @@ def bulk_response(
     )
 
 
+def with_reason(response: BulkResponse, reason: str) -> BulkResponse:
+    """The same with a reason in the first rejected line that holds for all of them."""
+    lines = list(response.lines)
+    for index, line in enumerate(lines):
+        if line.error is not None:
+            lines[index] = msgspec.structs.replace(line, error=f"{line.error}; {reason}")
+            return msgspec.structs.replace(response, lines=tuple(lines))
+    return response
+
+
 def _outcome(line: WrittenLine | InvalidLine, report: IndexReport, scope: Scope) -> LineOutcome:
     if isinstance(line, InvalidLine):
         return LineOutcome(line.line, "rejected", error=line.error)

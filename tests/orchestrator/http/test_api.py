@@ -315,6 +315,24 @@ async def test_a_commit_that_cannot_be_opened_leaves_the_open_one_in_use(
     assert (await search(client, query="Zanzibar")).json()["hits"][0]["id"] == "late"
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            b'[{"id": "a", "text": "b"}]',
+            "the body is a JSON array; write one document on each line: `jq -c '.[]' FILE`",
+        ),
+        (b'{\n  "id": "a",\n  "text": "b"\n}', "the body is JSON over several lines; write each document on one line"),
+        (b"\x1f\x8b\x08\x00abc", "the body is compressed: `gunzip -c FILE`; allowed is NDJSON"),
+    ],
+)
+async def test_a_body_without_documents_says_what_it_is(client: httpx.AsyncClient, body: bytes, reason: str) -> None:
+    outcome = (await client.post("/v1/documents", content=body)).json()
+    assert outcome["indexed"] == 0
+    assert reason in outcome["lines"][0]["error"]
+    assert all("the body is" not in line["error"] for line in outcome["lines"][1:])
+
+
 async def test_the_openapi_document_describes_every_path_and_type(client: httpx.AsyncClient) -> None:
     document = (await client.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
