@@ -13,7 +13,6 @@ from orchestrator.client.provenance import provenance
 from orchestrator.client.synchronous import Client
 from orchestrator.schema.search import SearchResponse
 
-_KEY = Secret.from_env_var("TRIVIUM_API_KEY", strict=False)
 _BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
@@ -22,7 +21,7 @@ class TriviumRetriever:
     """Searches a running service.
 
     :param url: of the service.
-    :param api_key: by default that of the environment variable ``TRIVIUM_API_KEY``, if it is set.
+    :param api_key: such as ``Secret.from_env_var("SEARCH_KEY")``.
     :param top_k: maximum number of documents.
     :param filters: as in ``POST /v1/search``, or those of Haystack.
     :param request: other fields of the request, such as ``{"collections": ["notes"], "min_confidence": 0.5}``.
@@ -32,7 +31,7 @@ class TriviumRetriever:
     def __init__(
         self,
         url: str,
-        api_key: Secret | None = _KEY,
+        api_key: Secret | None = None,
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
         request: dict[str, Any] | None = None,
