@@ -52,6 +52,21 @@ class FairQueue:
         self._length += 1
         return waiter
 
+    async def wait(self, tenant: str, release: Callable[[], None]) -> None:
+        """Wait until a waiter of the tenant is served. If it is cancelled, it leaves the queue.
+
+        :param release: called if it was served at the moment when it was cancelled.
+        """
+        waiter = self.add(tenant)
+        try:
+            await waiter
+        except BaseException:
+            if was_served(waiter):
+                release()
+            else:
+                self.remove(tenant, waiter)
+            raise
+
     def serve_next(self, now: float) -> bool:
         """Serve the first waiter of the next tenant. Returns whether there was one.
 
@@ -112,16 +127,8 @@ class FairSlots:
         :raises TimeoutError: if there was none within this time.
         """
         if self._queue or self._taken >= self._limit():
-            waiter = self._queue.add(tenant)
-            try:
-                async with asyncio.timeout(timeout_s):
-                    await waiter
-            except BaseException:
-                if was_served(waiter):
-                    self._release()
-                else:
-                    self._queue.remove(tenant, waiter)
-                raise
+            async with asyncio.timeout(timeout_s):
+                await self._queue.wait(tenant, self._release)
         else:
             self._taken += 1
         try:
@@ -147,15 +154,7 @@ class FairLock:
     async def turn_of(self, tenant: str) -> AsyncIterator[None]:
         """Wait for the lock, and release it at the end. A cancelled waiter leaves the queue."""
         if self._locked:
-            waiter = self._queue.add(tenant)
-            try:
-                await waiter
-            except BaseException:
-                if was_served(waiter):
-                    self._release()
-                else:
-                    self._queue.remove(tenant, waiter)
-                raise
+            await self._queue.wait(tenant, self._release)
         self._locked = True
         try:
             yield

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import pytest
+import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,13 +23,17 @@ from adapters import Scope as DocumentScope
 from adapters.model.document import HIGHEST_CLEARANCE
 from orchestrator.auth.key_admin import add_key
 from orchestrator.auth.principal import anonymous_operator
+from orchestrator.http.app import create_app
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary
+from orchestrator.http.server import PROTOCOL
 from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
 from orchestrator.service.service import Service
+from orchestrator.settings import Settings
 from tests.conftest import SCOPE
 from tests.secrets import register_secret
+from tests.servers.start import free_port
 
 SERVICE = SimpleNamespace(keyring=None, anonymous=anonymous_operator(SCOPE, "normal"))
 
@@ -149,3 +157,27 @@ class KeyedClient:
     async def found(self, name: str) -> set[str]:
         response = await self.request(name, "POST", "/v1/search", json={"query": "alpha", "timeout_ms": 10_000})
         return {hit["id"] for hit in response.json()["hits"]}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for a state of uvicorn, which has no events."""
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def serving_here(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[uvicorn.Server, Starlette]]:
+    """The service on a port, in this process."""
+    app = create_app(settings)
+    config = uvicorn.Config(app, port=free_port(), http=PROTOCOL, proxy_headers=False, ws="none", log_config=None)
+    server = uvicorn.Server(config)
+    monkeypatch.setattr(server, "capture_signals", nullcontext)
+    serving = asyncio.ensure_future(server.serve())
+    await until(lambda: server.started)
+    try:
+        yield server, app
+    finally:
+        server.should_exit = True
+        await serving

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -14,12 +13,9 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from orchestrator.http.app import create_app
-from orchestrator.http.server import PROTOCOL
 from orchestrator.service.batch import _LINES
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import KeyedClient, index_documents, ndjson, search
-from tests.servers.start import free_port
+from tests.orchestrator.http.helpers import KeyedClient, index_documents, ndjson, search, serving_here, until
 
 pytestmark = pytest.mark.anyio
 
@@ -100,12 +96,6 @@ async def test_each_key_reaches_its_own_scope(keyed: KeyedClient) -> None:
     assert (await keyed.request(None, "POST", "/v1/search/batch", content=b"")).status_code == 401
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a state of uvicorn, which has no events."""
-    while not condition():  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-
-
 class Served:
     """A server on a port, in this process."""
 
@@ -143,17 +133,10 @@ class Served:
 async def served(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> AsyncIterator[Served]:
-    app = create_app(chosen.changed(client_timeout_ms=int(_CLIENT_TIMEOUT_S * 1_000)))
-    config = uvicorn.Config(app, port=free_port(), http=PROTOCOL, proxy_headers=False, ws="none", log_config=None)
-    server = uvicorn.Server(config)
-    monkeypatch.setattr(server, "capture_signals", nullcontext)
-    serving = asyncio.ensure_future(server.serve())
-    await until(lambda: server.started)
-    async with asyncio.timeout(60):
+    settings = chosen.changed(client_timeout_ms=int(_CLIENT_TIMEOUT_S * 1_000))
+    async with serving_here(settings, monkeypatch) as (server, app), asyncio.timeout(60):
         yield Served(server, app)
         await until(lambda: len(server.server_state.tasks) == 0)
-        server.should_exit = True
-        await serving
     assert "Exception in ASGI" not in caplog.text
 
 

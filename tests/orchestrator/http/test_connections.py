@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,13 +14,10 @@ import pytest
 import uvicorn
 
 from adapters import Document
-from orchestrator.http.app import create_app
-from orchestrator.http.server import PROTOCOL
 from orchestrator.indexing.ndjson import ValidLine
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import response_statuses
-from tests.servers.start import free_port
+from tests.orchestrator.http.helpers import response_statuses, serving_here, until
 
 pytestmark = pytest.mark.anyio
 
@@ -29,12 +26,6 @@ _CLIENT_TIMEOUT_S = 0.5
 BODY = json.dumps({"query": "alpha", "timeout_ms": 60_000}).encode()
 SEARCH = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(BODY) + BODY
 LIVEZ = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a state of uvicorn, which has no events."""
-    while not condition():  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
 
 
 @dataclass
@@ -60,29 +51,22 @@ class PausedServer:
 async def paused(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> AsyncIterator[PausedServer]:
-    app = create_app(chosen.changed(client_timeout_ms=int(_CLIENT_TIMEOUT_S * 1_000)))
-    config = uvicorn.Config(app, port=free_port(), http=PROTOCOL, proxy_headers=False, ws="none", log_config=None)
-    server = uvicorn.Server(config)
-    monkeypatch.setattr(server, "capture_signals", nullcontext)
-    serving = asyncio.ensure_future(server.serve())
-    await until(lambda: server.started)
-    paused_server = PausedServer(server, app.state.service)
-    search = paused_server.service.search
-    retrieve = search.retrieval.retrieve
+    settings = chosen.changed(client_timeout_ms=int(_CLIENT_TIMEOUT_S * 1_000))
+    async with serving_here(settings, monkeypatch) as (server, app), asyncio.timeout(30):
+        paused_server = PausedServer(server, app.state.service)
+        search = paused_server.service.search
+        retrieve = search.retrieval.retrieve
 
-    async def retrieve_when_resumed(*arguments: Any) -> object:
-        paused_server.is_started.set()
-        try:
-            await paused_server.resume.wait()
-        finally:
-            paused_server.is_ended.set()
-        return await retrieve(*arguments)
+        async def retrieve_when_resumed(*arguments: Any) -> object:
+            paused_server.is_started.set()
+            try:
+                await paused_server.resume.wait()
+            finally:
+                paused_server.is_ended.set()
+            return await retrieve(*arguments)
 
-    monkeypatch.setattr(search.retrieval, "retrieve", retrieve_when_resumed)
-    async with asyncio.timeout(30):
+        monkeypatch.setattr(search.retrieval, "retrieve", retrieve_when_resumed)
         yield paused_server
-        server.should_exit = True
-        await serving
     assert "Exception in ASGI" not in caplog.text
     assert search.admission.running == search.admission.waiting == 0
 
