@@ -18,7 +18,7 @@ LOCK = $(COMPILE) pyproject.toml --extra servers --extra rerank --extra tracing 
 BUILD_REQUIREMENTS = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 
 # What the tests of the frameworks need.
-FRAMEWORK_TESTS = cython hatchling hypothesis langchain-tests numpy onnx psutil pytest pytest-asyncio setuptools
+FRAMEWORK_TESTS = hypothesis langchain-tests psutil pytest pytest-asyncio sybil syrupy
 
 # Duration of soak.
 SECONDS ?= 3600
@@ -84,9 +84,10 @@ test-all: setup  ## Run every test; those of a server that cannot be started are
 
 test-frameworks: setup  ## Test the retrievers of LangChain, LlamaIndex and Haystack, in an environment of their own
 	$(PYTHON) -m venv .venv-frameworks
-	$(BIN)/uv pip install --quiet --python .venv-frameworks/bin/python --no-build-isolation-package trivium \
+	$(BIN)/uv pip install --quiet --python .venv-frameworks/bin/python \
 	  --editable '.[langchain,llama-index,haystack]' $(FRAMEWORK_TESTS)
-	.venv-frameworks/bin/python -m pytest -p no:cacheprovider tests/frameworks
+	.venv-frameworks/bin/python -m pytest -p no:cacheprovider -W default -o asyncio_mode=auto \
+	  -o asyncio_default_fixture_loop_scope=function tests/frameworks
 
 test-servers: setup  ## Run the tests that need a real server; fails if one cannot be started
 	TRIVIUM_TEST_SERVERS=required $(BIN)/python -m pytest -m server

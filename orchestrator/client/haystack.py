@@ -9,8 +9,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.utils import Secret
 
 from orchestrator.client.asynchronous import AsyncClient
-from orchestrator.client.provenance import provenance
-from orchestrator.client.synchronous import Client
+from orchestrator.client.frameworks import client_of, provenance
 from orchestrator.schema.search import SearchResponse
 
 _BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
@@ -43,7 +42,7 @@ class TriviumRetriever:
         self.filters = filters
         self.request = request or {}
         self.timeout_s = timeout_s
-        self._client = Client(url, self._key, timeout_s=timeout_s)
+        self._client = client_of(self, url, self._key, timeout_s)
 
     def to_dict(self) -> dict[str, Any]:
         """The component as Haystack stores it; a key that is no variable of the environment cannot be stored."""

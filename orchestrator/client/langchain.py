@@ -10,7 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, PrivateAttr, SecretStr
 
 from orchestrator.client.asynchronous import AsyncClient
-from orchestrator.client.provenance import provenance
+from orchestrator.client.frameworks import client_of, provenance
 from orchestrator.client.synchronous import Client
 from orchestrator.schema.search import SearchResponse
 
@@ -37,7 +37,7 @@ class TriviumRetriever(BaseRetriever):
     def model_post_init(self, context: Any, /) -> None:
         """See pydantic."""
         super().model_post_init(context)
-        self._client = Client(self.url, self._key, timeout_s=self.timeout_s)
+        self._client = client_of(self, self.url, self._key, self.timeout_s)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **fields: Any

@@ -10,8 +10,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from orchestrator.client.asynchronous import AsyncClient
-from orchestrator.client.provenance import provenance
-from orchestrator.client.synchronous import Client
+from orchestrator.client.frameworks import client_of, provenance
 from orchestrator.schema.search import SearchResponse
 
 
@@ -40,7 +39,7 @@ class TriviumRetriever(BaseRetriever):
         super().__init__(callback_manager=callback_manager)
         self._url, self._key, self._timeout_s = url, key, timeout_s
         self._fields = {"limit": similarity_top_k, "filter": filter, **(request or {})}
-        self._client = Client(url, key, timeout_s=timeout_s)
+        self._client = client_of(self, url, key, timeout_s)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return _nodes(self._client.search(query_bundle.query_str, **self._fields))

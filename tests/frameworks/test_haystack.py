@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from haystack import AsyncPipeline, Pipeline
+from haystack import Pipeline
 from haystack.components.builders import PromptBuilder
 from haystack.utils import Secret
 
@@ -62,11 +62,12 @@ def test_a_pipeline_runs_and_is_stored(url: str) -> None:
     inputs = {"retriever": {"query": "number 7"}, "prompt": {"question": "Which film?"}}
     expected = "A film about magicians and rivalry, number 7. Which film?"
     assert pipeline.run(inputs)["prompt"]["prompt"] == expected
-    assert Pipeline.loads(pipeline.dumps()).run(inputs)["prompt"]["prompt"] == expected
+    restored = Pipeline.loads(pipeline.dumps(), allowed_modules=["orchestrator.client.haystack"])
+    assert restored.run(inputs)["prompt"]["prompt"] == expected
 
 
 def test_an_asynchronous_pipeline(url: str) -> None:
-    pipeline = AsyncPipeline()
+    pipeline = Pipeline()
     pipeline.add_component("retriever", TriviumRetriever(url, top_k=2))
     for _ in range(2):
         found = asyncio.run(pipeline.run_async({"retriever": {"query": "magicians"}}))["retriever"]["documents"]

@@ -1,10 +1,19 @@
-"""What frameworks get of a hit beside its text: where it is from, and why it was found."""
+"""What the retrievers of frameworks share: their client, and what they say of a hit beside its text."""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
+from orchestrator.client.synchronous import Client
 from orchestrator.schema.search import SearchHit
+
+
+def client_of(owner: object, url: str, key: str | None, timeout_s: float) -> Client:
+    """A client that is closed when its owner is not used any more: a retriever has no method that closes it."""
+    client = Client(url, key, timeout_s=timeout_s)
+    weakref.finalize(owner, client.close)
+    return client
 
 
 def provenance(hit: SearchHit) -> dict[str, Any]:
