@@ -18,12 +18,12 @@ ADDRESS = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
 
 
 def context(documents: list[Document]) -> str:
-    return "\n".join(f"{each.page_content} [{each.metadata['url']}]" for each in documents)
+    return "\n".join(f"{each.page_content} [{each.id}]" for each in documents)
 
 
 with Client(ADDRESS) as client:
     text = "A film by Christopher Nolan about two magicians."
-    client.index([{"id": "prestige", "title": "The Prestige", "text": text, "url": "https://example.org/prestige"}])
+    client.index([{"id": "prestige", "title": "The Prestige", "text": text}])
 
 prompt = PromptTemplate.from_template("{context}\n\nAnswer from the lines above: {question}")
 model = RunnableLambda(lambda value: value.to_string().splitlines()[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ def search_batch(source: str, output: Path | None, resume: bool, run: Run) -> bo
         raise BadRequest("--resume is for --output, the file with the responses so far")
     with (
         _source(source) as (file, total),
-        _output(output, resume) as (out, answered),
+        _output(output, resume) as (out, answered, is_whole),
         progress_bar(err, "searching", "lines", None if total is None else total - answered) as advance,
     ):
 
@@ -61,7 +62,7 @@ def search_batch(source: str, output: Path | None, resume: bool, run: Run) -> bo
     failed = {status: number for status, number in sorted(statuses.items()) if status != 200}  # of HTTP
     problems = "".join(f", {number} with status {status}" for status, number in failed.items())
     err.print(f"{statuses[200]} lines answered{problems}; took {duration(monotonic() - start)}", highlight=False)
-    return not failed
+    return is_whole and not failed
 
 
 def of_own_index(tenant: str | None, environment: str | None, key: str | None) -> Run:
@@ -91,17 +92,21 @@ def of_service(url: str, key: str | None, timeout_s: float) -> Run:
     """Searches at a running service."""
 
     def run(lines: Iterator[Line], write: Write) -> None:
-        numbers: deque[int] = deque()
+        sent: deque[Line] = deque()
 
         def read() -> Iterator[bytes]:
             for number, line in lines:
-                numbers.append(number)
-                yield b'"too long"' if isinstance(line, InvalidInput) else line
+                sent.append((number, line))
+                yield b"0" if isinstance(line, InvalidInput) else line
 
         with remote_client(url, key, timeout_s) as client:
             for outcome in client.search_batch(read()):
+                number, line = sent.popleft()
+                if isinstance(line, InvalidInput):  # the service has got a placeholder
+                    write(*encoded_line(number, line, _REQUEST_ID))
+                    continue
                 status, problem = (outcome.error.status, outcome.error.problem) if outcome.error else (200, None)
-                answered = BatchLine(numbers.popleft(), status, outcome.response, problem)
+                answered = BatchLine(number, status, outcome.response, problem)
                 write(status, msgspec.json.encode(answered) + b"\n")
 
     return run
@@ -119,7 +124,7 @@ def _lines(file: IO[bytes]) -> Iterator[Line]:
             rest = file.readline(MAX_LINE_BYTES)
         if is_too_long:
             yield number, InvalidInput(f"the line has more than the {MAX_LINE_BYTES} bytes allowed")
-        elif stripped := line.strip():
+        elif stripped := (line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
             yield number, stripped
 
 
@@ -137,37 +142,42 @@ def _source(name: str) -> Iterator[tuple[IO[bytes], int | None]]:
 
 
 @contextmanager
-def _output(path: Path | None, resume: bool) -> Iterator[tuple[IO[bytes], int]]:
-    """The file for the responses, and the number of the last line that it has a response to."""
+def _output(path: Path | None, resume: bool) -> Iterator[tuple[IO[bytes], int, bool]]:
+    """The file for the responses, the number of the last line in it, and whether all in it have a response."""
     if path is None:
-        yield sys.stdout.buffer, 0
+        yield sys.stdout.buffer, 0, True
         sys.stdout.buffer.flush()
         return
+    if path.is_dir():
+        raise BadRequest(f"--output: {path} is a folder, allowed is a file")
     if not resume and path.exists():
         raise BadRequest(f"--output: {path} exists; --resume continues it")
     if not path.parent.is_dir():
         raise BadRequest(f"--output: {path.parent} is not a folder")
     with path.open("r+b" if path.exists() else "w+b") as file:
-        yield file, _seek_end(file, path)
+        yield file, *_seek_end(file, path)
 
 
-def _seek_end(file: IO[bytes], path: Path) -> int:
-    """Go to the end of the last whole line, and cut what follows. Returns the number of the line that it answers."""
-    end, number = 0, 0
+def _seek_end(file: IO[bytes], path: Path) -> tuple[int, bool]:
+    """Go to the end of the last whole line, and cut what follows.
+
+    Returns the number of the line that it answers, and whether every line so far has a response.
+    """
+    end, number, is_whole = 0, 0, True
     for line in file:
         if not line.endswith(b"\n"):
             break
-        end += len(line)
-        last = line
-    if end:
         try:
-            number = msgspec.json.decode(last, type=_Numbered).line
+            answered = msgspec.json.decode(line, type=_Answered)
         except msgspec.DecodeError as error:
             raise BadRequest(f"--output: {path} has other lines than responses to a batch") from error
+        end, number = end + len(line), answered.line
+        is_whole = is_whole and answered.status == 200  # of HTTP
     file.seek(end)
     file.truncate()
-    return number
+    return number, is_whole
 
 
-class _Numbered(msgspec.Struct):
+class _Answered(msgspec.Struct):
     line: int
+    status: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Annotated
 
 import anyio
@@ -33,6 +34,8 @@ def mcp(
             from orchestrator.mcp import remote, server  # noqa: PLC0415  # of the extra
 
         require_one_caller(tenant, environment, key, url)
+        # The thread that waits for standard input cannot be interrupted otherwise; what was written is durable.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         settings = load()
         configure_logging(settings.server.log_level)
 

@@ -21,11 +21,13 @@ from orchestrator.service.service import Service
 from orchestrator.settings.group import named_items
 from orchestrator.settings.loading import load
 
+_OF_BATCHES = {"batch", "output", "resume", "tenant", "environment", "key", "url", "timeout"}
 _MORE_S = 5.0
 """Seconds that a service has beside the time limit of the request, for its retries, too."""
 
 
 def search(
+    context: typer.Context,
     query: Annotated[str | None, typer.Argument(help="text to search for")] = None,
     *,
     batch: Annotated[
@@ -64,8 +66,7 @@ def search(
     with reported_errors():
         require_one_caller(tenant, environment, key, url)
         if batch is not None:
-            if query is not None:
-                raise BadRequest("give a QUERY or --batch: each line of a batch has a query of its own")
+            _require_no_request(context)
             lines = of_own_index(tenant, environment, key) if url is None else of_service(url, key, timeout / 1_000)
             raise typer.Exit(0 if search_batch(batch, output, resume, lines) else 1)
         if query is None:
@@ -108,6 +109,17 @@ def search(
         return
     print_response(out, query, response, is_paging=cursor is not None)
     print_explanation(out, response)
+
+
+def _require_no_request(context: typer.Context) -> None:
+    """Check that no option of a single search is given beside ``--batch``.
+
+    :raises BadRequest: if one is.
+    """
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in _OF_BATCHES:
+            raise BadRequest(f"{parameter.opts[0]} is for one search: the lines of a batch have fields of their own")
 
 
 def _weights(text: str | None) -> dict[str, float]:

@@ -74,7 +74,8 @@ class AsyncClient:
         """See :meth:`orchestrator.client.Client.search_batch`."""
         for part in batches.parts(queries):
             while not part.is_done:
-                attempts, done = Attempts(part.call(), self._url, timeout_s, self._budget), part.done
+                done = part.done
+                attempts = Attempts(part.call(), self._url, timeout_s, self._budget)
                 while part.done == done:
                     try:
                         async for outcome in self._outcomes(part, attempts):

@@ -14,7 +14,8 @@ from orchestrator.schema.problem import Problem
 from orchestrator.schema.search import SearchRequest, SearchResponse
 
 Query: TypeAlias = str | SearchRequest | Mapping[str, Any] | bytes
-"""A query, a request, its fields as in ``POST /v1/search``, or these as JSON on one line."""
+"""A query, a request, its fields as in ``POST /v1/search``, or these as JSON on one line, which has no outcome if it is
+blank."""
 
 MAX_LINES, MAX_BYTES = 64, 49_152
 """Of one part: it fits in the buffers of a connection."""
@@ -27,7 +28,7 @@ PATH = "/v1/search/batch"
 class BatchOutcome:
     """The outcome of one search of a batch.
 
-    :param number: of the search, from 1.
+    :param number: of the query, from 1.
     :param error: why there is no response.
     """
 
@@ -52,17 +53,25 @@ class _Line(msgspec.Struct, frozen=True):
     problem: Problem | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A line that is sent: the number of its query, and whether its hits may have some of their fields only."""
+
+    number: int
+    content: bytes
+    is_partial: bool
+
+
 @dataclass(slots=True)
 class Part:
     """Lines that are sent together.
 
-    :param first: number of the first one.
     :param done: how many of them have an outcome.
     """
 
-    first: int
-    lines: Sequence[tuple[bytes, bool]]
+    lines: Sequence[_Sent]
     done: int = 0
+    _sent_from: int = 0
 
     @property
     def is_done(self) -> bool:
@@ -71,46 +80,49 @@ class Part:
 
     def call(self) -> Call[Any]:
         """The request for the lines that have no outcome yet."""
-        return Call("POST", PATH, object, content=b"\n".join(line for line, _ in self.lines[self.done :]))
+        self._sent_from = self.done
+        return Call("POST", PATH, object, content=b"\n".join(line.content for line in self.lines[self.done :]))
 
     def outcome(self, content: bytes) -> BatchOutcome:
         """The outcome of the next line.
 
-        :raises BadReply: if it is not one of this API.
+        :raises BadReply: if it is not one of this API, or of another line.
         """
-        _, is_partial = self.lines[self.done]
-        kind = PartialResponse if is_partial else SearchResponse
         try:
             line = msgspec.json.decode(content, type=_Line)
+            if self.is_done or line.line != self.done - self._sent_from + 1:
+                raise BadReply(f"POST {PATH}: the response has a line {line.line} that was not expected")
+            sent = self.lines[self.done]
+            kind = PartialResponse if sent.is_partial else SearchResponse
             response = msgspec.json.decode(line.response, type=kind) if bytes(line.response) else None
         except msgspec.DecodeError as error:
             raise BadReply(f"POST {PATH}: not a response of Trivium: {error}") from error
-        number = self.first + self.done
         self.done += 1
-        return BatchOutcome(number, response, None if line.problem is None else refusal(line.problem, None))
+        return BatchOutcome(sent.number, response, None if line.problem is None else refusal(line.problem, None))
 
 
 def parts(queries: Iterable[Query]) -> Iterator[Part]:
-    """The queries in parts. A line that is larger than a part is one alone."""
-    lines: list[tuple[bytes, bool]] = []
-    size = first = 0
-    for query in queries:
-        line = _encoded(query)
-        if lines and (len(lines) == MAX_LINES or size + len(line[0]) > MAX_BYTES):
-            yield Part(first + 1, lines)
-            first, size, lines = first + len(lines), 0, []
+    """The queries in parts. A line that is larger than a part is one alone; blank ones are not sent."""
+    lines: list[_Sent] = []
+    size = 0
+    for number, query in enumerate(queries, start=1):
+        line = _encoded(number, query)
+        if not line.content:
+            continue
+        if lines and (len(lines) == MAX_LINES or size + len(line.content) > MAX_BYTES):
+            yield Part(lines)
+            size, lines = 0, []
         lines.append(line)
-        size += len(line[0]) + 1
+        size += len(line.content) + 1
     if lines:
-        yield Part(first + 1, lines)
+        yield Part(lines)
 
 
-def _encoded(query: Query) -> tuple[bytes, bool]:
-    """A line, and whether it names the fields of its hits."""
+def _encoded(number: int, query: Query) -> _Sent:
     if isinstance(query, bytes):
-        return query.replace(b"\n", b" "), b'"fields"' in query
+        return _Sent(number, query.replace(b"\n", b" ").strip(), is_partial=True)
     fields = search_fields(query, {}) if isinstance(query, str | SearchRequest) else query
-    return msgspec.json.encode(fields), fields.get("fields") is not None
+    return _Sent(number, msgspec.json.encode(fields), is_partial=fields.get("fields") is not None)
 
 
 class LineSplitter:

@@ -79,7 +79,8 @@ class Client:
         """
         for part in batches.parts(queries):
             while not part.is_done:
-                attempts, done = Attempts(part.call(), self._url, timeout_s, self._budget), part.done
+                done = part.done
+                attempts = Attempts(part.call(), self._url, timeout_s, self._budget)
                 while part.done == done:  # further attempts begin anew after each that got on
                     try:
                         yield from self._outcomes(part, attempts)

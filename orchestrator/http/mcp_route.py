@@ -59,10 +59,16 @@ def _require_own_host(context: HttpContext) -> None:
     """
     hosts = context.service.settings.access.mcp_hosts
     host, origin = (context.headers.get(name, b"").decode("latin-1") for name in (b"host", b"origin"))
-    if hosts and host not in hosts:
+    allowed = {_without_default_port(each) for each in hosts or (host,)}
+    if _without_default_port(host) not in allowed:
         raise Forbidden(f"the host is {host[:80]!r}, allowed are {', '.join(hosts)} (TRIVIUM_MCP_HOSTS)")
-    if origin and origin.partition("://")[2] not in (hosts or (host,)):
+    if origin and _without_default_port(origin.partition("://")[2]) not in allowed:
         raise Forbidden(f"pages of the origin {origin[:80]!r} are refused (TRIVIUM_MCP_HOSTS)")
+
+
+def _without_default_port(host: str) -> str:
+    """A host as it is compared (RFC 9110, section 4.2.3)."""
+    return host.lower().removesuffix(":443").removesuffix(":80")
 
 
 def _caller(context: ServerRequestContext[Any]) -> Caller:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
@@ -49,7 +50,8 @@ class Measure:
         if end == len(text):
             return text
         space = max(beginning.rfind(" ", max(0, end - _BACK_CHARS), end), beginning.rfind("\n", 0, end))
-        return beginning[: space if space >= end - _BACK_CHARS and space > 0 else end].rstrip()
+        cut = beginning[: space if space >= end - _BACK_CHARS and space > 0 else end]
+        return cut.rstrip() or cut
 
     def fitted(
         self, head: str, blocks: Sequence[str], max_tokens: int, on_cut: Callable[[int, int], str]
@@ -70,6 +72,11 @@ class Measure:
             if self.tokens(text) <= max_tokens:
                 return text, kept
         return self.cut(f"{on_cut(0, needed)}\n\n{head}", max_tokens), 0
+
+
+def exact(name: str) -> str:
+    """An id or a name as it is; as a JSON string if it has characters that are not printable, such as ends of lines."""
+    return name if name.isprintable() else json.dumps(name)
 
 
 def one_line(text: str, max_chars: int) -> str:

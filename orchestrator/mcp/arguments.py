@@ -104,16 +104,23 @@ class DeleteDocument(_Arguments, frozen=True, kw_only=True):
 
 
 def arguments_of(kind: type[T], sent: Mapping[str, Any]) -> T:
-    """The arguments of a call. A null is as if the argument was not there, which some clients send.
+    """The arguments of a call, as clients send them: a null is as if the argument was not there, and 5.0 is 5.
 
     :raises InvalidInput: if one is unknown or missing, or its value is not allowed.
     """
-    sent = {name: value for name, value in sent.items() if value is not None}
+    sent = {name: _whole(value) for name, value in sent.items() if value is not None}
+    if sent and not kind.__struct_fields__:
+        raise InvalidInput(f"unknown argument {next(iter(sent))[:80]!r}, there are none")
     try:
         return msgspec.convert(sent, kind)
     except msgspec.ValidationError as error:
         message = describe_decode_error(error, kind, sent)
         raise InvalidInput(message.replace("unknown field", "unknown argument", 1)) from error
+
+
+def _whole(value: Any) -> Any:
+    """A number without a fraction as a whole number, which it is in JSON Schema."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def input_schema(kind: type[Struct]) -> dict[str, Any]:

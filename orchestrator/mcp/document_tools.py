@@ -14,13 +14,14 @@ from adapters import Document
 from adapters.model.document import METADATA, values_of
 from adapters.model.filter import Eq
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
-from orchestrator.mcp.answers import Answer, Measure, one_line
+from orchestrator.mcp.answers import Answer, Measure, exact, one_line
 from orchestrator.mcp.arguments import DEFAULT_TOKENS, DeleteDocument, GetDocument, ListCollections
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
 
 _TITLE_CHARS, _EXAMPLE_CHARS, _NAME_CHARS = 200, 40, 80
 _MAX_COLLECTIONS_WITH_FIELDS = 20
+_MAX_COLLECTIONS = 500
 _SAMPLED = 20
 """Documents of a collection whose fields are shown."""
 _MAX_FIELDS = 40
@@ -64,15 +65,15 @@ def _rendered(measure: Measure, document: Document, arguments: GetDocument) -> s
 
 def _next_call(document: Document, start: int, arguments: GetDocument) -> str:
     call = {"id": document.id, "collection": document.collection, "from": start, "max_tokens": arguments.max_tokens}
-    return f"get_document({json.dumps(call, ensure_ascii=False)})"
+    return f"get_document({json.dumps(call, ensure_ascii=not document.id.isprintable())})"
 
 
 def _described(document: Document) -> list[str]:
-    kind = "artifact" if document.parent_id is None else f"chunk of {document.parent_id}"
-    lines = [f"[{kind}] id: {document.id}"]
+    kind = "artifact" if document.parent_id is None else f"chunk of {exact(document.parent_id)}"
+    lines = [f"[{kind}] id: {exact(document.id)}"]
     if document.title:
         lines.append(f"title: {one_line(document.title, _TITLE_CHARS)}")
-    facts = [f"collection {document.collection}", document.sensitivity]
+    facts = [f"collection {exact(document.collection)}", document.sensitivity]
     if document.created_at is not None:
         facts.append(document.created_at.isoformat())
     if document.tags:
@@ -93,8 +94,8 @@ async def list_collections(arguments: ListCollections, caller: Caller) -> Answer
     listed = await documents.collections(principal)
     collections = sorted(listed.collections, key=lambda each: (-each.documents, each.name))
     blocks = []
-    for number, each in enumerate(collections):
-        block = f"{each.name}: {each.documents} documents"
+    for number, each in enumerate(collections[:_MAX_COLLECTIONS]):
+        block = f"{exact(each.name)}: {each.documents} documents"
         if number < _MAX_COLLECTIONS_WITH_FIELDS:
             page = await documents.page(principal, Eq("collection", each.name), _SAMPLED)
             examples = _examples([record.document for record in page.records])
@@ -107,7 +108,10 @@ async def list_collections(arguments: ListCollections, caller: Caller) -> Answer
         head = "There are no documents that you may see."
 
     def on_cut(kept: int, _: int) -> str:
-        return f"{len(collections) - kept} smaller collections are not listed; searches find them by name."
+        return f"{len(collections) - kept} smaller collections are not listed; GET /v1/collections lists all."
+
+    if len(collections) > _MAX_COLLECTIONS:
+        head = f"{head}\n{on_cut(_MAX_COLLECTIONS, 0)}"
 
     measure = Measure(caller.service.token_ends)
     text, _ = await anyio.to_thread.run_sync(measure.fitted, head, blocks, DEFAULT_TOKENS, on_cut)
@@ -137,7 +141,7 @@ async def store_document(fields: Mapping[str, Any], caller: Caller) -> Answer:
 
     :raises BadRequest: if it is not a document, or a document above the caller's clearance has its id.
     """
-    line = msgspec.json.encode(fields)
+    line = msgspec.json.encode({name: value for name, value in fields.items() if value is not None})
 
     async def lines() -> Iterator[ParsedLine]:
         return parse_ndjson(BytesIO(line))

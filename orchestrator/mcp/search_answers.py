@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 
-from orchestrator.mcp.answers import one_line
+from orchestrator.mcp.answers import exact, one_line
 from orchestrator.schema.search import SearchHit, SearchResponse
 
 _TITLE_CHARS, _NAME_CHARS, _REASON_CHARS = 160, 80, 120
@@ -45,11 +45,11 @@ def _confidence(response: SearchResponse) -> str:
 def block(position: int, hit: SearchHit, has_neighbors: bool) -> str:
     """One hit: what it is, why it was found, the words around those of the query, and its evidence."""
     kind = "artifact" if hit.parent_id is None else "chunk"
-    lines = [f"{position}. [{kind}] id: {hit.id}"]
+    lines = [f"{position}. [{kind}] id: {exact(hit.id)}"]
     if title := one_line(hit.title, _TITLE_CHARS):
         lines.append(f"title: {title}")
     sources = ", ".join(source for source, found in hit.sources.items() if found is not None)
-    facts = [f"score {hit.score:.3f} from {sources}", f"collection {hit.collection}", hit.sensitivity]
+    facts = [f"score {hit.score:.3f} from {sources}", f"collection {exact(hit.collection)}", hit.sensitivity]
     if hit.created_at is not None:
         facts.append(hit.created_at.date().isoformat())
     lines.append("; ".join(facts))

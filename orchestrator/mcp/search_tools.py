@@ -9,18 +9,20 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 
+from adapters.model.filter import EVERYTHING, Filter, metadata_keys
 from orchestrator.mcp import search_answers
 from orchestrator.mcp.answers import Answer, Measure, one_line
 from orchestrator.mcp.arguments import MAX_TOKENS, HybridSearch, MemorySearch, SearchArguments
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.filters import MEMORY
-from orchestrator.results.unknown_names import NO_COLLECTION
+from orchestrator.planning.filters import MEMORY, request_filter
+from orchestrator.results.unknown_names import MAX_KEYS, NO_COLLECTION
 from orchestrator.schema.decode import InvalidInput
 from orchestrator.schema.search import SearchHit, SearchResponse
 from orchestrator.schema.search_input import search_request
 
-_MAX_LISTED = 30
+_MAX_UNKNOWN, _MAX_LISTED = 5, 30
+"""Names in an error: of those that there are not, and of those that there are."""
 _NAME_CHARS = 80
 _ARGUMENTS = {"filter": "filters", "neighbors": "expand_neighbors"}
 """The names of arguments by that of the field of a request."""
@@ -71,6 +73,7 @@ async def _respond(caller: Caller, arguments: SearchArguments, fields: dict[str,
                 **fields,
             }
         )
+        _require_conditions(request.filter)
         encoded = await caller.service.search.respond(request, caller.principal, caller.request_id)
     except (BadRequest, InvalidInput) as error:
         raise BadRequest(_in_terms_of_arguments(str(error))) from error
@@ -84,6 +87,19 @@ async def _respond(caller: Caller, arguments: SearchArguments, fields: dict[str,
     return response
 
 
+def _require_conditions(condition: Filter | None) -> None:
+    """Check that a filter has conditions whose names can all be looked up.
+
+    :raises BadRequest: if it has not.
+    """
+    if condition is None:
+        return
+    if request_filter(condition) == EVERYTHING:
+        raise BadRequest("filter: it has no condition; leave it out to search everything")
+    if (keys := len(metadata_keys(condition))) > MAX_KEYS:
+        raise BadRequest(f"filter: {keys} keys of the metadata, allowed are {MAX_KEYS}")
+
+
 def _in_terms_of_arguments(message: str) -> str:
     field = re.match(r"[a-z_]+", message)
     name = _ARGUMENTS.get(field[0]) if field else None
@@ -92,7 +108,8 @@ def _in_terms_of_arguments(message: str) -> str:
 
 async def _with_allowed(unknown: Sequence[str], caller: Caller) -> str:
     """Names that no document has, and the names of collections that the caller may see, or where to find the fields."""
-    message = "; ".join(unknown)
+    more = f"; and {len(unknown) - _MAX_UNKNOWN} more" if len(unknown) > _MAX_UNKNOWN else ""
+    message = "; ".join(unknown[:_MAX_UNKNOWN]) + more
     if not any(each.startswith(NO_COLLECTION) for each in unknown):
         return f"{message}; list_collections shows the fields of the documents"
     listed = (await caller.service.documents.collections(caller.principal)).collections
@@ -109,7 +126,7 @@ async def _answer(caller: Caller, arguments: SearchArguments, response: SearchRe
 def _rendered(measure: Measure, arguments: SearchArguments, response: SearchResponse, tool: str) -> Answer:
     """The answer. Blocks."""
     if arguments.structured:
-        return _structured(measure, arguments, response)
+        return _structured(measure, arguments, response, tool)
     is_explained = tool == "explain_search"
     has_neighbors = isinstance(arguments, HybridSearch) and arguments.expand_neighbors > 0
     blocks = [_block(position, hit, has_neighbors, is_explained) for position, hit in enumerate(response.hits, start=1)]
@@ -144,7 +161,7 @@ def _advice(arguments: SearchArguments, response: SearchResponse) -> str:
     return "Try other words: list_collections shows what there is."
 
 
-def _structured(measure: Measure, arguments: SearchArguments, response: SearchResponse) -> Answer:
+def _structured(measure: Measure, arguments: SearchArguments, response: SearchResponse, tool: str) -> Answer:
     hits = [
         {"id": hit.id, "collection": hit.collection, "score": round(hit.score, 6), "url": hit.url}
         for hit in response.hits
@@ -156,8 +173,16 @@ def _structured(measure: Measure, arguments: SearchArguments, response: SearchRe
         "confidence": response.confidence,
         "degraded": [f"{each.source}: {each.reason}" for each in response.degraded],
     }
-    while hits and measure.tokens(msgspec.json.encode(content).decode()) > arguments.max_tokens:
+    needed = measure.tokens(msgspec.json.encode(content).decode())
+    said = f"{len(hits)} hits in the structured content"
+    if needed > arguments.max_tokens:
+        whole = len(hits)
+        while hits and measure.tokens(msgspec.json.encode(content).decode()) > arguments.max_tokens:
+            hits.pop()
         content["cut"] = f"max_tokens is {arguments.max_tokens}"
-        hits.pop()
+        said = (
+            f"{len(hits)} of {whole} hits in the structured content, because max_tokens is {arguments.max_tokens}. "
+            f"For all of them call {tool} with the same arguments and max_tokens: {min(needed + 20, MAX_TOKENS)}"
+        )
     failed = f"; degraded: {len(response.degraded)} parts of the search failed" if response.degraded else ""
-    return Answer(f"{len(hits)} hits in the structured content{failed}", content)
+    return Answer(f"{said}{failed}", content)

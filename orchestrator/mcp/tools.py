@@ -13,8 +13,10 @@ from adapters import AdapterError, Document
 from orchestrator.auth.principal import Forbidden, Principal, Role
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.mcp import document_tools, search_tools
-from orchestrator.mcp.answers import Answer
+from orchestrator.mcp.answers import Answer, Measure
 from orchestrator.mcp.arguments import (
+    DEFAULT_TOKENS,
+    MIN_TOKENS,
     DeleteDocument,
     GetDocument,
     HybridSearch,
@@ -28,6 +30,9 @@ from orchestrator.schema.decode import InvalidInput
 from orchestrator.service.errors import Ambiguous, NotFound, Overloaded
 
 _log = logging.getLogger(__name__)
+
+_MAX_CHARS = 8_000
+"""Of an error."""
 
 INSTRUCTIONS = """\
 Search over vectors, a knowledge graph and keywords at once.
@@ -141,6 +146,15 @@ async def call(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Answ
     :raises ToolError: if there is none.
     """
     caller.begin(tool.name)
+    try:
+        return await _answer(tool, arguments, caller)
+    except ToolError as error:
+        limit = arguments.get("max_tokens")
+        room = limit if isinstance(limit, int) and MIN_TOKENS <= limit <= DEFAULT_TOKENS else DEFAULT_TOKENS
+        raise ToolError(Measure(caller.service.token_ends).cut(str(error)[:_MAX_CHARS], room)) from error
+
+
+async def _answer(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Answer:
     try:
         caller.principal.require(tool.role)
         given = arguments if tool.kind is Document else arguments_of(tool.kind, arguments)

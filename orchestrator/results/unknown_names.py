@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from typing import assert_never
 
 import anyio.to_thread
@@ -13,13 +12,13 @@ from adapters import Scope
 from adapters.model.document import METADATA
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, conjunction, kind, metadata_keys, normal
 from adapters.model.filter_limits import FIELDS
-from adapters.model.spelling import nearest
+from adapters.model.spelling import close_names, nearest
 from adapters.ports import DocumentReader
 from orchestrator.planning.plan import Plan
 
 NO_COLLECTION = "no document is in the collection"
 """What the warning of an unknown collection begins with."""
-_MAX_NAMES = 16
+MAX_KEYS = 16
 """Metadata keys that are looked up for one request: each is a search."""
 _MAX_CHARS = 80
 _NEAREST = 3
@@ -38,21 +37,20 @@ async def name_warnings(
     access, warnings = plan.ranking.access, []
     if plan.collections:
         existing = await documents.counts("collection", access)
-        warnings += [
-            f"{NO_COLLECTION} {name[:_MAX_CHARS]!r}{_hint(get_close_matches(name, existing, 1))}"
-            for name in plan.collections
-            if name not in existing
-        ]
+        for name in plan.collections:
+            if name not in existing:
+                near = await anyio.to_thread.run_sync(close_names, name, existing, 1)
+                warnings.append(f"{NO_COLLECTION} {name[:_MAX_CHARS]!r}{_hint(near)}")
 
     async def is_any(condition: Filter) -> bool:
         return bool(await documents.find(conjunction(access, normal(condition)), 1))
 
     missing = set()
-    for key in sorted(metadata_keys(plan.ranking.filter))[:_MAX_NAMES]:
+    for key in sorted(metadata_keys(plan.ranking.filter))[:MAX_KEYS]:
         if not await is_any(Exists(f"{METADATA}{key}")):
             missing.add(key)
             known = await anyio.to_thread.run_sync(known_keys, plan.ranking.scope)
-            near = get_close_matches(key, known, _NEAREST)
+            near = await anyio.to_thread.run_sync(close_names, key, known, _NEAREST)
             visible = [each for each in near if await is_any(Exists(f"{METADATA}{each}"))]
             hint = _hint(visible[:1]) or _field_hint(key)
             warnings.append(f"no document has the metadata key {key[:_MAX_CHARS]!r}{hint}")

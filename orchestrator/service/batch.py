@@ -7,6 +7,7 @@ being rejected. While other requests come, one line is processed at a time, and 
 from __future__ import annotations
 
 import asyncio
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -129,16 +130,18 @@ async def split_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Line]:
     """The lines of a text that comes in chunks, but the blank ones. Of a line that is too long nothing is kept."""
     number, line, is_too_long = 1, bytearray(), False
 
-    def content() -> bytes | InvalidInput:
-        return (
-            InvalidInput(f"the line has more than the {MAX_LINE_BYTES} bytes allowed") if is_too_long else bytes(line)
-        )
+    def ended() -> bytes | InvalidInput | None:
+        """The line that has ended; ``None`` if it is blank."""
+        if is_too_long:
+            return InvalidInput(f"the line has more than the {MAX_LINE_BYTES} bytes allowed")
+        content = bytes(line).removeprefix(BOM_UTF8) if number == 1 else bytes(line)
+        return content if content.strip() else None
 
     async for chunk in chunks:
         for index, piece in enumerate(chunk.split(b"\n")):
             if index:  # a line has ended
-                if is_too_long or line.strip():
-                    yield number, content()
+                if (content := ended()) is not None:
+                    yield number, content
                 number, is_too_long = number + 1, False
                 line.clear()
             if len(line) + len(piece) > MAX_LINE_BYTES:
@@ -146,5 +149,5 @@ async def split_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Line]:
                 line.clear()
             elif not is_too_long:
                 line += piece
-    if is_too_long or line.strip():
-        yield number, content()
+    if (content := ended()) is not None:
+        yield number, content

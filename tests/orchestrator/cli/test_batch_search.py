@@ -54,6 +54,7 @@ def test_a_batch_goes_on_after_its_last_whole_line(folder: Path) -> None:
     assert "exists; --resume continues it" in run(*batch)[2]
     (folder / "responses.ndjson").write_bytes(whole[: len(whole.splitlines(keepends=True)[0]) + 20])
     assert run(*batch, "--resume")[0] == 1
+    assert run(*batch, "--resume")[0] == 1  # nothing is left, but some lines have no response
     lines = [json.loads(line) for line in (folder / "responses.ndjson").read_text().splitlines()]
     assert [line["line"] for line in lines] == [1, 3, 4, 5]
 
@@ -62,7 +63,10 @@ def test_a_batch_goes_on_after_its_last_whole_line(folder: Path) -> None:
     ("arguments", "message"),
     [
         (("search",), "give a QUERY, or --batch"),
-        (("search", "x", "--batch", "-"), "give a QUERY or --batch"),
+        (("search", "x", "--batch", "-"), "query is for one search: the lines of a batch have fields of their own"),
+        (("search", "--batch", "-", "--limit", "3"), "--limit is for one search"),
+        (("search", "--batch", "-", "--filter", "{"), "--filter is for one search"),
+        (("search", "--batch", "-", "--output", "."), ". is a folder, allowed is a file"),
         (("search", "--batch", "nowhere.ndjson"), "there is no file nowhere.ndjson"),
         (("search", "--batch", "-", "--resume"), "--resume is for --output"),
         (("search", "--batch", "-", "--output", "nowhere/x"), "nowhere is not a folder"),
@@ -75,9 +79,15 @@ def test_a_batch_that_cannot_begin_says_why(folder: Path, arguments: tuple[str, 
 
 def test_a_batch_of_a_service(folder: Path, serve: Serve) -> None:
     (folder / "requests.ndjson").write_text(REQUESTS)
+    too_long = b'{"query": "' + b"x" * 1_048_576 + b'"}\n'
+    with (folder / "requests.ndjson").open("ab") as file:
+        file.write(too_long + b'{"query": "film", "fi\\u0065lds": ["title"]}')
     with serve(environment(data_dir=folder / "data")) as (_, address):
         run("index", str(folder / "documents.ndjson"), "--url", address)
         code, out, _ = run("search", "--batch", str(folder / "requests.ndjson"), "--url", address)
     assert code == 1
     lines = [json.loads(line) for line in out.splitlines()]
-    assert [(line["line"], line["status"]) for line in lines] == [(1, 200), (3, 422), (4, 200), (5, 422)]
+    assert [(line["line"], line["status"]) for line in lines] == [
+        (1, 200), (3, 422), (4, 200), (5, 422), (6, 422), (7, 200),
+    ]  # fmt: skip
+    assert lines[4]["problem"]["detail"] == "the line has more than the 1048576 bytes allowed"

@@ -81,11 +81,26 @@ def test_each_search_has_its_outcome_in_order(url: str, call: Callable[..., list
 def test_parts_are_small_and_complete() -> None:
     queries = [{"query": "x" * (n % 7) * 1_000} for n in range(300)]
     made = list(parts(queries))
-    assert [json.loads(line) for part in made for line, _ in part.lines] == queries
-    assert [part.first for part in made] == [1 + sum(len(each.lines) for each in made[:n]) for n in range(len(made))]
+    assert [json.loads(line.content) for part in made for line in part.lines] == queries
+    assert [line.number for part in made for line in part.lines] == list(range(1, 301))
     assert all(len(part.lines) <= MAX_LINES for part in made)
-    assert all(sum(len(line) for line, _ in part.lines) <= MAX_BYTES for part in made)
+    assert all(sum(len(line.content) for line in part.lines) <= MAX_BYTES for part in made)
     assert [len(part.lines) for part in parts([b"x" * 100_000, b"y"])] == [1, 1]
+
+
+@both
+def test_blank_lines_of_a_file_have_no_outcome(url: str, call: Callable[..., list[BatchOutcome]]) -> None:
+    queries: list[Query] = [
+        b'{"query": "film"}\n',
+        b"\n",
+        b'{"query": ""}\r\n',
+        b'{"query": "x", "fi\\u0065lds": ["title"]}',
+    ]
+    outcomes = call(url, [*queries, b"  \n"])
+    assert [outcome.number for outcome in outcomes] == [1, 3, 4]
+    assert outcomes[0].result().hits[0].id == "prestige"
+    assert outcomes[1].error is not None
+    assert outcomes[2].result().hits[0].text is msgspec.UNSET
 
 
 def lines(*numbers: int, cut: int = 0) -> bytes:
@@ -118,6 +133,7 @@ def test_after_a_cut_the_rest_is_sent_again(call: Callable[..., list[BatchOutcom
         ([b""], Unreachable),
         ([lines()], Unreachable),
         ([lines(1).replace(b'"status"', b'"stotus"')], BadReply),
+        ([lines(2)], BadReply),
     ],
 )
 def test_what_cannot_be_sent_is_an_error(

@@ -162,6 +162,8 @@ ORIGINS = [
     (("search.example.org",), "10.0.0.1:8080", None, 403),
     (("a.example.org", "b.example.org:8443"), "a.example.org", "https://b.example.org:8443", 200),
     (("a.example.org",), "a.example.org", "null", 403),
+    (("Search.example.org",), "search.EXAMPLE.org:443", "https://search.example.org", 200),
+    (("search.example.org:8443",), "search.example.org", None, 403),
 ]
 
 

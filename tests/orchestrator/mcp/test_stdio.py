@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -85,3 +86,18 @@ def test_a_start_that_fails_says_why_in_one_line(
     assert message in run.stderr
     assert "Traceback" not in run.stderr
     assert run.stdout == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_with_a_signal(python: str, tmp_path: Path, model_dir: Path, number: signal.Signals) -> None:
+    """Although a thread waits for standard input."""
+    env = environment(data_dir=tmp_path / "data", model_dir=model_dir)
+    command = [python, "-m", "orchestrator", "mcp"]
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(10) == -number

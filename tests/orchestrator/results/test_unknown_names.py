@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
 from adapters import Scope
 from adapters.engine import EmbeddedIndex
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Range
+from adapters.model.spelling import close_names
 from orchestrator.auth.principal import Principal
 from orchestrator.service.search import SearchService
 from tests.conftest import SCOPE, vector_record
@@ -94,3 +96,13 @@ async def test_an_explanation_says_that_a_key_has_no_value_of_a_kind(
 ) -> None:
     assert await warnings(index, filter=condition, explain=True) == expected
     assert await warnings(index, filter=condition) == ()
+
+
+def test_the_nearest_of_very_many_long_names_is_found_in_time() -> None:
+    """Names of few different letters take seconds each if all are compared."""
+    names = [f"c{number:05}-{'a' * 70}" for number in range(20_000)]
+    start = perf_counter()
+    assert close_names(f"c00007-{'a' * 69}b", names, 1)
+    assert perf_counter() - start < 2
+    assert close_names("fims", [*names, "films"], 1) == ["films"]
+    assert close_names("x" * 81, ["x" * 81], 1) == []

@@ -36,6 +36,11 @@ def test_lines_are_the_same_however_the_text_is_cut(pieces: list[bytes], data: s
     assert split(parts) == expected
 
 
+def test_a_byte_order_mark_is_removed() -> None:
+    assert split([b"\xef", b"\xbb\xbfa\n\xef\xbb\xbfb"]) == [(1, b"a"), (2, b"\xef\xbb\xbfb")]
+    assert split([b"\xef\xbb\xbf\nb"]) == [(2, b"b")]
+
+
 def test_a_line_that_is_too_long_is_reported_and_not_kept() -> None:
     part = b"x" * 400_000
     (first, second, third) = split([b"a\n", part, part, part, part, b"\nb"])
