@@ -70,8 +70,7 @@ class SearchService:
         Blocks.
     :param snippet: of a text and a query, as HTML.
     :param known_keys: metadata keys of a scope, as far as they are known here. Blocks.
-    :param now: seconds since the epoch.
-    :param clock: of deadlines.
+    :param now: seconds since the epoch; ``clock``: of deadlines.
     """
 
     settings: Settings
@@ -116,8 +115,9 @@ class SearchService:
         limit_ms = timeout_ms(request, self.settings)
         plan_ms = (self.clock() - start) * 1_000
         missed = await self._wait_for_write(request, limit_ms)
-        # A response that says so is of this request only.
-        chosen_mode: CacheMode = "bypass" if missed else request.cache
+        chosen_mode: CacheMode = (
+            "bypass" if missed else request.cache
+        )  # a response that says so is of this request only
         is_shared = await self.data_versions.ensure_loaded(principal.scope)
         # Pinned once, so that the cached response is of the data version that its key names.
         snapshot = self.snapshots.pin(principal.scope)
@@ -129,8 +129,7 @@ class SearchService:
             nonlocal computed, timings
             # A background refresh has no waiting client and gets the full time limit; a request has used some of it.
             is_refresh = recompute and chosen_mode == "use"
-            spent_s = 0 if is_refresh else self.clock() - start
-            deadline = Deadline.after(limit_ms / 1_000 - spent_s, self.clock)
+            deadline = Deadline.after(limit_ms / 1_000 - (0 if is_refresh else self.clock() - start), self.clock)
             wait_s, is_batch = patience_s or deadline.remaining_s(), patience_s is not None
             async with self.admission.slot(principal.scope.tenant, wait_s, is_batch=is_batch):
                 deadline = Deadline.after(limit_ms / 1_000, self.clock) if is_batch else deadline
