@@ -115,12 +115,9 @@ class SearchService:
         limit_ms = timeout_ms(request, self.settings)
         plan_ms = (self.clock() - start) * 1_000
         missed = await self._wait_for_write(request, limit_ms)
-        chosen_mode: CacheMode = (
-            "bypass" if missed else request.cache
-        )  # a response that says so is of this request only
+        chosen_mode: CacheMode = "bypass" if missed else request.cache  # a response that says so is of this request
         is_shared = await self.data_versions.ensure_loaded(principal.scope)
-        # Pinned once, so that the cached response is of the data version that its key names.
-        snapshot = self.snapshots.pin(principal.scope)
+        snapshot = self.snapshots.pin(principal.scope)  # once: the cached response is of the data that its key names
         key = cache_key(hash_of_plan, snapshot.data_version, self.build_id(), self.content_ids)
         computed: ResponseBody | None = None
         timings: StageTimings | None = None
