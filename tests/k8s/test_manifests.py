@@ -141,7 +141,7 @@ def test_documents_are_routed_to_the_writer_and_all_else_to_the_searching_pods(o
     (rule,) = ingress["spec"]["rules"]
     routes = {each["path"]: each["backend"]["service"]["name"] for each in rule["http"]["paths"]}
     assert routes["/v1/documents"] == "trivium-writer"
-    assert routes["/v1"] == "trivium-search"
+    assert routes["/v1"] == routes["/mcp"] == "trivium-search"
     assert METRICS.path not in routes
     assert ingress["spec"]["tls"][0]["hosts"] == [rule["host"]]
 
