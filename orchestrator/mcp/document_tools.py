@@ -20,8 +20,8 @@ from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
 
 _TITLE_CHARS, _EXAMPLE_CHARS, _NAME_CHARS = 200, 40, 80
-_MAX_COLLECTIONS_WITH_FIELDS = 20
-_MAX_COLLECTIONS = 500
+_MAX_COLLECTIONS, _MAX_WITH_FIELDS = 500, 20
+"""Collections that are listed, the largest first, and those with their fields."""
 _SAMPLED = 20
 """Documents of a collection whose fields are shown."""
 _MAX_FIELDS = 40
@@ -96,7 +96,7 @@ async def list_collections(arguments: ListCollections, caller: Caller) -> Answer
     blocks = []
     for number, each in enumerate(collections[:_MAX_COLLECTIONS]):
         block = f"{exact(each.name)}: {each.documents} documents"
-        if number < _MAX_COLLECTIONS_WITH_FIELDS:
+        if number < _MAX_WITH_FIELDS:
             page = await documents.page(principal, Eq("collection", each.name), _SAMPLED)
             examples = _examples([record.document for record in page.records])
             fields = ", ".join(f"{name} ({example})" for name, example in examples.items())

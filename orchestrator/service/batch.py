@@ -107,7 +107,6 @@ class BatchService:
             request = decode_search_request(line)
             async with self._slots.slot(principal.scope.tenant, _PATIENCE_S):
                 while True:
-                    start = self.clock()
                     try:
                         response = await self.search.respond(request, principal, request_id, _PATIENCE_S)
                     except Overloaded:
@@ -115,8 +114,8 @@ class BatchService:
                             raise
                         await asyncio.sleep(_RETRY_S)  # nothing reports that the queue has room again
                     else:
-                        if not self._is_quiet:
-                            await asyncio.sleep((self.clock() - start) * _REST)
+                        if response.timings and not self._is_quiet:
+                            await asyncio.sleep(response.timings.total_ms() / 1_000 * _REST)
                         return response
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return InvalidInput(f"the line is {describe_decode_error(error)}")
