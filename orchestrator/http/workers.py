@@ -66,7 +66,7 @@ class Workers(Multiprocess):
         """See uvicorn. A worker that has ended is noticed at once: this process has no copy of its end of the pipe."""
         for process in self.processes:
             process.child_conn.close()
-            if process.exitcode is not None and not self.should_exit.is_set():
+            if process.exitcode not in (None, STARTUP_FAILURE) and not self.should_exit.is_set():
                 _log.error("worker %s ended with exit code %s: another one is started", process.pid, process.exitcode)
         super().keep_subprocess_alive()
 

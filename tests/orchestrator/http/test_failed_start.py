@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -28,11 +29,14 @@ def start(python: str) -> Start:
     return run
 
 
+_OF_UVICORN = r"Application startup failed. Exiting.|Child process \[\d+\] failed to start, .*"
+
+
 def reasons(stderr: str) -> list[str]:
     """The reasons in the log lines of errors."""
     lines = [json.loads(line) for line in stderr.splitlines() if line.startswith("{")]
     messages = [line["message"] for line in lines if line.get("level") == "error"]
-    return [message for message in messages if message != "Application startup failed. Exiting."]
+    return [message for message in messages if not re.fullmatch(_OF_UVICORN, message)]
 
 
 @pytest.mark.parametrize(
