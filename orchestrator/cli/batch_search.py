@@ -7,7 +7,6 @@ from codecs import BOM_UTF8
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import IO, TypeAlias
@@ -21,10 +20,11 @@ from orchestrator.cli.scope_options import searcher
 from orchestrator.cli.terminal import err, with_cli_timeout, with_service
 from orchestrator.http.batch_lines import encoded_line
 from orchestrator.indexing.corpus import count_lines
+from orchestrator.indexing.ndjson import bounded_lines
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import InvalidInput
 from orchestrator.schema.search import BatchLine
-from orchestrator.service.batch import MAX_LINE_BYTES, Line, Outcome
+from orchestrator.service.batch import MAX_LINE_BYTES, Line, Outcome, too_long
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
@@ -114,16 +114,9 @@ def of_service(url: str, key: str | None, timeout_s: float) -> Run:
 
 def _lines(file: IO[bytes]) -> Iterator[Line]:
     """The lines of a file, but the blank ones."""
-    for number in count(1):
-        line = file.readline(MAX_LINE_BYTES + 1)
-        if not line:
-            return
-        is_too_long = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
-        rest = line
-        while is_too_long and rest and not rest.endswith(b"\n"):
-            rest = file.readline(MAX_LINE_BYTES)
-        if is_too_long:
-            yield number, InvalidInput(f"the line has more than the {MAX_LINE_BYTES} bytes allowed")
+    for number, (line, size) in enumerate(bounded_lines(file, MAX_LINE_BYTES + 1), start=1):
+        if size > len(line) or len(line.removesuffix(b"\n")) > MAX_LINE_BYTES:
+            yield number, too_long()
         elif stripped := (line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
             yield number, stripped
 

@@ -74,18 +74,18 @@ class AsyncClient:
         """See :meth:`orchestrator.client.Client.search_batch`."""
         for part in batches.parts(queries):
             while not part.is_done:
-                done = part.done
-                attempts = Attempts(part.call(), self._url, timeout_s, self._budget)
+                call, done = part.call(), part.done
+                attempts = Attempts(call, self._url, timeout_s, self._budget)
                 while part.done == done:
                     try:
-                        async for outcome in self._outcomes(part, attempts):
+                        async for outcome in self._outcomes(part, call, attempts):
                             yield outcome
                     except TriviumError as error:
                         if part.done == done:
                             await anyio.sleep(attempts.delay_s(error))
 
-    async def _outcomes(self, part: Part, attempts: Attempts) -> AsyncIterator[BatchOutcome]:
-        call, splitter = part.call(), LineSplitter()
+    async def _outcomes(self, part: Part, call: Call[Any], attempts: Attempts) -> AsyncIterator[BatchOutcome]:
+        splitter = LineSplitter()
         with attempts.errors():
             async with self._http.stream(**call.options(attempts.begin_s())) as response:
                 if response.status_code != HTTPStatus.OK:

@@ -79,17 +79,17 @@ class Client:
         """
         for part in batches.parts(queries):
             while not part.is_done:
-                done = part.done
-                attempts = Attempts(part.call(), self._url, timeout_s, self._budget)
+                call, done = part.call(), part.done
+                attempts = Attempts(call, self._url, timeout_s, self._budget)
                 while part.done == done:  # further attempts begin anew after each that got on
                     try:
-                        yield from self._outcomes(part, attempts)
+                        yield from self._outcomes(part, call, attempts)
                     except TriviumError as error:
                         if part.done == done:
                             time.sleep(attempts.delay_s(error))
 
-    def _outcomes(self, part: Part, attempts: Attempts) -> Iterator[BatchOutcome]:
-        call, splitter = part.call(), LineSplitter()
+    def _outcomes(self, part: Part, call: Call[Any], attempts: Attempts) -> Iterator[BatchOutcome]:
+        splitter = LineSplitter()
         with attempts.errors(), self._http.stream(**call.options(attempts.begin_s())) as response:
             if response.status_code != HTTPStatus.OK:
                 call.response(response.status_code, response.headers.get("retry-after"), response.read())

@@ -35,12 +35,12 @@ def conclusion(evaluation: Evaluation) -> str:
 
 def remarks(evaluation: Evaluation) -> Iterator[str]:
     """What is wrong with the judgments: how many, and the first of them."""
-    if evaluation.unknown_documents:
-        yield f"{_named('judged id', evaluation.unknown_documents, ' that no document has')}; counted as not found"
-    if evaluation.without_relevant:
-        yield f"{_named('quer', evaluation.without_relevant, ' without a relevant document')}; all figures are 0"
-    if evaluation.unjudged:
-        yield f"{_named('quer', evaluation.unjudged, ' without judgments')}; left out"
+    if ids := evaluation.unknown_documents:
+        yield f"{_counted(ids, 'judged id', 'judged ids')} that no document has: {first_of(ids)}; counted as not found"
+    if ids := evaluation.without_relevant:
+        yield f"{_counted(ids, 'query', 'queries')} without a relevant document: {first_of(ids)}; all figures are 0"
+    if ids := evaluation.unjudged:
+        yield f"{_counted(ids, 'query', 'queries')} without judgments: {first_of(ids)}; left out"
 
 
 def _against(each: Difference) -> str:
@@ -51,6 +51,5 @@ def _against(each: Difference) -> str:
     return f"{each.run} is {amount} {direction} than {each.against} (p {each.corrected_p:.4f})"
 
 
-def _named(noun: str, ids: Sequence[str], what: str) -> str:
-    one, several = ("y", "ies") if noun == "quer" else ("", "s")
-    return f"{len(ids)} {noun}{one if len(ids) == 1 else several}{what}: {first_of(ids)}"
+def _counted(items: Sequence[str], one: str, several: str) -> str:
+    return f"{len(items)} {one if len(items) == 1 else several}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from orchestrator.http.errors import HttpError
 from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.search_route import log_search
 from orchestrator.mcp.caller import Caller
-from orchestrator.service.response_cache import EncodedResponse
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -78,10 +78,7 @@ def _caller(context: ServerRequestContext[Any]) -> Caller:
     def begin(tool: str) -> None:
         http.log_fields["tool"] = tool
 
-    def record(response: EncodedResponse) -> None:
-        log_search(http, response)
-
-    return Caller(http.service, http.principal, http.request_id, begin, record)
+    return Caller(http.service, http.principal, http.request_id, begin, partial(log_search, http))
 
 
 class _Answered(Response):

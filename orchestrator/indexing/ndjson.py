@@ -63,7 +63,7 @@ ParsedLine: TypeAlias = ValidLine | InvalidLine
 
 def parse_ndjson(file: IO[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) -> Iterator[ParsedLine]:
     """One value for each line that is not blank, in order. The file may have any size, and so may its lines."""
-    for number, (line, size) in enumerate(_bounded_lines(file, max_bytes + _MAX_LINE_END), start=1):
+    for number, (line, size) in enumerate(bounded_lines(file, max_bytes + _MAX_LINE_END), start=1):
         stripped = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip()
         is_whole = size == len(line)
         if is_whole and not stripped:
@@ -79,7 +79,7 @@ def parse_ndjson(file: IO[bytes], max_bytes: int = MAX_DOCUMENT_BYTES) -> Iterat
             yield InvalidLine(number, str(error))
 
 
-def _bounded_lines(file: IO[bytes], max_bytes: int) -> Iterator[tuple[bytes, int]]:
+def bounded_lines(file: IO[bytes], max_bytes: int) -> Iterator[tuple[bytes, int]]:
     """At most this many bytes of each line, and the size of the whole line."""
     while line := file.readline(max_bytes):
         size, last = len(line), line

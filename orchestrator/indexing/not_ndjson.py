@@ -26,11 +26,6 @@ _KINDS = {
 _PIPE = " | trivium index -"
 
 
-def describe_body(head: bytes) -> str:
-    """The same of a body of a request."""
-    return describe(head).replace(_PIPE, "")
-
-
 def describe(head: bytes) -> str:
     """What is wrong with a file as a whole; empty if its lines may be documents.
 
@@ -53,3 +48,8 @@ def describe(head: bytes) -> str:
         shown = lines[0].decode("utf-8", "replace")[:_MAX_SHOWN]
         return f"no NDJSON: it begins with {shown!r}; write one document on each line: {_EXAMPLE}"
     return ""
+
+
+def describe_body(head: bytes) -> str:
+    """As :func:`describe`, of the body of a request: what converts a file is not followed by `trivium index`."""
+    return describe(head).replace(_PIPE, "")

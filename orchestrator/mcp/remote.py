@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
 import httpx2
@@ -15,7 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from adapters import Unavailable
-from orchestrator.mcp.tools import INSTRUCTIONS
+from orchestrator.mcp.server import server_with
 
 _NO_TOOLS = (401, 403, 404, 405)
 """The service answers an empty message with 400 if it has tools for the caller."""
@@ -51,11 +50,4 @@ def _forwarding(client: Client) -> Server[Any]:
     async def call_tool(_: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
         return await client.call_tool(params.name, params.arguments)
 
-    return Server(
-        "trivium",
-        version=version("trivium"),
-        title="Trivium",
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
+    return server_with(list_tools, call_tool)

@@ -6,7 +6,7 @@ Its high-level server ignores unknown arguments in silence, and its errors are t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
@@ -24,6 +24,12 @@ from orchestrator.mcp.tools import INSTRUCTIONS, TOOLS, Tool, ToolError, call, t
 
 CallerOf: TypeAlias = Callable[[ServerRequestContext[Any]], Caller]
 """The caller of a request."""
+ListTools: TypeAlias = Callable[
+    [ServerRequestContext[Any], types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]
+]
+CallTool: TypeAlias = Callable[
+    [ServerRequestContext[Any], types.CallToolRequestParams], Awaitable[types.CallToolResult]
+]
 
 _SCHEMAS = {tool.name: input_schema(tool.kind) for tool in TOOLS}
 
@@ -54,12 +60,22 @@ def tool_server(caller_of: CallerOf) -> Server[Any]:
             structured_content=None if answer.structured is None else dict(answer.structured),
         )
 
+    return server_with(list_tools, call_tool, _SCHEMAS.get)
+
+
+def server_with(
+    list_tools: ListTools, call_tool: CallTool, schema_of: Callable[[str], Mapping[str, Any] | None] | None = None
+) -> Server[Any]:
+    """A server that says that it is Trivium.
+
+    :param schema_of: the schema of a tool's arguments by name, if it is known here.
+    """
     return Server(
         "trivium",
         version=version("trivium"),
         title="Trivium",
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=_SCHEMAS.get,
+        get_tool_input_schema=schema_of,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )

@@ -125,6 +125,11 @@ class BatchService:
             return error
 
 
+def too_long() -> InvalidInput:
+    """What is wrong with a line of more than :data:`MAX_LINE_BYTES`."""
+    return InvalidInput(f"the line has more than the {MAX_LINE_BYTES} bytes allowed")
+
+
 async def split_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Line]:
     """The lines of a text that comes in chunks, but the blank ones. Of a line that is too long nothing is kept."""
     number, line, is_too_long = 1, bytearray(), False
@@ -132,7 +137,7 @@ async def split_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Line]:
     def ended() -> bytes | InvalidInput | None:
         """The line that has ended; ``None`` if it is blank."""
         if is_too_long:
-            return InvalidInput(f"the line has more than the {MAX_LINE_BYTES} bytes allowed")
+            return too_long()
         content = bytes(line).removeprefix(BOM_UTF8) if number == 1 else bytes(line)
         return content if content.strip() else None
 
