@@ -13,7 +13,7 @@ PORT ?= 8080
 # Packages with hashes, for the service with all extras that it needs.
 COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --no-header --quiet
-LOCK = $(COMPILE) pyproject.toml --extra servers --extra rerank --extra tracing --extra mcp
+LOCK = $(COMPILE) pyproject.toml --extra servers --extra rerank --extra tracing --extra mcp --extra documents
 # What the package is built with.
 BUILD_REQUIREMENTS = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 

@@ -18,6 +18,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from adapters.encoders import model_files
+from adapters.encoders.passages import Splitter
 from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, Vector
 
 _WINDOW = 256
@@ -71,6 +72,10 @@ class MiniLM:
     def token_ends(self, text: str) -> list[int]:
         """See :data:`adapters.ports.encoders.TokenEnds`."""
         return [end for _, end in self.tokenizer.encode(text, add_special_tokens=False).offsets]
+
+    def splitter(self, tokens: int) -> Splitter:
+        """What splits texts into passages of at most ``tokens`` tokens of this model."""
+        return Splitter(self.tokenizer, tokens)
 
     def encode(self, text: str) -> Vector:
         """See :class:`adapters.ports.QueryEncoder`. Takes 0.1 ms for each token, on one core.

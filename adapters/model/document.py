@@ -28,6 +28,7 @@ MAX_ID_BYTES = 512
 MAX_VALUE_CHARS = 8_192
 """Maximum length of a text in metadata, and of the URL. No other field that a filter tests has a longer one."""
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES)]
+Offset = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Weight = Annotated[float, Meta(gt=0, le=1_000)]
 Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
 
@@ -68,7 +69,11 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     """One JSON object of the document contract. Unknown keys are rejected.
 
     :param chunk_index: from 0, within the document ``parent_id``.
-    :param parent_start: where the text begins in the document ``parent_id``: characters from 0.
+    :param parent_start: where the text begins in the document ``parent_id``, in characters from 0.
+    :param parent_end: where it ends there.
+    :param heading_path: the headings above a chunk, from the outermost.
+    :param chunker_version: what made a chunk, or the chunks of a document.
+    :param chunk_count: number of chunks of a document: then only its beginning is encoded, and its chunks as a whole.
     :param created_at: in JSON a text as in RFC 3339.
     :param importance: from 0 to 10.
     :param entities: names of entities that the document mentions; ``None`` to extract them from the text.
@@ -79,7 +84,11 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     collection: Name = DEFAULT_COLLECTION
     parent_id: Name | None = None
     chunk_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
-    parent_start: Annotated[int, Meta(ge=0, le=2**53 - 1)] | None = None
+    parent_start: Offset | None = None
+    parent_end: Offset | None = None
+    heading_path: tuple[str, ...] = ()
+    chunker_version: str | None = None
+    chunk_count: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     title: str = ""
     url: str | None = None
     created_at: datetime | None = None

@@ -24,6 +24,21 @@ MAX_QUERY_CHARS = 16 * MAX_QUERY_TOKENS
 """Maximum number of characters of a query that are split into tokens: enough for :data:`MAX_QUERY_TOKENS`."""
 
 
+class TextSplitter(Protocol):
+    """Splits texts into passages of at most a number of tokens; a single word may have more. Blocks."""
+
+    def fits(self, text: str) -> bool:
+        """Whether a text is one passage."""
+        ...
+
+    def split(self, text: str) -> Sequence[tuple[int, int]]:
+        """Where each passage of a text begins and ends, in characters.
+
+        Passages may overlap, and leave out nothing but white space around them.
+        """
+        ...
+
+
 class QueryEncoder(Protocol):
     """Encodes queries into the space of the documents, in a few milliseconds, on the event loop."""
 

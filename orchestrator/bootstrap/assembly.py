@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 
 import anyio.to_thread
@@ -36,6 +37,7 @@ from orchestrator.bootstrap.sources import (
     search_probes,
     source_calls,
 )
+from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS, Chunker
 from orchestrator.indexing.grouped_writes import GroupedWriter
 from orchestrator.indexing.invalidation import InvalidatingWriter
 from orchestrator.indexing.metadata_keys import MetadataKeys
@@ -276,6 +278,7 @@ def _documents(parts: _Parts) -> DocumentService:
         is_current=replicas.is_current,
         generation=replicas.generation,
         write_timeout_s=WRITE_TIMEOUT_S,
+        chunker=cache(lambda: Chunker(parts.model.splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)),
     )
 
 

@@ -105,6 +105,7 @@ class AsyncClient:
         self,
         documents: Iterable[Input],
         *,
+        chunk: bool = False,
         replace_chunks: bool = False,
         on_progress: Callable[[int], None] = lambda _: None,
         timeout_s: float = 60.0,
@@ -112,7 +113,7 @@ class AsyncClient:
         """See :meth:`orchestrator.client.Client.index`."""
         outcome, sent = IndexOutcome(), 0
         for content, count in indexing.requests(documents, in_one=replace_chunks):
-            outcome.add(await self.send(calls.index(content, replace_chunks), timeout_s), sent)
+            outcome.add(await self.send(calls.index(content, chunk, replace_chunks), timeout_s), sent)
             sent += count
             on_progress(count)
         return outcome

@@ -215,9 +215,10 @@ def search_fields(query: str | SearchRequest, fields: Mapping[str, Any]) -> dict
     return {**given, **fields}
 
 
-def index(content: bytes, replace_chunks: bool) -> Call[BulkResponse]:
+def index(content: bytes, chunk: bool, replace_chunks: bool) -> Call[BulkResponse]:
     """``POST /v1/documents`` of lines of NDJSON."""
-    parameters = {"replace": "children"} if replace_chunks else {}
+    parameters = {"chunk": "true"} if chunk else {}
+    parameters |= {"replace": "children"} if replace_chunks else {}
     return Call("POST", "/v1/documents", BulkResponse, parameters, content=content)
 
 

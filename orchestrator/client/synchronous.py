@@ -102,6 +102,7 @@ class Client:
         self,
         documents: Iterable[Input],
         *,
+        chunk: bool = False,
         replace_chunks: bool = False,
         on_progress: Callable[[int], None] = lambda _: None,
         timeout_s: float = 60.0,
@@ -109,6 +110,8 @@ class Client:
         """Write documents, in requests of at most a thousand; those before an error are written.
 
         :param documents: any number of them; they are read as they are sent.
+        :param chunk: whether the service splits each long document into chunks, which replace those that it has; they
+            count as documents in the outcome.
         :param replace_chunks: whether the chunks of these documents that are not among those of the same request are
             deleted. Then they have to fit in one request, or nothing is sent.
         :param on_progress: called with the number of documents that were sent since the last call.
@@ -117,7 +120,7 @@ class Client:
         """
         outcome, sent = IndexOutcome(), 0
         for content, count in indexing.requests(documents, in_one=replace_chunks):
-            outcome.add(self.send(calls.index(content, replace_chunks), timeout_s), sent)
+            outcome.add(self.send(calls.index(content, chunk, replace_chunks), timeout_s), sent)
             sent += count
             on_progress(count)
         return outcome

@@ -36,7 +36,7 @@ from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DocumentsResponse
 from orchestrator.schema.search_input import decode_delete_request, listed_filter
 from orchestrator.service.document_reports import with_reason
-from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
+from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED, ChunkHandling
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ router = APIRouter()
 @serves(router, PUT_DOCUMENTS)
 async def put_documents(context: HttpContext) -> Response:
     """Index NDJSON."""
-    replaces_chunks = _choice(_parameters(context, PUT_DOCUMENTS), "replace", {"children": True}, default=False)
+    chunks = _chunk_handling(_parameters(context, PUT_DOCUMENTS))
 
     with SpooledTemporaryFile(_MAX_BYTES_IN_MEMORY) as file:
         head = b""
@@ -82,7 +82,7 @@ async def put_documents(context: HttpContext) -> Response:
             await anyio.to_thread.run_sync(file.seek, 0)
             return parse_ndjson(file)
 
-        outcome = await context.service.documents.put(read_lines, context.principal, replaces_chunks)
+        outcome = await context.service.documents.put(read_lines, context.principal, chunks)
     if not outcome.indexed and (reason := describe_body(head)):
         outcome = with_reason(outcome, f"the body is {reason}")
     context.log_fields.update(
@@ -183,6 +183,19 @@ def _collection(parameters: Mapping[str, str]) -> str | None:
     if collection == "":
         raise BadRequest("collection: empty, allowed is the name of a collection")
     return collection
+
+
+def _chunk_handling(parameters: Mapping[str, str]) -> ChunkHandling | None:
+    """What becomes of the chunks of the documents in a body.
+
+    :raises BadRequest: if they are both given and to be made.
+    """
+    are_given = _choice(parameters, "replace", {"children": True}, default=False)
+    if not _flag(parameters, "chunk", default=False):
+        return "given" if are_given else None
+    if are_given:
+        raise BadRequest("replace: not allowed with chunk=true, which replaces the chunks of each document")
+    return "split"
 
 
 def _flag(parameters: Mapping[str, str], name: str, *, default: bool) -> bool:

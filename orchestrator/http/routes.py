@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from adapters import Document
 from orchestrator.auth.principal import Role
+from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS
 from orchestrator.schema import documents, operations, search
 from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
 
@@ -46,12 +47,18 @@ class Operation:
     is_documented: bool = True
 
 
-_REPLACE = {
+_CHUNKS: dict[str, dict[str, object]] = {
+    "chunk": {
+        "type": "boolean",
+        "default": False,
+        "description": f"split each document of more than {DEFAULT_CHUNK_TOKENS} tokens into chunks, which replace the "
+        "chunks that it has; `lines` lists them, too",
+    },
     "replace": {
         "enum": ["children"],
         "description": "delete the chunks of these documents, and of their parents, that are not in the body, in one "
         "write; then every line must be valid, and there are at most 4096 of 16 MiB",
-    }
+    },
 }
 _LIST: dict[str, dict[str, object]] = {
     "collection": {"type": "string", "minLength": 1, "description": "only the documents of this collection"},
@@ -102,7 +109,7 @@ PUT_DOCUMENTS = Operation(
     NDJSON,
     problems=(*_KEY, *_BODY, *_BUSY),
     role="admin",
-    parameters=_REPLACE,
+    parameters=_CHUNKS,
 )
 LIST_DOCUMENTS = Operation(
     "GET",

@@ -24,6 +24,8 @@ _MAX_LINE_END = 2
 """Bytes of a line end: CR LF."""
 MAX_ITEMS = 10_000
 """Maximum number of tags, entities or links of one document."""
+MAX_HEADINGS = 64
+"""Maximum number of headings above a chunk."""
 MAX_KEYS = 256
 """Maximum number of metadata keys of one document: each is a column of its segment."""
 MAX_VALUES = 1_000
@@ -32,6 +34,13 @@ MAX_NAME_CHARS = 512
 """Maximum length of a tag, an entity or the language."""
 MAX_KEY_CHARS = 256
 """Maximum length of a metadata key, as in filters."""
+_MAX_LENGTHS = {
+    "tags": MAX_ITEMS,
+    "entities": MAX_ITEMS,
+    "links": MAX_ITEMS,
+    "metadata": MAX_KEYS,
+    "heading_path": MAX_HEADINGS,
+}
 _MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
@@ -135,7 +144,7 @@ def checked(document: Document) -> Document:
     """
     if len(document.id.encode()) > MAX_ID_BYTES:
         raise ValueError(f"id: {len(document.id.encode())} bytes, allowed are {MAX_ID_BYTES}")
-    for name, limit in (("tags", MAX_ITEMS), ("entities", MAX_ITEMS), ("links", MAX_ITEMS), ("metadata", MAX_KEYS)):
+    for name, limit in _MAX_LENGTHS.items():
         if (count := len(getattr(document, name) or ())) > limit:
             raise ValueError(f"{name}: {count}, allowed are {limit}")
     title, text = _without_control(document.title), _without_control(document.text)
@@ -143,6 +152,10 @@ def checked(document: Document) -> Document:
         raise ValueError("text: empty, and so is the title; one of them must not be empty")
     if document.created_at and document.created_at.tzinfo is None:
         raise ValueError(f"created_at: without a time zone, write {dates.ALLOWED}")
+    if document.parent_end is not None and document.parent_end < (document.parent_start or 0):
+        raise ValueError(
+            f"parent_end: {document.parent_end}, allowed is parent_start ({document.parent_start or 0}) and more"
+        )
     values = sum(len(values_of(value)) for value in document.metadata.values())
     if values > MAX_VALUES:
         raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES}")
@@ -191,9 +204,11 @@ def _names(document: Document) -> Iterator[tuple[str, str]]:
         ("parent_id", document.parent_id),
         ("url", document.url),
         ("language", document.language),
+        ("chunker_version", document.chunker_version),
     ):
         if value is not None:
             yield name, value
+    yield from (("heading_path", heading) for heading in document.heading_path)
     yield from (("tags", tag) for tag in document.tags)
     yield from (("entities", entity) for entity in document.entities or ())
     yield from (("links", each) for link in document.links for each in (link.target, link.type))

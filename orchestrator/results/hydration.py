@@ -112,8 +112,10 @@ def _search_hit(
     sources = {source: hit.sources.get(source) for source in plan.ranking.weights}
     found_by = [source for source, contribution in sources.items() if contribution]
     metadata = document.metadata
-    chunker_version = metadata.get("chunker_version")
-    headings = _headings(metadata["heading_path"]) if "heading_path" in metadata else ()
+    chunker_version = document.chunker_version or metadata.get("chunker_version")
+    headings = document.heading_path
+    if not headings and "heading_path" in metadata:
+        headings = _headings(metadata["heading_path"])
     section = metadata.get("section", headings[-1] if headings else None)
     start = document.parent_start
     return SearchHit(

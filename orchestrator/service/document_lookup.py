@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
@@ -76,7 +76,7 @@ class DocumentLookup:
         """The chunks of some documents and of their parents, in the collections of these documents, as far as the
         principal may see them.
 
-        :raises BadRequest: if there are too many.
+        :raises BadRequest: if one document has too many.
         """
         parents: dict[str, set[str]] = {}
         for document in documents:
@@ -85,12 +85,23 @@ class DocumentLookup:
         found: list[Record] = []
         for collection, ids in parents.items():
             for batch in batches(sorted(ids), _BATCH_PARENTS):
-                condition = And((Eq("collection", collection), In("parent_id", tuple(batch))))
-                chunks = await self._found(condition, principal)
-                if len(chunks) == _MAX_CHUNKS:
-                    raise BadRequest(f"the documents have {_MAX_CHUNKS} chunks or more: send several requests")
-                found += chunks
+                found += await self._chunks_of(collection, batch, principal)
         return found
+
+    async def _chunks_of(self, collection: str, parents: Sequence[str], principal: Principal) -> list[Record]:
+        """The chunks of parents in one collection, looked up for fewer at once where there are many.
+
+        :raises BadRequest: if one parent has too many.
+        """
+        condition = And((Eq("collection", collection), In("parent_id", tuple(parents))))
+        chunks = await self._found(condition, principal)
+        if len(chunks) < _MAX_CHUNKS:
+            return chunks
+        if len(parents) == 1:
+            raise BadRequest(f"{parents[0][:80]!r} has {_MAX_CHUNKS} chunks or more: delete them by a filter first")
+        half = len(parents) // 2
+        of_halves = [await self._chunks_of(collection, each, principal) for each in (parents[:half], parents[half:])]
+        return [chunk for chunks in of_halves for chunk in chunks]
 
     async def _with_id(self, id_: str, principal: Principal, collection: str | None) -> list[Record]:
         """The documents of an id that the principal may see.

@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import anyio.to_thread
 
@@ -24,12 +25,14 @@ from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from fusion.values import DocId
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
+from orchestrator.indexing.chunks import Chunker
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_WRITE_DOCUMENTS, size_bytes
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import request_filter
 from orchestrator.schema.documents import BulkResponse, CollectionsResponse, DeleteManyResponse, DeleteResponse
 from orchestrator.service.admission import Admission
+from orchestrator.service.chunked_lines import ChunkedLines, stale_chunks
 from orchestrator.service.document_lookup import DocumentLookup
 from orchestrator.service.document_reports import (
     IndexReport,
@@ -39,7 +42,7 @@ from orchestrator.service.document_reports import (
     without_document,
 )
 from orchestrator.service.errors import NotFound
-from orchestrator.service.line_writer import LineWriter
+from orchestrator.service.line_writer import Batch, LineWriter, batches_of
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +50,8 @@ _MAX_DELETED = 1_000
 """Documents that are deleted in one write."""
 DEFAULT_LISTED, MAX_LISTED = 100, 1_000
 """Documents on one page of a list."""
+ChunkHandling: TypeAlias = Literal["given", "split"]
+"""What becomes of the chunks of the documents that are written."""
 READ_TIMEOUT_S = 5.0
 """Time limit of reading documents, the wait for a slot included."""
 
@@ -61,6 +66,7 @@ class DocumentService:
     :param writes: slots for writing; ``deletes``: for deleting documents by id, which are combined to few writes.
     :param uploads: by tenant, slots for the bodies that are read or wait to be written.
     :param write_timeout_s: how long a write waits for a slot.
+    :param chunker: what splits documents into chunks of the default size.
     """
 
     documents: DocumentReader
@@ -72,21 +78,23 @@ class DocumentService:
     is_current: Callable[[], bool]
     generation: Callable[[], int]
     write_timeout_s: float
+    chunker: Callable[[], Chunker]
 
     async def put(
         self,
         read_lines: Callable[[], Awaitable[Iterable[ParsedLine]]],
         principal: Principal,
-        replace_chunks: bool = False,
+        chunks: ChunkHandling | None = None,
     ) -> BulkResponse:
         """Index lines: each valid line is stored, each invalid one is reported.
 
         :param read_lines: receives the body; its lines are parsed as they are written. Few bodies of a tenant are
             received at once, and each before its write takes a slot, so that a slow upload delays no other tenant.
-        :param replace_chunks: whether the lines are all chunks of the documents that they belong to: in the same write,
-            the chunks of these documents that are not among the lines are deleted. Then every line has to be valid.
+        :param chunks: ``given``: the lines are all chunks of the documents that they belong to; in the same write, the
+            chunks of these documents that are not among the lines are deleted, so every line has to be valid.
+            ``split``: each document is split into chunks, which replace those that it has.
         :raises Forbidden: if the principal may not write.
-        :raises BadRequest: if there is no line; with ``replace_chunks``, if one is invalid, or they are too many.
+        :raises BadRequest: if there is no line; if the chunks are given, and one is invalid, or they are too many.
         :raises Overloaded: if too many writes are waiting.
         :raises AdapterError: if nothing was written.
         """
@@ -100,11 +108,7 @@ class DocumentService:
                 outcomes.extend(map(without_document, written))
 
             async with self.writes.slot(tenant, self.write_timeout_s):
-                replaced: list[Key] = []
-                if replace_chunks:
-                    valid = await anyio.to_thread.run_sync(_lines_of_one_write, lines)
-                    lines, replaced = valid, await self._replaced(valid, principal)
-                report = await self.lines.write(lines, principal, keep, replaced=replaced)
+                report = await self.lines.write(self._batches(lines, principal, chunks), principal, keep)
             return await anyio.to_thread.run_sync(bulk_response, outcomes, report, principal.scope, self.generation())
 
     async def index(
@@ -131,7 +135,7 @@ class DocumentService:
                 if isinstance(line, InvalidLine):
                     on_invalid(line)
 
-        return await self.lines.write(lines, principal, report_lines, on_progress)
+        return await self.lines.write(batches_of(lines), principal, report_lines, on_progress)
 
     async def get(self, id_: str, principal: Principal, collection: str | None = None) -> Document:
         """One document as it was written.
@@ -258,12 +262,20 @@ class DocumentService:
     def _lookup(self) -> DocumentLookup:
         return DocumentLookup(self.documents, self.is_current)
 
-    async def _replaced(self, lines: Iterable[ValidLine], principal: Principal) -> list[Key]:
-        """The chunks of the documents that lines belong to, without those among the lines."""
-        documents = [line.document for line in lines]
-        kept = {doc_id(document.id, document.collection) for document in documents}
-        chunks = await self._lookup.chunks_beside(documents, principal)
-        return [chunk.key for chunk in chunks if chunk.doc_id not in kept]
+    async def _batches(
+        self, lines: Iterable[ParsedLine], principal: Principal, chunks: ChunkHandling | None
+    ) -> AsyncIterator[Batch]:
+        if chunks == "given":
+            valid = await anyio.to_thread.run_sync(_lines_of_one_write, lines)
+            documents = [line.document for line in valid]
+            if valid:
+                yield Batch(valid, await stale_chunks(self._lookup, documents, documents, principal))
+            return
+        of_lines = batches_of(lines)
+        if chunks == "split":
+            of_lines = ChunkedLines(self._lookup, self.chunker).batches(lines, principal)
+        async for batch in of_lines:
+            yield batch
 
     @asynccontextmanager
     async def _read_slot(self, principal: Principal) -> AsyncIterator[None]:

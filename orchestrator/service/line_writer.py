@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import anyio.to_thread
 
 from adapters import SENSITIVITIES, Sensitivity
+from adapters.model.batching import batches as slices
 from adapters.model.document import is_visible
 from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
@@ -17,6 +19,7 @@ from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import (
     MAX_BATCH_BYTES,
+    MAX_BATCH_DOCUMENTS,
     MAX_WRITE_DOCUMENTS,
     IndexingPipeline,
     next_batch,
@@ -24,6 +27,38 @@ from orchestrator.indexing.pipeline import (
 )
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.document_reports import IndexReport
+
+
+class Batch(NamedTuple):
+    """Lines, and the documents that they replace, that belong to one write.
+
+    :param ends_write: whether no other batch is to be in the same write.
+    """
+
+    lines: Sequence[ParsedLine]
+    replaced: Sequence[Key] = ()
+    ends_write: bool = False
+
+
+async def batches_of(lines: Iterable[ParsedLine]) -> AsyncIterator[Batch]:
+    """The lines, in batches of bounded memory. They are read in a thread."""
+    remaining = iter(lines)
+    while batch := await anyio.to_thread.run_sync(next_batch, remaining):
+        yield Batch(batch)
+
+
+@dataclass(slots=True)
+class _Write:
+    """What is written next."""
+
+    lines: list[ParsedLine] = field(default_factory=list)
+    records: list[VectorRecord] = field(default_factory=list)
+    replaced: list[Key] = field(default_factory=list)
+    bytes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return max(len(self.lines), len(self.replaced)) >= MAX_WRITE_DOCUMENTS or self.bytes >= MAX_BATCH_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,68 +71,59 @@ class LineWriter:
 
     async def write(
         self,
-        lines: Iterable[ParsedLine],
+        batches: AsyncIterable[Batch],
         principal: Principal,
         on_lines: Callable[[Collection[ParsedLine]], None],
         on_progress: Callable[[int], None] = lambda _: None,
-        replaced: Sequence[Key] = (),
     ) -> IndexReport:
-        """Index lines of any number in bounded memory. Each batch is durable before the next one is read.
+        """Index lines of any number in bounded memory. Each write is durable before the next one is prepared.
 
         :param on_lines: called with the lines of each write; a line is invalid if its document was not written.
         :param on_progress: called with the number of documents encoded since the last call.
-        :param replaced: documents that are deleted in the first write.
-        :raises BadRequest: if there is no line.
-        :raises AdapterError: if a batch could not be written; the ones before it are.
+        :raises BadRequest: if there is no batch.
+        :raises AdapterError: if a write failed; the ones before it are durable.
         """
         report = IndexReport()
-        waiting: list[ParsedLine] = []
-        records: list[VectorRecord] = []
-        size, line_count = 0, 0
-        remaining = iter(lines)
-        while batch := await anyio.to_thread.run_sync(self._checked_batch, remaining, principal):
-            line_count += len(batch)
-            waiting += batch
-            documents = [line.document for line in batch if isinstance(line, ValidLine)]
-            if documents:
-                records += await self.pipeline.prepare(documents, principal.scope)
-                on_progress(len(documents))
-                size += sum(map(size_bytes, documents))
-            if len(waiting) >= MAX_WRITE_DOCUMENTS or size >= MAX_BATCH_BYTES:
-                on_lines(await self._write(waiting, records, replaced, principal, report))
-                waiting, records, replaced, size = [], [], (), 0
-        if not line_count:
+        write = _Write()
+        is_empty = True
+        async for batch in batches:
+            is_empty = False
+            lines = await anyio.to_thread.run_sync(self._checked, batch.lines, principal)
+            write.lines += lines
+            write.replaced += batch.replaced
+            documents = [line.document for line in lines if isinstance(line, ValidLine)]
+            for part in slices(documents, MAX_BATCH_DOCUMENTS):
+                write.records += await self.pipeline.prepare(list(part), principal.scope)
+                on_progress(len(part))
+            write.bytes += sum(map(size_bytes, documents))
+            if batch.ends_write or write.is_full:
+                on_lines(await self._write(write, principal, report))
+                write = _Write()
+        if is_empty:
             raise BadRequest("no documents: there must be at least one line with a JSON object")
-        on_lines(await self._write(waiting, records, replaced, principal, report))
+        on_lines(await self._write(write, principal, report))
         return report
 
-    def _checked_batch(self, lines: Iterator[ParsedLine], principal: Principal) -> Sequence[ParsedLine]:
-        """The next lines; those above the writer's clearance, and with too many new metadata keys, become invalid."""
-        batch = [_within_clearance(line, principal.clearance) for line in next_batch(lines)]
-        return self.metadata_keys.checked(batch, principal.scope)
+    def _checked(self, lines: Iterable[ParsedLine], principal: Principal) -> Sequence[ParsedLine]:
+        """The lines; those above the writer's clearance, and with too many new metadata keys, become invalid."""
+        within = [_within_clearance(line, principal.clearance) for line in lines]
+        return self.metadata_keys.checked(within, principal.scope)
 
-    async def _write(
-        self,
-        lines: list[ParsedLine],
-        records: list[VectorRecord],
-        replaced: Sequence[Key],
-        principal: Principal,
-        report: IndexReport,
-    ) -> list[ParsedLine]:
+    async def _write(self, write: _Write, principal: Principal, report: IndexReport) -> list[ParsedLine]:
         """Write the records of lines, and delete what they replace; a line becomes invalid if its document was not
         written."""
-        if not records:
-            return lines
-        acknowledgement = await self.writer.write(records, replaced, principal.clearance)
-        report.add(records, len(replaced), acknowledgement)
-        if keys := {key for each in records for key in each.record.document.metadata}:
+        if not (write.records or write.replaced):
+            return write.lines
+        acknowledgement = await self.writer.write(write.records, write.replaced, principal.clearance)
+        report.add(write.records, len(write.replaced), acknowledgement)
+        if keys := {key for each in write.records for key in each.record.document.metadata}:
             await anyio.to_thread.run_sync(self.metadata_keys.add, keys, principal.scope)
         hidden = {identity for _, _, identity in acknowledgement.hidden or ()}
         return [
             InvalidLine(line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance")
             if isinstance(line, ValidLine) and doc_id(line.document.id, line.document.collection) in hidden
             else line
-            for line in lines
+            for line in write.lines
         ]
 
 

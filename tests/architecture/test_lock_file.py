@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-_SERVICE = ("qdrant", "memgraph", "opensearch", "redis", "rerank", "tracing", "mcp")
+_SERVICE = ("qdrant", "memgraph", "opensearch", "redis", "rerank", "tracing", "mcp", "documents")
 BUILD = "compose/build-requirements.lock"
 EXTRAS = {"requirements.lock": (*_SERVICE, "evaluate"), "compose/requirements.lock": _SERVICE}
 

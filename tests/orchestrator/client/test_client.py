@@ -117,6 +117,12 @@ def test_the_chunks_of_a_document_are_replaced(client: Client) -> None:
     assert client.delete("c0", with_chunks=False).chunks == 0
 
 
+def test_the_service_splits_long_documents(client: Client) -> None:
+    assert client.index([{"id": "long", "text": "Some words of a text. " * 200}], chunk=True).indexed > 5
+    assert client.get("long#:0").parent_id == "long"
+    assert client.index([{"id": "long", "text": "short"}], chunk=True).deleted > 4
+
+
 def test_the_asynchronous_client_has_the_same_methods_and_answers(url: str, client: Client) -> None:
     async def run() -> None:
         async with AsyncClient(url, timeout_s=30.0) as other:

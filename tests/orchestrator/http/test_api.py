@@ -145,6 +145,35 @@ async def test_the_chunks_of_a_document_are_replaced(client: httpx.AsyncClient) 
     assert "replace: 'childs', allowed are children; the nearest is children" in problem(refused, 422)["detail"]
 
 
+async def test_a_long_document_is_split_into_chunks_that_are_found(client: httpx.AsyncClient) -> None:
+    filler = "Nothing of interest happens in this part of the text. " * 30
+    text = f"# Cooking\n\n{filler}\n\n## Salt\n\nA pinch of saffron colours the rice.\n\n## End\n\n{filler}"
+    outcome = await client.post(
+        "/v1/documents?chunk=true", content=ndjson({"id": "book", "title": "Food", "text": text})
+    )
+    chunks = [line["id"] for line in outcome.json()["lines"]]
+    assert chunks[:2] == ["book", "book#cooking:0"]
+    assert "book#cooking/salt:0" in chunks
+    (hit, *_) = (await search(client, query="saffron rice")).json()["hits"]
+    assert (hit["id"], hit["parent_id"]) == ("book#cooking/salt:0", "book")
+    assert hit["heading_path"] == ["Cooking", "Salt"]
+    assert text[slice(*hit["source_span"])] == hit["text"]
+    again = await client.post("/v1/documents?chunk=true", content=ndjson({"id": "book", "text": "short"}))
+    assert (again.json()["indexed"], again.json()["deleted"]) == (1, len(chunks) - 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "detail"),
+    [
+        ("chunk=yes", "chunk: 'yes', allowed are"),
+        ("chunk=true&replace=children", "replace: not allowed with chunk=true"),
+    ],
+)
+async def test_chunks_that_cannot_be_made_are_refused(client: httpx.AsyncClient, parameters: str, detail: str) -> None:
+    refused = await client.post(f"/v1/documents?{parameters}", content=ndjson(*DOCUMENTS))
+    assert detail in problem(refused, 422)["detail"]
+
+
 async def test_a_search_shows_the_write_that_it_names_or_says_that_it_does_not(client: httpx.AsyncClient) -> None:
     generation = (await client.post("/v1/documents", content=ndjson(*DOCUMENTS))).json()["generation"]
     shown = (await search(client, query="pasta", min_generation=generation)).json()

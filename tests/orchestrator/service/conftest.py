@@ -10,12 +10,13 @@ import pytest
 
 from adapters.engine import EmbeddedIndex
 from adapters.graph.names import mentioned
+from orchestrator.indexing.chunks import Chunker
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.service.admission import Admission
 from orchestrator.service.documents import DocumentService
 from orchestrator.service.line_writer import LineWriter
-from tests.orchestrator.service.document_helpers import Encoder
+from tests.orchestrator.service.document_helpers import Encoder, Words
 
 
 @pytest.fixture
@@ -35,4 +36,5 @@ def service(index: EmbeddedIndex, tmp_path: Path) -> DocumentService:
         is_current=lambda: True,
         generation=index.generation,
         write_timeout_s=30.0,
+        chunker=lambda: Chunker(Words(3), 3),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adapters import Document, Scope, Sensitivity
+from adapters.model.batching import batches
 from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -30,6 +32,20 @@ class Encoder:
 
     def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[NDArray[np.float32]]:
         return [unit(len(text))[np.newaxis] for text in texts]
+
+
+class Words:
+    """Splits texts into passages of a number of words."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def fits(self, text: str) -> bool:
+        return len(text.split()) <= self._count
+
+    def split(self, text: str) -> list[tuple[int, int]]:
+        found = list(re.finditer(r"\S+", text))
+        return [(part[0].start(), part[-1].end()) for part in batches(found, self._count)]
 
 
 class FixedWriter:

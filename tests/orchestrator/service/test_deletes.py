@@ -127,7 +127,7 @@ async def replace_chunks(service: DocumentService, *documents: Document, by: Pri
     async def read() -> list[ParsedLine]:
         return lines(*documents)
 
-    return await service.put(read, by, replace_chunks=True)
+    return await service.put(read, by, "given")
 
 
 async def test_the_chunks_of_a_document_are_replaced_in_one_write(service: DocumentService) -> None:
@@ -153,7 +153,7 @@ async def test_chunks_are_not_replaced_by_half(service: DocumentService, monkeyp
         return [*lines(chunk("a", 1)), InvalidLine(2, "oops")]
 
     with pytest.raises(BadRequest, match="line 2 is invalid, so nothing is written: oops"):
-        await service.put(read, WRITER, replace_chunks=True)
+        await service.put(read, WRITER, "given")
     monkeypatch.setattr(documents_module, "MAX_WRITE_DOCUMENTS", 1)
     with pytest.raises(BadRequest, match="more than the 1 lines allowed: send several requests"):
         await replace_chunks(service, chunk("a", 1), chunk("a", 5))

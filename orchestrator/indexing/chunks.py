@@ -1,0 +1,92 @@
+"""Splits long documents into chunks, section by section; each chunk is a part of the text of its document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from adapters import Document, Link
+from adapters.model.document import MAX_ID_BYTES
+from adapters.ports.encoders import TextSplitter
+from orchestrator.indexing.markdown import Section, anchor_of, outline
+
+CHUNKER = "sections-1"
+"""What splits, and the version of its rules: the same text has other chunks only if this changes, or their size."""
+DEFAULT_CHUNK_TOKENS = 200
+MIN_CHUNK_TOKENS, MAX_CHUNK_TOKENS = 16, 4_096
+PART_OF = "part_of"
+"""The type of the link from a chunk to its document."""
+_DIGEST_CHARS = 16
+
+
+class Chunker:
+    """Splits documents.
+
+    :param splitter: what splits the text of a section into passages of at most ``tokens`` tokens; the first chunk of a
+        section has its heading, too.
+    """
+
+    def __init__(self, splitter: TextSplitter, tokens: int) -> None:
+        self._splitter = splitter
+        self.version = f"{CHUNKER}/{tokens}"
+
+    def chunked(self, document: Document) -> list[Document]:
+        """The document and its chunks, in order; the document alone if it is one passage, or a chunk itself. Blocks."""
+        if document.parent_id is not None or self._splitter.fits(document.text):
+            return [document]
+        sections = outline(document.text).sections
+        chunks = list(self._chunks(document, sections))
+        return [replace(document, chunk_count=len(chunks), chunker_version=self.version), *chunks]
+
+    def _chunks(self, document: Document, sections: Sequence[Section]) -> Iterator[Document]:
+        used: Counter[str] = Counter()
+        index = 0
+        for section in sections:
+            path = "/".join(map(anchor_of, section.headings))
+            for start, end in self._passages(document.text, section):
+                text = document.text[start:end]
+                yield replace(
+                    document,
+                    id=_chunk_id(document.id, path, used[path]),
+                    text=text,
+                    parent_id=document.id,
+                    chunk_index=index,
+                    parent_start=start,
+                    parent_end=end,
+                    heading_path=section.headings,
+                    chunker_version=self.version,
+                    url=_url(document.url, section.anchor),
+                    entities=None if document.entities is None else _within(document.entities, text),
+                    links=(Link(document.id, PART_OF, target_collection=document.collection),),
+                )
+                used[path] += 1
+                index += 1
+
+    def _passages(self, text: str, section: Section) -> Iterator[tuple[int, int]]:
+        """Where the passages of a section are; the first one has the heading."""
+        for number, (start, end) in enumerate(self._splitter.split(text[section.body : section.end])):
+            has_heading = not number and section.start < section.body
+            yield (section.start if has_heading else start + section.body), end + section.body
+
+
+def _chunk_id(parent: str, path: str, number: int) -> str:
+    """The id of a chunk: it changes only if its own section does. Ids that would be too long have a digest."""
+    id_ = f"{parent}#{path}:{number}"
+    if len(id_.encode()) <= MAX_ID_BYTES:
+        return id_
+    digest = f"#{sha256(id_.encode()).hexdigest()[:_DIGEST_CHARS]}:{number}"
+    return parent.encode()[: MAX_ID_BYTES - len(digest)].decode(errors="ignore") + digest
+
+
+def _url(url: str | None, anchor: str) -> str | None:
+    return f"{url}#{quote(anchor)}" if url and anchor and "#" not in url else url
+
+
+def _within(names: Sequence[str], text: str) -> tuple[str, ...]:
+    """The names that occur in a text, in whatever case."""
+    folded = text.casefold()
+    return tuple(name for name in names if name.casefold() in folded)

@@ -1,0 +1,126 @@
+"""The structure of a text in Markdown (CommonMark 0.31): its sections, and what it refers to."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+_parser = MarkdownIt("commonmark")
+
+MAX_HEADING_CHARS = 512
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_WIKI_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+_PERMALINK = re.compile(r"\s*[¶#🔗]+\s*$")
+"""What generators of documentation add to a heading: a link to itself."""
+_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+
+
+class Section(NamedTuple):
+    """A part of a text: its heading, and what follows up to the next heading.
+
+    :param headings: its own one, after those that it is below.
+    :param anchor: of its own heading, as GitHub makes it; empty before the first heading.
+    :param start: of the heading; ``body``: of what follows it; ``end``: of the section. In characters.
+    """
+
+    headings: tuple[str, ...]
+    anchor: str
+    start: int
+    body: int
+    end: int
+
+
+class Reference(NamedTuple):
+    """What a text refers to: an address, or with ``is_name`` the name of a page, as in ``[[name]]``.
+
+    :param start: of its block, in characters.
+    """
+
+    target: str
+    is_name: bool
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The sections of a text, which cover it, and its references, both in order."""
+
+    sections: Sequence[Section]
+    references: Sequence[Reference]
+
+    @property
+    def title(self) -> str:
+        """The first heading; empty without one."""
+        return next((section.headings[0] for section in self.sections if section.headings), "")
+
+
+def outline(text: str) -> Outline:
+    """The structure of a text. Blocks: 4 MB take a second."""
+    starts = [0, *(line.end() for line in _LINE.finditer(text))]
+    tokens = _parser.parse(text)
+    return Outline(_sections(tokens, starts, text), list(_references(tokens, starts)))
+
+
+def anchor_of(heading: str) -> str:
+    """The anchor of a heading as GitHub makes it, without the number that a repeated one has."""
+    return _NOT_IN_ANCHORS.sub("", heading.strip().lower()).replace(" ", "-")
+
+
+def _sections(tokens: Sequence[Token], starts: Sequence[int], text: str) -> list[Section]:
+    """A heading that nothing follows is a part of the next section; at the end of the text, of the section before."""
+    sections: list[Section] = []
+    path: list[tuple[int, str]] = []
+    anchors: Counter[str] = Counter()
+    start, body, anchor = 0, 0, ""
+    for index, token in enumerate(tokens):
+        if token.type != "heading_open" or token.level or token.map is None:
+            continue
+        first, last = token.map
+        if _has_body(tokens, index):
+            sections.append(Section(tuple(name for _, name in path), anchor, start, body, starts[first]))
+            start = starts[first]
+        body = starts[min(last, len(starts) - 1)]
+        level, heading = int(token.tag[1:]), _plain(tokens[index + 1])[:MAX_HEADING_CHARS]
+        while path and path[-1][0] >= level:
+            path.pop()
+        path.append((level, heading))
+        repeated = anchors[anchor := anchor_of(heading)]
+        anchors[anchor] += 1
+        anchor = f"{anchor}-{repeated}" if repeated else anchor
+    if sections and not text[body:].strip():
+        sections[-1] = sections[-1]._replace(end=len(text))
+    else:
+        sections.append(Section(tuple(name for _, name in path), anchor, start, body, len(text)))
+    return sections
+
+
+def _has_body(tokens: Sequence[Token], heading: int) -> bool:
+    """Whether anything is between a heading and the one before, or the beginning of the text."""
+    return heading > 0 and tokens[heading - 1].type != "heading_close"
+
+
+def _plain(inline: Token) -> str:
+    """The text of a heading, without markup."""
+    parts = [" " if child.type == "softbreak" else child.content for child in inline.children or ()]
+    return _PERMALINK.sub("", "".join(parts)).strip()
+
+
+def _references(tokens: Sequence[Token], starts: Sequence[int]) -> Iterator[Reference]:
+    start = 0
+    for token in tokens:
+        if token.map is not None:
+            start = starts[token.map[0]]
+        for child in token.children or ():
+            if child.type == "link_open" and isinstance(target := child.attrs.get("href"), str) and target:
+                yield Reference(unquote(target), False, start)
+            elif child.type == "text":
+                for match in _WIKI_LINK.finditer(child.content):
+                    if name := match.group(1).strip():
+                        yield Reference(name, True, start)

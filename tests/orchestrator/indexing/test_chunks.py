@@ -1,0 +1,146 @@
+"""Splitting documents into chunks."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters import Document, Link
+from adapters.encoders.minilm import MiniLM
+from adapters.model.document import MAX_ID_BYTES
+from orchestrator.indexing.chunks import Chunker
+from orchestrator.indexing.markdown import outline
+from orchestrator.indexing.ndjson import checked
+
+WORDS = st.sampled_from(["one", "two", "Größe", "中文字符", "it's", "a_b", "x.", "y!", "🎉", "\t"])
+LINES = st.lists(WORDS, max_size=12).map(" ".join)
+BLOCKS = st.one_of(LINES, LINES.map("# {}".format), LINES.map("## {}".format), LINES.map("- {}".format), st.just(""))
+TEXTS = st.one_of(st.lists(BLOCKS, min_size=1, max_size=25).map("\n".join), st.text(min_size=1, max_size=300))
+SIZES = st.integers(min_value=1, max_value=40)
+
+
+@cache
+def chunker(tokens: int) -> Chunker:
+    return Chunker(model().splitter(tokens), tokens)
+
+
+@cache
+def model() -> MiniLM:
+    return MiniLM()
+
+
+def chunks_of(text: str, tokens: int = 20, **fields: Any) -> list[Document]:
+    return chunker(tokens).chunked(Document(id="guide.md", text=text, **fields))
+
+
+@given(TEXTS, SIZES)
+def test_chunks_are_parts_of_their_document_and_leave_nothing_out(text: str, tokens: int) -> None:
+    parent, *chunks = chunks_of(text, tokens)
+    assert parent.text == text
+    covered = set[int]()
+    for chunk in chunks:
+        assert chunk.parent_start is not None
+        assert chunk.parent_end is not None
+        assert text[chunk.parent_start : chunk.parent_end] == chunk.text
+        covered.update(range(chunk.parent_start, chunk.parent_end))
+    if chunks:
+        assert all(text[index].isspace() for index in range(len(text)) if index not in covered)
+        assert parent.chunk_count == len(chunks)
+        assert [chunk.chunk_index for chunk in chunks] == list(range(len(chunks)))
+        assert len({chunk.id for chunk in chunks}) == len(chunks)
+
+
+@given(TEXTS, SIZES)
+def test_the_headings_of_a_chunk_are_those_above_it(text: str, tokens: int) -> None:
+    sections = outline(text).sections
+    for chunk in chunks_of(text, tokens)[1:]:
+        assert chunk.parent_start is not None
+        section = next(each for each in sections if each.start <= chunk.parent_start < each.end)
+        assert chunk.heading_path == section.headings
+
+
+@given(st.lists(LINES, min_size=2, max_size=6), st.integers(min_value=0, max_value=5), LINES)
+def test_an_edit_leaves_the_chunks_of_other_sections(bodies: list[str], edited: int, body: str) -> None:
+    def text(parts: list[str]) -> str:
+        return "\n\n".join(f"# Section {number}\n\nof {part}" for number, part in enumerate(parts))
+
+    edited %= len(bodies)
+    changed = [*bodies]
+    changed[edited] = body
+
+    def others(parts: list[str]) -> dict[str, str]:
+        own = f"guide.md#section-{edited}:"
+        return {chunk.id: chunk.text for chunk in chunks_of(text(parts), 5)[1:] if not chunk.id.startswith(own)}
+
+    assert others(bodies) == others(changed)
+
+
+@given(TEXTS, SIZES)
+def test_chunks_have_no_more_tokens_than_asked_for_besides_their_heading(text: str, tokens: int) -> None:
+    sections = outline(text).sections
+    for chunk in chunks_of(text, tokens)[1:]:
+        assert chunk.parent_start is not None
+        section = next(each for each in sections if each.start <= chunk.parent_start < each.end)
+        body = text[max(chunk.parent_start, section.body) : chunk.parent_end]
+        assert len(model().token_ends(body)) <= tokens or len(body.split()) == 1
+
+
+def test_a_short_document_and_a_chunk_stay_whole() -> None:
+    assert chunks_of("A short text.") == [Document(id="guide.md", text="A short text.")]
+    given = Document(id="c", text="word " * 100, parent_id="guide.md")
+    assert chunker(20).chunked(given) == [given]
+
+
+def test_a_chunk_has_the_fields_of_its_document() -> None:
+    fields: dict[str, Any] = {
+        "title": "Guide",
+        "sensitivity": "sensitive",
+        "tags": ("t",),
+        "language": "en",
+        "metadata": {"team": "x"},
+        "collection": "docs",
+        "url": "https://example.org/guide",
+        "entities": ("Ada Lovelace", "Charles Babbage"),
+        "links": (Link("other", "cites"),),
+    }
+    text = f"# First part\n\n{'Ada lovelace wrote. ' * 8}\n\n## Second\n\n{'more words here. ' * 8}"
+    parent, first, *_, last = chunks_of(text, **fields)
+    assert (parent.links, parent.entities) == (fields["links"], fields["entities"])
+    assert (first.id, first.url, first.heading_path) == (
+        "guide.md#first-part:0",
+        "https://example.org/guide#first-part",
+        ("First part",),
+    )
+    assert first.text.startswith("# First part")
+    assert (first.entities, last.entities) == (("Ada Lovelace",), ())
+    assert (last.heading_path, last.url) == (("First part", "Second"), "https://example.org/guide#second")
+    assert last.links == (Link("guide.md", "part_of", target_collection="docs"),)
+    for name in ("title", "sensitivity", "tags", "language", "metadata", "collection"):
+        assert getattr(last, name) == fields[name]
+    assert checked(first) == first
+
+
+@pytest.mark.parametrize("id_", ["x" * MAX_ID_BYTES, "中" * (MAX_ID_BYTES // 3)])
+def test_ids_are_as_long_as_allowed(id_: str) -> None:
+    text = "\n\n".join(f"# {'heading ' * 30}{number}\n\n{'word ' * 30}" for number in range(3))
+    chunks = chunker(20).chunked(Document(id=id_, text=text))[1:]
+    assert all(len(chunk.id.encode()) <= MAX_ID_BYTES for chunk in chunks)
+    assert len({chunk.id for chunk in chunks}) == len(chunks) > 3
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("Die Suche fragt drei Quellen. Sie antwortet in einer Liste. Jede Quelle hat eine Frist. " * 6, (".",)),
+        ("搜索会同时询问三个来源。答案是一个列表。每个来源都有期限。" * 12, ("。",)),
+        ("\n\n".join(["Ein Absatz mit einigen Wörtern, der hier zu Ende ist."] * 12), (".",)),
+    ],
+)
+def test_passages_end_where_sentences_end(text: str, ends: tuple[str, ...]) -> None:
+    chunks = chunks_of(text, 60)[1:]
+    assert len(chunks) > 2
+    assert all(chunk.text.endswith(ends) for chunk in chunks)
