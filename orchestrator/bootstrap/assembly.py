@@ -59,6 +59,7 @@ from orchestrator.schema.search import EncoderName
 from orchestrator.service.admission import Admission
 from orchestrator.service.batch import BatchService
 from orchestrator.service.documents import DocumentService
+from orchestrator.service.folders import FolderService
 from orchestrator.service.health import HealthService
 from orchestrator.service.line_writer import LineWriter
 from orchestrator.service.maintenance import MaintenanceService
@@ -140,7 +141,7 @@ async def open_service(
 
 def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceService) -> Service:
     settings, replicas, counters = parts.settings, parts.replicas, parts.caches.counters
-    backends, data_dir = replicas.backends, settings.storage.data_dir
+    backends, data_dir, documents = replicas.backends, settings.storage.data_dir, _documents(parts)
     keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
     scope = Scope(settings.access.tenant, settings.access.environment)
     upkeep = Upkeep(
@@ -154,7 +155,8 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         settings=settings,
         search=search,
         batch=BatchService(search),
-        documents=_documents(parts),
+        documents=documents,
+        folders=FolderService(documents, extractor(settings.encoding.entity_extractor), parts.model.splitter),
         maintenance=maintenance,
         fill=ReplicaFill(
             replicas.reader,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from time import monotonic
@@ -17,14 +17,17 @@ from rich.markup import escape
 
 from adapters import AdapterError, Scope
 from adapters.model.errors import VersionMismatch
-from adapters.model.spelling import nearest
+from orchestrator.cli.index_files import FileOptions, files_of, index_files
 from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.scope_options import Environment, Tenant, checked_name, owner
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
-from orchestrator.indexing.corpus import CORPUS_FILES, corpus_file, count_lines, in_collection, parse_corpus
+from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS, MAX_CHUNK_TOKENS, MIN_CHUNK_TOKENS
+from orchestrator.indexing.corpus import corpus_file, count_lines, in_collection, parse_corpus
+from orchestrator.indexing.folder.find import NoFiles
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
 from orchestrator.indexing.not_ndjson import HEAD_BYTES, describe
+from orchestrator.planning.errors import BadRequest
 from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
@@ -38,20 +41,46 @@ class NoDocuments(ValueError):
 
 
 def index(
-    path: Annotated[
-        str,
-        typer.Argument(help="an NDJSON file, - for standard input, or a folder with documents.ndjson or a BEIR corpus"),
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="folders and files: Markdown, HTML, reStructuredText, text, source code, PDF; or an NDJSON file, - "
+            "for standard input, or a folder with documents.ndjson or a BEIR corpus",
+            metavar="PATH...",
+            show_default=False,
+        ),
     ],
     *,
     tenant: Tenant = None,
     environment: Environment = None,
     collection: Annotated[str | None, typer.Option(help="a collection instead of documents, the default one")] = None,
+    chunk_tokens: Annotated[
+        int,
+        typer.Option(help="files with more tokens are split into chunks of so many, 16 to 4096"),
+    ] = DEFAULT_CHUNK_TOKENS,
+    keep_missing: Annotated[bool, typer.Option(help="keep the documents of files that are gone")] = False,
+    watch: Annotated[bool, typer.Option(help="go on, and index files as they change, until Ctrl-C")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
-    """Add documents, replacing those with the same id. Invalid lines are reported, the others are indexed."""
-    if collection is not None:
-        with reported_errors():
+    """Add documents, replacing those with the same id; what is invalid is reported, the rest is indexed.
+
+    Of a folder, only files that changed are read into the index again, and what is gone is removed.
+    """
+    with reported_errors(failures=(NoFiles,)):
+        if collection is not None:
             checked_name("collection", collection)
+        if not MIN_CHUNK_TOKENS <= chunk_tokens <= MAX_CHUNK_TOKENS:
+            raise BadRequest(f"--chunk-tokens: {chunk_tokens}, allowed are {MIN_CHUNK_TOKENS} to {MAX_CHUNK_TOKENS}")
+        files = files_of(paths)
+        if files is None and (watch or keep_missing):
+            raise BadRequest(f"--{'watch' if watch else 'keep-missing'} is for folders of files")
+    if files is not None:
+        index_files(files, FileOptions(tenant, environment, collection, chunk_tokens, keep_missing, as_json), watch)
+    else:
+        _index_lines(paths[0], tenant, environment, collection, as_json)
+
+
+def _index_lines(path: str, tenant: str | None, environment: str | None, collection: str | None, as_json: bool) -> None:
     invalid, start = _InvalidLines(), monotonic()
     collections: Counter[str] = Counter()
     with reported_errors(failures=(NoDocuments,)), _lines(path) as (lines, total):
@@ -145,23 +174,10 @@ def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None) -
 @contextmanager
 def _lines(path: str) -> Iterator[tuple[Iterable[ParsedLine], int | None]]:
     """The parsed lines of a file, standard input or folder, and their number if it is known."""
-    folder = Path(path)
-    if path != "-" and folder.is_dir():
-        if (corpus := corpus_file(folder)) is None:
-            what = f"no {' or '.join(CORPUS_FILES)}" if any(folder.iterdir()) else "no files"
-            raise NoDocuments(f"{path} is a folder with {what}: give a file of documents, one JSON object on each line")
+    if path != "-" and (corpus := corpus_file(Path(path))):
         yield parse_corpus(corpus), count_lines(corpus)
         return
-    with nullcontext(BufferedReader(sys.stdin.buffer)) if path == "-" else _opened(folder) as file:  # type: ignore[type-var]
+    with BufferedReader(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:  # type: ignore[type-var, arg-type]
         if what := describe(file.peek(HEAD_BYTES)[:HEAD_BYTES]):
             raise NoDocuments(f"{'standard input' if path == '-' else path} is {what}")
-        yield parse_ndjson(file), None if path == "-" else count_lines(folder)
-
-
-def _opened(path: Path) -> BufferedReader:
-    try:
-        return path.open("rb")
-    except FileNotFoundError as error:
-        near = nearest(path.name, (each.name for each in path.parent.iterdir())) if path.parent.is_dir() else ""
-        hint = f"; the nearest is {path.with_name(near)}" if near else ""
-        raise NoDocuments(f"there is no file {path}{hint}") from error
+        yield parse_ndjson(file), None if path == "-" else count_lines(Path(path))

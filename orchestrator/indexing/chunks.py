@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from adapters import Document, Link
 from adapters.model.document import MAX_ID_BYTES
 from adapters.ports.encoders import TextSplitter
-from orchestrator.indexing.markdown import Section, anchor_of, outline
+from orchestrator.indexing.markdown import Section, anchor_of, outline, whole
 
 CHUNKER = "sections-1"
 """What splits, and the version of its rules: the same text has other chunks only if this changes, or their size."""
@@ -34,11 +34,14 @@ class Chunker:
         self._splitter = splitter
         self.version = f"{CHUNKER}/{tokens}"
 
-    def chunked(self, document: Document) -> list[Document]:
-        """The document and its chunks, in order; the document alone if it is one passage, or a chunk itself. Blocks."""
+    def chunked(self, document: Document, is_structured: bool = True) -> list[Document]:
+        """The document and its chunks, in order; the document alone if it is one passage, or a chunk itself. Blocks.
+
+        :param is_structured: whether the text is Markdown; else it has no sections.
+        """
         if document.parent_id is not None or self._splitter.fits(document.text):
             return [document]
-        sections = outline(document.text).sections
+        sections = outline(document.text).sections if is_structured else [whole(document.text)]
         chunks = list(self._chunks(document, sections))
         return [replace(document, chunk_count=len(chunks), chunker_version=self.version), *chunks]
 

@@ -68,6 +68,11 @@ def outline(text: str) -> Outline:
     return Outline(_sections(tokens, starts, text), list(_references(tokens, starts)))
 
 
+def whole(text: str) -> Section:
+    """A text without sections as one."""
+    return Section((), "", 0, 0, len(text))
+
+
 def anchor_of(heading: str) -> str:
     """The anchor of a heading as GitHub makes it, without the number that a repeated one has."""
     return _NOT_IN_ANCHORS.sub("", heading.strip().lower()).replace(" ", "-")

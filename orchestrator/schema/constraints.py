@@ -24,6 +24,8 @@ _FUSION = (
     rf"^({'|'.join(STRATEGIES)})(\(\))?$"
     rf"|^rrf\(k=([1-9][0-9]{{0,3}}|10000)\)$|^joint_walk\({_WALK}(, ?{_WALK}){{0,2}}\)$"
 )
+_NOT_ONLY_SPACE = r"[^\s\x1c-\x1f\x85]"
+"""ECMA-262 does not count these as white space; Unicode and Python do."""
 _METADATA = r"^metadata\.[\s\S]{1,256}$"
 _DATE = {
     "anyOf": [
@@ -47,7 +49,7 @@ def with_constraints(
     mode = {"enum": [AUTO, HYBRID, *names]}
     constraints: dict[str, Any] = {
         "SearchRequest": {
-            "query": {"pattern": r"\S", "minLength": 1},
+            "query": {"pattern": _NOT_ONLY_SPACE, "minLength": 1},
             "vector": {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}},
             "mode": mode,
             "limit": {"minimum": 1, "maximum": max_limit},

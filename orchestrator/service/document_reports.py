@@ -15,6 +15,7 @@ from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from fusion.doc_ids import doc_id
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
+from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import BulkResponse, CollectionCount, CollectionsResponse, LineOutcome
 
 MAX_LISTED_REJECTIONS = 1_000
@@ -35,6 +36,7 @@ class WrittenLine(msgspec.Struct, frozen=True, gc=False):
 class IndexReport:
     """The outcome of indexing so far.
 
+    :param lines: that there were, invalid ones included.
     :param deleted: documents that were deleted because the indexed ones replace them.
     :param generation: of the newest write; 0 if nothing was written.
     :param pending: by replica, why it does not have the newest write yet.
@@ -43,12 +45,22 @@ class IndexReport:
         that documents are read from is unavailable.
     """
 
+    lines: int = 0
     indexed: int = 0
     deleted: int = 0
     generation: int = 0
     pending: Mapping[str, str] = field(default_factory=dict)
     rejected: dict[Key, Mapping[str, str]] = field(default_factory=dict)
     undecided: set[Key] = field(default_factory=set)
+
+    def require_lines(self) -> IndexReport:
+        """The report itself.
+
+        :raises BadRequest: if there was no line.
+        """
+        if not self.lines:
+            raise BadRequest("no documents: there must be at least one line with a JSON object")
+        return self
 
     def add(self, records: Sequence[VectorRecord], deleted: int, acknowledgement: Acknowledgement) -> None:
         """Add one write.

@@ -109,6 +109,7 @@ class DocumentService:
 
             async with self.writes.slot(tenant, self.write_timeout_s):
                 report = await self.lines.write(self._batches(lines, principal, chunks), principal, keep)
+                report.require_lines()
             return await anyio.to_thread.run_sync(bulk_response, outcomes, report, principal.scope, self.generation())
 
     async def index(
@@ -135,7 +136,8 @@ class DocumentService:
                 if isinstance(line, InvalidLine):
                     on_invalid(line)
 
-        return await self.lines.write(batches_of(lines), principal, report_lines, on_progress)
+        report = await self.lines.write(batches_of(lines), principal, report_lines, on_progress)
+        return report.require_lines()
 
     async def get(self, id_: str, principal: Principal, collection: str | None = None) -> Document:
         """One document as it was written.
@@ -146,7 +148,7 @@ class DocumentService:
         :raises TimedOut: if it cannot be read in time.
         """
         async with self._read_slot(principal):
-            record = await self._lookup.by_id(id_, principal, collection)
+            record = await self.lookup.by_id(id_, principal, collection)
         if record is None:
             raise NotFound(f"no document {id_[:80]!r}{f' in {collection[:80]!r}' if collection else ''}")
         return record.document
@@ -154,7 +156,7 @@ class DocumentService:
     async def get_many(self, identities: Collection[DocId], principal: Principal) -> dict[DocId, Document]:
         """The documents that exist and that the principal may see, by what identifies them."""
         check = visibility_check(access_filter(principal.scope, principal.clearance))
-        records = await self._lookup.by_identity(identities, principal.scope)
+        records = await self.lookup.by_identity(identities, principal.scope)
         return {identity: record.document for identity, record in records.items() if check(record)}
 
     async def page(
@@ -206,11 +208,11 @@ class DocumentService:
         async with self.deletes.slot(scope.tenant, self.write_timeout_s):
             chunks: list[Key] = []
             try:
-                record = await self._lookup.by_id(id_, principal, collection)
+                record = await self.lookup.by_id(id_, principal, collection)
                 if record is None:
                     return DeleteResponse(id_, False, self.generation())
                 if with_chunks:
-                    chunks = [each.key for each in await self._lookup.chunks(record.document, principal)]
+                    chunks = [each.key for each in await self.lookup.chunks(record.document, principal)]
                 deleted: bool | None = True
                 key = record.key
             except AdapterError as error:
@@ -259,7 +261,8 @@ class DocumentService:
             return await anyio.to_thread.run_sync(collections_response, counts)
 
     @property
-    def _lookup(self) -> DocumentLookup:
+    def lookup(self) -> DocumentLookup:
+        """Finds documents by id and by parent."""
         return DocumentLookup(self.documents, self.is_current)
 
     async def _batches(
@@ -269,11 +272,11 @@ class DocumentService:
             valid = await anyio.to_thread.run_sync(_lines_of_one_write, lines)
             documents = [line.document for line in valid]
             if valid:
-                yield Batch(valid, await stale_chunks(self._lookup, documents, documents, principal))
+                yield Batch(valid, await stale_chunks(self.lookup, documents, documents, principal))
             return
         of_lines = batches_of(lines)
         if chunks == "split":
-            of_lines = ChunkedLines(self._lookup, self.chunker).batches(lines, principal)
+            of_lines = ChunkedLines(self.lookup, self.chunker).batches(lines, principal)
         async for batch in of_lines:
             yield batch
 

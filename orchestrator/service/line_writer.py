@@ -25,7 +25,6 @@ from orchestrator.indexing.pipeline import (
     next_batch,
     size_bytes,
 )
-from orchestrator.planning.errors import BadRequest
 from orchestrator.service.document_reports import IndexReport
 
 
@@ -80,14 +79,12 @@ class LineWriter:
 
         :param on_lines: called with the lines of each write; a line is invalid if its document was not written.
         :param on_progress: called with the number of documents encoded since the last call.
-        :raises BadRequest: if there is no batch.
         :raises AdapterError: if a write failed; the ones before it are durable.
         """
         report = IndexReport()
         write = _Write()
-        is_empty = True
         async for batch in batches:
-            is_empty = False
+            report.lines += len(batch.lines)
             lines = await anyio.to_thread.run_sync(self._checked, batch.lines, principal)
             write.lines += lines
             write.replaced += batch.replaced
@@ -99,8 +96,6 @@ class LineWriter:
             if batch.ends_write or write.is_full:
                 on_lines(await self._write(write, principal, report))
                 write = _Write()
-        if is_empty:
-            raise BadRequest("no documents: there must be at least one line with a JSON object")
         on_lines(await self._write(write, principal, report))
         return report
 

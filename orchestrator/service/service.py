@@ -12,6 +12,7 @@ from orchestrator.auth.principal import Principal
 from orchestrator.schema.operations import CacheReport
 from orchestrator.service.batch import BatchService
 from orchestrator.service.documents import DocumentService
+from orchestrator.service.folders import FolderService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.replica_fill import ReplicaFill
@@ -40,6 +41,7 @@ class Service:
     search: SearchService
     batch: BatchService
     documents: DocumentService
+    folders: FolderService
     maintenance: MaintenanceService
     fill: ReplicaFill
     health: HealthService

@@ -240,8 +240,8 @@ def test_the_version() -> None:
         ("a.json", '{\n  "id": "1",\n  "text": "x"\n}\n' * 100, "is JSON over several lines"),
         ("a.json", '{"id": "1",\n"text": "x"}', "is JSON over several lines"),
         ("a.json", '[{"id": "1", "text": "x"}]', "is a JSON array"),
-        ("a.md", "# Title\n\nText\n" * 500, "is no NDJSON: it begins with '# Title'"),
-        ("a.pdf", "%PDF-1.7\n...", "is a PDF; allowed is NDJSON"),
+        ("-", "# Title\n\nText\n" * 500, "is no NDJSON: it begins with '# Title'"),
+        ("-", "%PDF-1.7\n...", "is a PDF; allowed is NDJSON"),
         ("a.parquet", "PAR1\x00\x01", "is a Parquet file; allowed is NDJSON"),
         ("a.sqlite", "SQLite format 3\x00", "is an SQLite database; allowed is NDJSON"),
         ("a.bin", "\x00\x01\x02", "is no text; allowed is NDJSON"),
@@ -250,7 +250,7 @@ def test_the_version() -> None:
 )
 def test_a_file_that_is_no_ndjson_is_one_line(folder: Path, name: str, content: str, message: str) -> None:
     (folder / name).write_text(content)
-    code, out, err = run("index", str(folder / name))
+    code, out, err = run("index", "-" if name == "-" else str(folder / name), stdin=content)
     assert (code, out, message in err, err.count("\n")) == (1, "", True, 1), err
     assert not (folder / "data").exists()
 
@@ -265,9 +265,9 @@ def test_an_empty_index_and_folders_without_documents(folder: Path) -> None:
     code, out, _ = run("search", "x")
     assert (code, "has no documents: `trivium index PATH` adds some" in out.replace("\n", " ")) == (0, True)
     (folder / "empty").mkdir()
-    assert "empty is a folder with no files" in run("index", str(folder / "empty"))[2]
-    (folder / "empty" / "a.txt").write_text("x")
-    assert "is a folder with no documents.ndjson or corpus.jsonl" in run("index", str(folder / "empty"))[2]
+    assert "empty has no files to index: give a folder of documents" in run("index", str(folder / "empty"))[2]
+    (folder / "empty" / "a.dat").write_text("x")
+    assert "empty has no files to index (1 .dat files are left out)" in run("index", str(folder / "empty"))[2]
 
 
 def test_a_file_that_does_not_exist_and_the_nearest_that_does(folder: Path) -> None:

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from adapters import Document, Scope, Sensitivity
+from adapters.engine import EmbeddedIndex
+from adapters.graph.component import GraphComponent
+from adapters.graph.names import mentioned
+from adapters.keyword.component import KeywordComponent
 from adapters.model.batching import batches
 from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
+from adapters.vector.embedded import VectorComponent
 from fusion.columns import Documents
 from orchestrator.auth.principal import Principal
+from orchestrator.indexing.chunks import Chunker
+from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
+from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.schema.documents import BulkResponse
+from orchestrator.service.admission import Admission
 from orchestrator.service.documents import DocumentService
+from orchestrator.service.line_writer import LineWriter
 from tests.conftest import SCOPE, unit
 
 WRITER = Principal("writer", SCOPE, "restricted", "admin")
@@ -58,6 +70,27 @@ class FixedWriter:
         self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
     ) -> Acknowledgement:
         return self._acknowledgements.pop(0)
+
+
+def service_of(index: EmbeddedIndex, metadata_keys: Path) -> DocumentService:
+    return DocumentService(
+        documents=index,
+        lines=LineWriter(index, MetadataKeys(metadata_keys), IndexingPipeline(Encoder(), mentioned)),
+        reads=Admission(10, 10),
+        uploads=defaultdict(lambda: Admission(10, 10)),
+        writes=Admission(10, 10),
+        deletes=Admission(10, 10),
+        is_current=lambda: True,
+        generation=index.generation,
+        write_timeout_s=30.0,
+        chunker=lambda: Chunker(Words(3), 3),
+    )
+
+
+def service_in(folder: Path) -> DocumentService:
+    """The documents of a new index."""
+    components = (VectorComponent(), KeywordComponent(), GraphComponent())
+    return service_of(EmbeddedIndex(folder, components, "test-1"), folder / "metadata-keys")
 
 
 def with_writer(service: DocumentService, writer: DocumentWriter) -> DocumentService:

@@ -1,0 +1,58 @@
+"""Bytes to text, whatever the encoding."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from charset_normalizer import from_bytes
+
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is its beginning
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_HEAD_BYTES = 8_192
+"""A zero byte in the first ones says that a file is no text, as in Git."""
+_DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_DECLARED_BYTES = 1_024
+
+
+class NoText(ValueError):
+    """A file has no text; the message says what kind of file it is, as a plural."""
+
+
+def decoded(content: bytes) -> str:
+    """The text, with ``\\n`` at the ends of lines: by its byte-order mark, as UTF-8, as it declares, or as it seems.
+
+    :raises NoText: if it is empty, or no text.
+    """
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            return _lines(content.decode(encoding, "replace"))
+    if b"\x00" in content[:_HEAD_BYTES]:
+        raise NoText("binary files")
+    if not content.strip():
+        raise NoText("empty files")
+    try:
+        return _lines(content.decode())
+    except UnicodeDecodeError:
+        pass  # another encoding
+    if (declared := _DECLARED.search(content[:_DECLARED_BYTES])) and (text := _as_declared(content, declared[1])):
+        return _lines(text)
+    if (best := from_bytes(content).best()) is None:
+        raise NoText("binary files")
+    return _lines(str(best))
+
+
+def _as_declared(content: bytes, name: bytes) -> str | None:
+    try:
+        return content.decode(name.decode("ascii"))
+    except (LookupError, UnicodeDecodeError):
+        return None
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

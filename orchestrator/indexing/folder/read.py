@@ -1,0 +1,133 @@
+"""A file as a text in Markdown, with what the file says of itself and what it refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+import frontmatter
+import yaml
+from html_to_markdown import ConversionOptions, convert
+
+from orchestrator.indexing.folder import pdf, rst
+from orchestrator.indexing.folder.decode import decoded
+from orchestrator.indexing.folder.fields import Fields, fields_of
+from orchestrator.indexing.folder.find import Format, FoundFile
+from orchestrator.indexing.markdown import Reference, outline
+
+_INDEX_STEMS = ("readme", "index", "_index")
+"""Names of files that are about their folder, in lower case and without the end."""
+_HTML_OPTIONS = ConversionOptions(extract_metadata=True, skip_images=True)
+
+
+class Unreadable(ValueError):
+    """A file cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """What is in a file.
+
+    :param is_structured: whether the text is Markdown; else it has no sections.
+    :param note: what is wrong with the file, although it can be read; empty if nothing is.
+    :param has_date: whether the file itself has the date, and not only the file system.
+    """
+
+    title: str
+    text: str
+    fields: Fields
+    references: Sequence[Reference] = ()
+    is_structured: bool = True
+    has_date: bool = False
+    note: str = ""
+
+
+def read(file: FoundFile) -> FileText:
+    """Read a file. Blocks.
+
+    :raises OSError: if it cannot be read.
+    :raises NoText: if it is empty, or no text.
+    :raises Unreadable: if its format is damaged, or the package for it is not installed.
+    """
+    content = file.path.read_bytes()
+    found = _READERS[file.format](content)
+    title = found.fields.title or found.title or _title_of(file)
+    has_date = found.fields.created_at is not None
+    if not has_date:
+        changed = datetime.fromtimestamp(int(file.path.stat().st_mtime), UTC)
+        found = replace(found, fields=replace(found.fields, created_at=changed))
+    return replace(found, title=" ".join(title.split()), has_date=has_date)
+
+
+def is_index(id_: str) -> bool:
+    """Whether a file is about its folder."""
+    return PurePosixPath(id_).stem.lower() in _INDEX_STEMS
+
+
+def _title_of(file: FoundFile) -> str:
+    """A title from the name of a file, or of its folder."""
+    path = PurePosixPath(file.id)
+    return path.parent.name if is_index(file.id) else path.name if file.format == "code" else path.stem
+
+
+def _markdown(content: bytes) -> FileText:
+    return _of_markdown(decoded(content))
+
+
+def _of_markdown(whole: str) -> FileText:
+    text, fields, note = whole, Fields(), ""
+    try:
+        given, rest = frontmatter.parse(whole)
+        if given:  # else it was a list, or no front matter
+            fields, text = fields_of(given), rest
+    except (yaml.YAMLError, ValueError, AttributeError) as error:  # not a mapping
+        note = f"the front matter is not read: {' '.join(str(error).split())[:120]}"
+    found = outline(text)
+    return FileText(found.title, text, fields, found.references, note=note)
+
+
+def _html(content: bytes) -> FileText:
+    converted = convert(decoded(content), _HTML_OPTIONS)
+    _, text = frontmatter.parse(converted.content or "")  # what it knows of the head of the page, again
+    head = converted.metadata.document
+    tags: Mapping[str, str] = {**dict(head.open_graph or {}), **dict(head.meta_tags or {})}
+    given = {**tags, "title": head.title, "language": head.language, "keywords": list(head.keywords or ())}
+    found = outline(text)
+    fields = fields_of({key: value for key, value in given.items() if key in _OF_HEAD})
+    return FileText(found.title, text, fields, found.references)
+
+
+_OF_HEAD = frozenset(
+    ("title", "language", "keywords", "date", "article:published_time", "dc.date", "pubdate", "last-modified", "author")
+) | {"description"}
+"""What is taken from the head of a page: much else there is for browsers."""
+
+
+def _rst(content: bytes) -> FileText:
+    text = rst.to_markdown(decoded(content))
+    found = outline(text)
+    return FileText(found.title, text, Fields(), found.references)
+
+
+def _text(content: bytes) -> FileText:
+    return FileText("", decoded(content), Fields(), is_structured=False)
+
+
+def _pdf(content: bytes) -> FileText:
+    try:
+        text, given = pdf.read(content)
+    except pdf.Damaged as error:
+        raise Unreadable(str(error)) from error
+    return FileText("", text, fields_of(given), is_structured=False)
+
+
+_READERS: Mapping[Format, Callable[[bytes], FileText]] = {
+    "markdown": _markdown,
+    "html": _html,
+    "rst": _rst,
+    "text": _text,
+    "code": _text,
+    "pdf": _pdf,
+}
