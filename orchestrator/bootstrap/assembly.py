@@ -16,7 +16,8 @@ from adapters import Scope
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.encoders.static_fit import pseudo_queries
-from adapters.graph.extract import extractor
+from adapters.graph.extract import Extractor, extractor
+from adapters.graph.name_rules import NameRules
 from adapters.keyword.expand import expander
 from adapters.keyword.snippets import snippet
 from adapters.ports.encoders import Vector
@@ -156,7 +157,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         search=search,
         batch=BatchService(search),
         documents=documents,
-        folders=FolderService(documents, extractor(settings.encoding.entity_extractor), parts.model.splitter),
+        folders=FolderService(documents, NameRules(_extractor(settings)), parts.model.splitter),
         maintenance=maintenance,
         fill=ReplicaFill(
             replicas.reader,
@@ -264,7 +265,11 @@ def _max_concurrent(settings: Settings, has_servers: bool) -> int:
 
 
 def _pipeline(parts: _Parts) -> IndexingPipeline:
-    return IndexingPipeline(parts.model, extractor(parts.settings.encoding.entity_extractor))
+    return IndexingPipeline(parts.model, _extractor(parts.settings))
+
+
+def _extractor(settings: Settings) -> Extractor:
+    return extractor(settings.encoding.entity_extractor)
 
 
 def _documents(parts: _Parts) -> DocumentService:

@@ -17,14 +17,14 @@ from rich.markup import escape
 
 from adapters import AdapterError, Scope
 from adapters.model.errors import VersionMismatch
-from orchestrator.cli.index_files import FileOptions, files_of, index_files
+from orchestrator.cli.files_command import FileOptions, files_of, index_files
 from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.scope_options import Environment, Tenant, checked_name, owner
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
 from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS, MAX_CHUNK_TOKENS, MIN_CHUNK_TOKENS
 from orchestrator.indexing.corpus import corpus_file, count_lines, in_collection, parse_corpus
-from orchestrator.indexing.folder.find import NoFiles
+from orchestrator.indexing.folder.walk import NoFiles
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
 from orchestrator.indexing.not_ndjson import HEAD_BYTES, describe
 from orchestrator.planning.errors import BadRequest

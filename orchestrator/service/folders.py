@@ -16,14 +16,15 @@ from adapters.model.batching import batches as slices
 from adapters.model.document import METADATA
 from adapters.model.filter import And, Eq, Exists, In
 from adapters.ports.encoders import TextSplitter
+from adapters.ports.names import NameRules
 from fusion.doc_ids import doc_id
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.chunks import Chunker
 from orchestrator.indexing.folder.decode import NoText
 from orchestrator.indexing.folder.documents import FINGERPRINT, FOLDER, Draft, FolderDocuments, names_of
-from orchestrator.indexing.folder.find import FoundFile, FoundFiles
 from orchestrator.indexing.folder.links import PART_OF
-from orchestrator.indexing.folder.read import FileText, Unreadable, read
+from orchestrator.indexing.folder.readers import FileText, Unreadable, read
+from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS, size_bytes
 from orchestrator.planning.errors import BadRequest
@@ -173,12 +174,11 @@ class ReadFiles:
 class FolderService:
     """Indexes folders.
 
-    :param extract: the entities that a text mentions.
     :param splitter: what splits texts into passages of a number of tokens.
     """
 
     documents: DocumentService
-    extract: Callable[[str], tuple[str, ...]]
+    names: NameRules
     splitter: Callable[[int], TextSplitter]
 
     async def read(self, found: FoundFiles, on_read: Callable[[int], None] = lambda _: None) -> ReadFiles:
@@ -220,7 +220,7 @@ class FolderService:
         if gone and not keeps_missing:
             _require_some_left(found, known, gone)
         chunker = Chunker(await anyio.to_thread.run_sync(self.splitter, chunk_tokens), chunk_tokens)
-        maker = FolderDocuments(found, files.names, chunker, self.extract, collection)
+        maker = FolderDocuments(found, files.names, chunker, self.names, collection)
         files.report.names = maker.names
         batches = self._batches(files, maker, known, () if keeps_missing else gone, principal, on_indexed)
         files.report.written = await self.documents.lines.write(batches, principal, files.check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -10,11 +10,11 @@ import msgspec
 
 from adapters import Document, Link
 from adapters.model.document import SENSITIVITIES, Metadatum
+from adapters.ports.names import NameRules
 from orchestrator.indexing.chunks import Chunker
-from orchestrator.indexing.folder.find import FoundFile, FoundFiles
-from orchestrator.indexing.folder.gazetteer import Gazetteer
 from orchestrator.indexing.folder.links import LINK, PART_OF, RELATED, Resolver
-from orchestrator.indexing.folder.read import FileText
+from orchestrator.indexing.folder.readers import FileText
+from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
 from orchestrator.indexing.ndjson import MAX_DOCUMENT_BYTES, checked
 
 RECIPE = "files-1"
@@ -50,7 +50,6 @@ class FolderDocuments:
     """Makes the documents of files.
 
     :param names: titles and other names of each file, by id: see :func:`names_of`.
-    :param extract: the entities that a text mentions.
     """
 
     def __init__(
@@ -58,19 +57,19 @@ class FolderDocuments:
         found: FoundFiles,
         names: Mapping[str, Sequence[str]],
         chunker: Chunker,
-        extract: Callable[[str], tuple[str, ...]],
+        rules: NameRules,
         collection: str,
     ) -> None:
-        self._resolver = Resolver([file.id for file in found.files], found.others, names)
-        self._gazetteer = Gazetteer(name for each in names.values() for name in each)
+        self._resolver = Resolver([file.id for file in found.files], found.others, names, rules.normalize)
+        self._finder = rules.finder(name for each in names.values() for name in each)
         self._chunker = chunker
-        self._extract = extract
+        self._extract = rules.extract
         self.collection = collection
 
     @property
     def names(self) -> int:
         """Number of names that are looked for in all texts."""
-        return len(self._gazetteer)
+        return len(self._finder)
 
     def draft(self, file: FoundFile, content: FileText) -> Draft:
         """What a file has. Blocks.
@@ -130,7 +129,7 @@ class FolderDocuments:
 
     def _mentioned(self, document: Document) -> list[str]:
         """The names of other files in a text; that its own title names the document is known."""
-        return [name for name in self._gazetteer.mentioned(document.text) if name != document.title]
+        return [name for name in self._finder.mentioned(document.text) if name != document.title]
 
     def _links(self, file: FoundFile, content: FileText) -> tuple[list[tuple[int, Link]], list[str]]:
         """The links of a file, each with its place in the text, -1 for those of the whole file; what leads nowhere."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from adapters.graph.names import normalize
-from orchestrator.indexing.folder.find import FORMATS
-from orchestrator.indexing.folder.read import is_index
+from orchestrator.indexing.folder.readers import is_index
+from orchestrator.indexing.folder.walk import FORMATS
 from orchestrator.indexing.markdown import Reference
 
 LINK, RELATED, PART_OF = "link", "related", "part_of"
@@ -22,9 +21,17 @@ class Resolver:
     :param ids: of the files that are indexed.
     :param others: of the files beside them that are not.
     :param names: titles and other names by id.
+    :param normalize: the form in which names are compared.
     """
 
-    def __init__(self, ids: Collection[str], others: Collection[str], names: Mapping[str, Iterable[str]]) -> None:
+    def __init__(
+        self,
+        ids: Collection[str],
+        others: Collection[str],
+        names: Mapping[str, Iterable[str]],
+        normalize: Callable[[str], str],
+    ) -> None:
+        self._normalize = normalize
         self._ids = set(ids)
         self._others = others
         self._by_stem: dict[str, set[str]] = defaultdict(set)
@@ -92,7 +99,7 @@ class Resolver:
         stem = posixpath.splitext(path)[0] if posixpath.splitext(path)[1].lower() in FORMATS else path
         found = self._by_last.get(posixpath.basename(stem).lower(), set())
         in_folder = {id_ for id_ in found if f"/{stem}".lower() in f"/{posixpath.splitext(id_)[0]}".lower()}
-        return _nearest(source, in_folder or self._by_name.get(normalize(name), set()))
+        return _nearest(source, in_folder or self._by_name.get(self._normalize(name), set()))
 
 
 def _nearest(source: str, ids: Collection[str]) -> str | None:

@@ -152,7 +152,7 @@ def test_a_beir_folder_is_indexed_with_its_graph(env: dict[str, str], tmp_path: 
         (("search", "\udcff"), 2, "cannot be encoded as UTF-8"),
         (("search", "x", "--limit", "51"), 2, "limit: 51, allowed are 1 to 50"),
         (("index", "no-such-file"), 1, "there is no file no-such-file"),
-        (("index", "."), 1, "a folder with no documents.ndjson or corpus.jsonl"),
+        (("index", "nothing"), 1, "there is no file nothing"),
         (("serve", "--host", "0.0.0.0"), 2, "without API keys the service listens on loopback only"),
         (("serve", "--host", "example.org"), 2, "allowed are 127.0.0.1, ::1 and localhost"),
     ],

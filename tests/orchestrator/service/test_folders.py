@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters import Document, Unavailable
+from adapters.graph.name_rules import NameRules
 from adapters.graph.names import mentioned
 from adapters.model.filter import Eq, Filter
 from orchestrator.auth.principal import Forbidden, Principal
-from orchestrator.indexing.folder.find import find
+from orchestrator.indexing.folder.walk import find
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.documents import DocumentService
 from orchestrator.service.folders import FolderReport, FolderService
@@ -41,7 +42,7 @@ EDITS = st.lists(
 
 @pytest.fixture
 def folders(service: DocumentService) -> FolderService:
-    return FolderService(service, mentioned, Words)
+    return FolderService(service, NameRules(mentioned), Words)
 
 
 @pytest.fixture
@@ -211,7 +212,7 @@ async def test_the_index_is_that_of_the_files_whatever_was_before(
     folder = root / "docs"
     folder.mkdir()
     write(folder, "keep.md", "stays")
-    followed = FolderService(service_in(root / "one"), mentioned, Words)
+    followed = FolderService(service_in(root / "one"), NameRules(mentioned), Words)
     for action, name, argument in [*edits, ("index", "", "")]:
         path = folder / name
         if action == "write":
@@ -223,7 +224,7 @@ async def test_the_index_is_that_of_the_files_whatever_was_before(
             path.rename(folder / argument)
         elif action == "index":
             await index(followed, folder)
-    fresh = FolderService(service_in(root / "two"), mentioned, Words)
+    fresh = FolderService(service_in(root / "two"), NameRules(mentioned), Words)
     await index(fresh, folder)
     kept = {id_: dateless(each) for id_, each in (await stored(followed)).items()}
     assert kept == {id_: dateless(each) for id_, each in (await stored(fresh)).items()}

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from adapters import Document, Link
+from adapters.graph.name_rules import NameRules
 from orchestrator.indexing.chunks import Chunker
 from orchestrator.indexing.folder import documents as documents_module
 from orchestrator.indexing.folder.documents import FolderDocuments, names_of
-from orchestrator.indexing.folder.find import find
-from orchestrator.indexing.folder.read import read
+from orchestrator.indexing.folder.readers import read
+from orchestrator.indexing.folder.walk import find
 from tests.orchestrator.service.document_helpers import Words
 
 
@@ -32,7 +33,7 @@ def maker_of(folder: Path, words: int = 12):  # type: ignore[no-untyped-def]
     found = find([folder])
     texts = {file: read(file) for file in found.files}
     names = {file.id: names_of(text) for file, text in texts.items()}
-    return FolderDocuments(found, names, Chunker(Words(words), words), lambda _: (), "documents"), texts
+    return FolderDocuments(found, names, Chunker(Words(words), words), NameRules(lambda _: ()), "documents"), texts
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.indexing.folder.gazetteer import Gazetteer
+from adapters.graph.names import normalize
 from orchestrator.indexing.folder.links import Resolver
 from orchestrator.indexing.markdown import Reference
 
@@ -16,7 +16,7 @@ IDS = [
     "docs/guide/a.md",
     "docs/api/Client Class.rst",
 ]
-RESOLVER = Resolver(IDS, {"docs/logo.png"}, {"docs/guide/install.md": ("How to install", "Setup guide")})
+RESOLVER = Resolver(IDS, {"docs/logo.png"}, {"docs/guide/install.md": ("How to install", "Setup guide")}, normalize)
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,3 @@ def test_related_files_are_named_in_any_way(text: str) -> None:
 )
 def test_a_file_is_a_part_of_its_folder(id_: str, folder: str | None) -> None:
     assert RESOLVER.folder_of(id_) == folder
-
-
-def test_names_are_found_in_texts() -> None:
-    names = Gazetteer(["Write log", "the", "Search", "useEffect", "HTTP2", "to be", "Über uns"])
-    assert names.mentioned("A write LOG, useeffect, useEffect; the search, über UNS and HTTP2.") == [
-        "Write log",
-        "Über uns",
-        "HTTP2",
-        "useEffect",
-    ]
-    assert len(names) == 4

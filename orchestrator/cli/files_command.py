@@ -21,7 +21,7 @@ from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.scope_options import owner
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
 from orchestrator.indexing.corpus import corpus_file
-from orchestrator.indexing.folder.find import FORMATS, FoundFiles, NoFiles, expanded, find
+from orchestrator.indexing.folder.walk import FORMATS, FoundFiles, NoFiles, expanded, find
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.folders import FolderReport
 from orchestrator.service.service import Service

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.indexing.folder import find as find_module
-from orchestrator.indexing.folder.find import FoundFiles, NoFiles, expanded, find
+from orchestrator.indexing.folder import walk
+from orchestrator.indexing.folder.walk import FoundFiles, NoFiles, expanded, find
 
 
 def write(folder: Path, *names: str, content: str = "text") -> None:
@@ -69,7 +69,7 @@ def test_symbolic_links_lead_only_to_files_of_the_folder(folder: Path, tmp_path:
 def test_special_and_large_files_are_not_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(folder / "pipe.md")
     write(folder, "big.md", content="x" * 11)
-    monkeypatch.setattr(find_module, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(walk, "MAX_FILE_BYTES", 10)
     assert left_out(find([folder])) == {"broken links and special files": 1, "files of more than 0 MiB": 1}
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.indexing.folder.decode import NoText
-from orchestrator.indexing.folder.find import FoundFile, format_of
-from orchestrator.indexing.folder.read import FileText, Unreadable, read
+from orchestrator.indexing.folder.readers import FileText, Unreadable, read
+from orchestrator.indexing.folder.walk import FoundFile, format_of
 
 
 def read_file(folder: Path, name: str, content: str | bytes) -> FileText:

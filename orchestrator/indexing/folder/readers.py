@@ -14,7 +14,7 @@ from html_to_markdown import ConversionOptions, convert
 from orchestrator.indexing.folder import pdf, rst
 from orchestrator.indexing.folder.decode import decoded
 from orchestrator.indexing.folder.fields import Fields, fields_of
-from orchestrator.indexing.folder.find import Format, FoundFile
+from orchestrator.indexing.folder.walk import Format, FoundFile
 from orchestrator.indexing.markdown import Reference, outline
 
 _INDEX_STEMS = ("readme", "index", "_index")

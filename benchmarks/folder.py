@@ -1,0 +1,169 @@
+"""``make bench-folder``: ``trivium index FOLDER``, beside reading, encoding and writing by their own bulk calls.
+
+The folder has Markdown files of the documentation of this machine, with links between them. Throughput: the index of
+the folder is built by the command's use case and by bulk calls, in turns; embedded, default settings. Memory: what a
+process has at most, without mapped files, for a number of files and for ten times as many. Exit code 1 if a claim is
+false.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import anyio
+import anyio.to_thread
+
+from adapters import Document, Record, Scope
+from adapters.encoders.minilm import MiniLM
+from adapters.model.batching import batches
+from adapters.ports import VectorRecord
+from benchmarks.claims import out, report
+from benchmarks.passages import passages
+from fusion.doc_ids import DEFAULT_COLLECTION
+from orchestrator.bootstrap import open_service
+from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS
+from orchestrator.indexing.folder.walk import find
+from orchestrator.indexing.pipeline import MAX_WRITE_DOCUMENTS
+from orchestrator.service.service import Service
+from orchestrator.settings import load
+from orchestrator.telemetry.memory import used_bytes
+
+_SECTIONS = 8
+"""Passages in a file, each a section."""
+_ROUNDS, _TIMES = 3, 10
+_MIN_THROUGHPUT, _MAX_GROWTH = 0.8, 1.1
+_SAMPLED_S = 0.02
+
+
+def main() -> None:
+    """Make the folder, then index it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=300)
+    parser.add_argument("--peak", type=Path, help="index this folder, and print the memory that it took")
+    arguments = parser.parse_args()
+    if arguments.peak:
+        sys.stdout.write(f"{json.dumps(anyio.run(_peak_mib, arguments.peak))}\n")
+        return
+    with TemporaryDirectory() as root:
+        small, large = Path(root, "small"), Path(root, "large")
+        _write_files(small, arguments.files)
+        _write_files(large, arguments.files * _TIMES)
+        ratio = anyio.run(_throughput, small)
+        growth = _growth(small, large)
+    claims = [
+        report(ratio >= _MIN_THROUGHPUT, f"at least {_MIN_THROUGHPUT} of the throughput of bulk calls", f"{ratio:.2f}"),
+        report(
+            growth <= _MAX_GROWTH, f"{_TIMES} times the files take at most {_MAX_GROWTH} of the memory", f"{growth:.2f}"
+        ),
+    ]
+    sys.exit(not all(claims))
+
+
+def _write_files(folder: Path, count: int) -> None:
+    folder.mkdir()
+    texts = passages(count * _SECTIONS)
+    for number, sections in enumerate(batches(texts, _SECTIONS)):
+        parts = [
+            f"## {each.title}\n\n{each.text}\n\nSee [another]({(number * 7 + 1) % count}.md)." for each in sections
+        ]
+        (folder / f"{number}.md").write_text("\n\n".join([f"# Page {number}", *parts]))
+
+
+async def _throughput(folder: Path) -> float:
+    """Time of the bulk calls, as a fraction of that of the command: the median of rounds in turns."""
+    ratios = []
+    for _ in range(_ROUNDS):
+        with TemporaryDirectory() as data:
+            async with open_service(load(data_dir=data)) as service:
+                start = time.monotonic()
+                await _index(service, folder)
+                by_command = time.monotonic() - start
+                records = [document async for document in service.documents.all(service.anonymous)]
+        with TemporaryDirectory() as data:
+            async with open_service(load(data_dir=data)) as service:
+                bulk = await _bulk(service, folder, records)
+        ratios.append(sum(bulk) / by_command)
+        read, encoded, written = bulk
+        out.print(
+            f"{len(records):,} documents in {by_command:.1f} s; reading {read:.2f}, encoding {encoded:.1f}, writing "
+            f"{written:.1f} s: {ratios[-1]:.2f}",
+            highlight=False,
+        )
+    return median(ratios)
+
+
+async def _index(service: Service, folder: Path) -> None:
+    files = await service.folders.read(find([folder]))
+    await service.folders.index(files, service.anonymous, DEFAULT_COLLECTION, DEFAULT_CHUNK_TOKENS)
+
+
+async def _bulk(service: Service, folder: Path, documents: list[Document]) -> tuple[float, float, float]:
+    """Seconds to read the files, to encode the documents, to write them: all of one kind at once."""
+    start = time.monotonic()
+    for file in find([folder]).files:
+        file.path.read_bytes()
+    read = time.monotonic()
+    model = MiniLM()
+    loaded = time.monotonic()
+    texts = [document.text[:1_000] if document.chunk_count else document.text for document in documents]
+    titles = [document.title for document in documents]
+    vectors = await anyio.to_thread.run_sync(model.encode_documents, texts, titles)
+    encoded = time.monotonic()
+    scope = Scope()
+    records = [
+        VectorRecord(Record(scope.tenant, scope.environment, document, document.entities or ()), each)
+        for document, each in zip(documents, vectors, strict=True)
+    ]
+    ready = time.monotonic()
+    for batch in batches(records, MAX_WRITE_DOCUMENTS):
+        await service.documents.lines.writer.write(batch, ())
+    return read - start, encoded - loaded, time.monotonic() - ready
+
+
+def _growth(small: Path, large: Path) -> float:
+    peaks = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.folder", "--peak", str(folder)],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
+        for folder in (small, large)
+    ]
+    out.print(f"MiB at most: {peaks[0]:.0f}, with {_TIMES} times the files {peaks[1]:.0f}", highlight=False)
+    growth: float = peaks[1] / peaks[0]
+    return growth
+
+
+async def _peak_mib(folder: Path) -> float:
+    """The most memory that this process has while it indexes a folder."""
+    peak = 0
+    ended = threading.Event()
+
+    def sample() -> None:
+        nonlocal peak
+        while not ended.wait(_SAMPLED_S):
+            peak = max(peak, used_bytes())
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    with TemporaryDirectory() as data:
+        async with open_service(load(data_dir=data)) as service:
+            await _index(service, folder)
+    ended.set()
+    sampler.join()
+    return peak / 2**20
+
+
+if __name__ == "__main__":
+    main()
