@@ -10,7 +10,7 @@ import tantivy
 
 from adapters.model.document import Document, passage
 
-FORMAT = "en-stem-4"
+FORMAT = "en-stem-5"
 """Part of the build id: it changes whenever the same document would have other terms."""
 _TITLE_REPEATS = 2
 """Number of times that a title is indexed beside the passage, which begins with it: words of a title weigh more."""
@@ -92,7 +92,10 @@ def folded(letter: str) -> str:
 def indexed_texts(document: Document) -> list[str]:
     """The texts of a document that are indexed. They are separate, so that no phrase matches across two of them."""
     repeats = [document.title] * _TITLE_REPEATS if document.title else []
-    return [*repeats, passage(document)]
+    names = (document.tags, document.keywords, document.local_keywords, document.query_expansion_keywords)
+    summaries = (document.summary, document.local_summary)
+    more = dict.fromkeys(each for each in (*(name for each in names for name in each), *summaries) if each)
+    return [*repeats, passage(document), *more]
 
 
 def unquoted(query: str) -> list[str]:

@@ -76,6 +76,10 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     :param chunk_count: number of chunks of a document: then only its beginning is encoded, and its chunks as a whole.
     :param created_at: in JSON a text as in RFC 3339.
     :param importance: from 0 to 10.
+    :param keywords: of the whole document that a chunk is from, as ``summary`` is; ``local_keywords`` and
+        ``local_summary`` are those of the chunk. These, ``query_expansion_keywords`` and ``tags`` are searched by
+        keyword.
+    :param semantic_boosters: texts that say what the document is about, for its vector.
     :param entities: names of entities that the document mentions; ``None`` to extract them from the text.
     """
 
@@ -96,6 +100,17 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     sensitivity: Sensitivity = "normal"
     tags: tuple[str, ...] = ()
     language: str | None = None
+    section: str | None = None
+    topics: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    local_keywords: tuple[str, ...] = ()
+    query_expansion_keywords: tuple[str, ...] = ()
+    semantic_boosters: tuple[str, ...] = ()
+    summary: str = ""
+    local_summary: str = ""
+    window_id: Name | None = None
+    window_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    neighbor_chunk_ids: tuple[Name, ...] = ()
     metadata: dict[str, Metadatum] = {}
     entities: tuple[str, ...] | None = None
     links: tuple[Link, ...] = ()
@@ -138,6 +153,10 @@ def passage(document: Document) -> str:
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
+_TEXT_FIELDS = ("parent_id", "url", "language", "section", "window_id")
+_LIST_FIELDS = ("tags", "topics")
+
+
 def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple[Scalar, ...]]:
     """Every value that a filter can test, by field. A field without a value is left out.
 
@@ -151,20 +170,14 @@ def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple
         "collection": (document.collection,),
         "sensitivity": (document.sensitivity,),
     }
-    if document.parent_id is not None:
-        values_by_field["parent_id"] = (document.parent_id,)
+    values_by_field |= {name: (value,) for name in _TEXT_FIELDS if (value := getattr(document, name)) is not None}
+    values_by_field |= {name: values for name in _LIST_FIELDS if (values := getattr(document, name))}
     if document.chunk_index is not None:
         values_by_field["chunk_index"] = (float(document.chunk_index),)
-    if document.url is not None:
-        values_by_field["url"] = (document.url,)
     if document.created_at is not None:
         values_by_field["created_at"] = (document.created_at.timestamp(),)
     if document.importance is not None:
         values_by_field["importance"] = (float(document.importance),)
-    if document.language is not None:
-        values_by_field["language"] = (document.language,)
-    if document.tags:
-        values_by_field["tags"] = document.tags
     for name in document.metadata if keys is None else keys:
         values = values_of(document.metadata.get(name))
         if present := tuple(_comparable(each) for each in values if each is not None):

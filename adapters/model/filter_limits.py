@@ -20,6 +20,9 @@ FIELDS = (
     "importance",
     "sensitivity",
     "tags",
+    "topics",
+    "section",
+    "window_id",
     "language",
 )
 """The fields that a filter of a request may name, besides ``metadata.<key>``."""

@@ -34,14 +34,18 @@ MAX_NAME_CHARS = 512
 """Maximum length of a tag, an entity or the language."""
 MAX_KEY_CHARS = 256
 """Maximum length of a metadata key, as in filters."""
+_TEXT_LISTS = ("tags", "topics", "keywords", "local_keywords", "query_expansion_keywords", "semantic_boosters")
+"""Lists of names, each of which is trimmed and has each name once."""
+_TEXTS = ("title", "text", "summary", "local_summary")
 _MAX_LENGTHS = {
-    "tags": MAX_ITEMS,
+    **dict.fromkeys(_TEXT_LISTS, MAX_ITEMS),
+    "neighbor_chunk_ids": MAX_ITEMS,
     "entities": MAX_ITEMS,
     "links": MAX_ITEMS,
     "metadata": MAX_KEYS,
     "heading_path": MAX_HEADINGS,
 }
-_MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS}
+_MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS, "semantic_boosters": MAX_VALUE_CHARS}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 """Control characters but tab, line feed, carriage return and next line (U+0085)."""
@@ -147,8 +151,8 @@ def checked(document: Document) -> Document:
     for name, limit in _MAX_LENGTHS.items():
         if (count := len(getattr(document, name) or ())) > limit:
             raise ValueError(f"{name}: {count}, allowed are {limit}")
-    title, text = _without_control(document.title), _without_control(document.text)
-    if not (text.strip() or title.strip()):
+    texts = {name: _without_control(text) for name in _TEXTS if (text := getattr(document, name))}
+    if not (texts.get("text", "").strip() or texts.get("title", "").strip()):
         raise ValueError("text: empty, and so is the title; one of them must not be empty")
     if document.created_at and document.created_at.tzinfo is None:
         raise ValueError(f"created_at: without a time zone, write {dates.ALLOWED}")
@@ -163,9 +167,9 @@ def checked(document: Document) -> Document:
         _check_metadatum(key, value)
     cleaned = msgspec.structs.replace(
         document,
-        title=title,
-        text=text,
-        tags=trimmed(document.tags),
+        **texts,
+        **{name: trimmed(names) for name in _TEXT_LISTS if (names := getattr(document, name))},
+        neighbor_chunk_ids=trimmed(document.neighbor_chunk_ids),
         entities=None if document.entities is None else trimmed(document.entities),
         links=tuple(dict.fromkeys(document.links)),
         metadata={key: _distinct(value) for key, value in document.metadata.items()},
@@ -205,11 +209,13 @@ def _names(document: Document) -> Iterator[tuple[str, str]]:
         ("url", document.url),
         ("language", document.language),
         ("chunker_version", document.chunker_version),
+        ("section", document.section),
+        ("window_id", document.window_id),
     ):
         if value is not None:
             yield name, value
     yield from (("heading_path", heading) for heading in document.heading_path)
-    yield from (("tags", tag) for tag in document.tags)
+    yield from ((field, name) for field in (*_TEXT_LISTS, "neighbor_chunk_ids") for name in getattr(document, field))
     yield from (("entities", entity) for entity in document.entities or ())
     yield from (("links", each) for link in document.links for each in (link.target, link.type))
     yield from (("metadata", key) for key in document.metadata)

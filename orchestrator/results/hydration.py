@@ -116,7 +116,7 @@ def _search_hit(
     headings = document.heading_path
     if not headings and "heading_path" in metadata:
         headings = _headings(metadata["heading_path"])
-    section = metadata.get("section", headings[-1] if headings else None)
+    section = document.section or metadata.get("section", headings[-1] if headings else None)
     start = document.parent_start
     return SearchHit(
         id=document.id,
@@ -144,7 +144,7 @@ def _search_hit(
         chunk_index=document.chunk_index,
         heading_path=headings,
         section=section if isinstance(section, str) else None,
-        window_id=window(document.parent_id, document.chunk_index, plan.ranking.window_radius),
+        window_id=document.window_id or window(document.parent_id, document.chunk_index, plan.ranking.window_radius),
         span=(0, len(document.text)),
         source_span=None if start is None else (start, start + len(document.text)),
         neighbor_ids=(),

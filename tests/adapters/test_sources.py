@@ -404,6 +404,26 @@ async def test_a_word_of_a_title_scores_higher_than_one_of_the_text(subject: Sou
 
 
 @pytest.mark.parametrize("subject", KEYWORD_SOURCES, indirect=True)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tags": ("aardvarks",)},
+        {"keywords": ("burrow", "aardvark")},
+        {"local_keywords": ("aardvark",)},
+        {"query_expansion_keywords": ("aardvark",)},
+        {"summary": "About the aardvark."},
+        {"local_summary": "The aardvark digs."},
+    ],
+    ids=lambda fields: str(next(iter(fields))),
+)
+async def test_what_describes_a_document_is_searched_by_keyword(
+    subject: SourceUnderTest, fields: dict[str, object]
+) -> None:
+    await subject.write([vector_record("described", "Nothing of it is in the text.", **fields), vector_record("other")])
+    assert await sorted_ids(subject.source, source_query("aardvark")) == ["described"]
+
+
+@pytest.mark.parametrize("subject", KEYWORD_SOURCES, indirect=True)
 async def test_no_phrase_matches_across_repetitions_of_the_title(subject: SourceUnderTest) -> None:
     await subject.write([vector_record("a", "and more of it", title="Antares sea")])
     assert await sorted_ids(subject.source, source_query('"antares sea"')) == ["a"]

@@ -104,6 +104,57 @@ def test_lists_are_trimmed_and_deduplicated() -> None:
     assert parsed == ValidLine(1, Document(id="a", text="x", tags=("b", "a"), entities=("E",)))
 
 
+def test_the_fields_of_a_chunk_are_trimmed_and_sanitised() -> None:
+    fields = {
+        "parent_id": "p",
+        "chunk_index": 3,
+        "parent_start": 10,
+        "parent_end": 11,
+        "heading_path": ["A", "B"],
+        "section": "B",
+        "window_id": "p:2-4",
+        "window_index": 1,
+        "neighbor_chunk_ids": [" p:2", "p:4", "p:4"],
+        "topics": ["t ", "", "t"],
+        "keywords": [" k"],
+        "local_keywords": ["l", "l"],
+        "query_expansion_keywords": ["q "],
+        "semantic_boosters": ["what it is about\n", "what it is about"],
+        "summary": "a\u0000b",
+        "local_summary": "c",
+        "chunker_version": "mine/1",
+    }
+    parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", **fields}), 10_000)
+    assert isinstance(parsed, ValidLine), parsed
+    document = parsed.document
+    assert document.neighbor_chunk_ids == ("p:2", "p:4")
+    assert (document.topics, document.keywords, document.local_keywords) == (("t",), ("k",), ("l",))
+    assert (document.query_expansion_keywords, document.semantic_boosters) == (("q",), ("what it is about",))
+    assert (document.summary, document.local_summary, document.window_index) == ("ab", "c", 1)
+    assert msgspec.json.decode(msgspec.json.encode(document), type=Document) == document
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("local_keyword", ["x"], "unknown field 'local_keyword'"),
+        ("local_keywords", "x", "local_keywords"),
+        ("topics", ["x" * 513], "topics: 513 characters, allowed are 512"),
+        ("section", "a\u0007b", "section: contains the control character U+0007"),
+        ("keywords", ["x"] * 10_001, "keywords: 10001, allowed are 10000"),
+        ("heading_path", ["x"] * 65, "heading_path: 65, allowed are 64"),
+        ("window_index", -1, "window_index"),
+        ("parent_end", 3, "parent_end: 3, allowed is parent_start (5) and more"),
+        ("summary", 5, "summary"),
+        ("neighbor_chunk_ids", [""], "neighbor_chunk_ids"),
+    ],
+)
+def test_a_field_of_a_chunk_that_is_not_allowed_is_named(field: str, value: object, message: str) -> None:
+    parsed = outcome(msgspec.json.encode({"id": "a", "text": "x", "parent_start": 5, field: value}), 10**6)
+    assert isinstance(parsed, InvalidLine)
+    assert message in parsed.error
+
+
 def test_lists_of_metadata_and_links_are_deduplicated_and_one_is_not_true() -> None:
     line = b'{"id":"a","text":"x","metadata":{"m":[" b","b",1,true,1.0]},"links":[%s,%s]}'
     link = b'{"target":"b","type":"t"}'
