@@ -20,7 +20,7 @@ async def reciprocal_ranks(
 ) -> dict[str, float]:
     """MRR@10 of each run, over an index of some documents.
 
-    :param queries: each with the id of the document that it asks for.
+    :param queries: each with the id of the document that it asks for, or one of its chunks.
     :param runs: by name, the fields of its requests besides the query.
     """
     with TemporaryDirectory() as folder:
@@ -35,7 +35,7 @@ async def reciprocal_ranks(
                         {"query": text, "mode": "hybrid", "limit": _DEPTH, "timeout_ms": 60_000, **fields}
                     )
                     response = await service.search.search(request, service.anonymous, "known-item")
-                    ids = [hit.id for hit in response.hits]
+                    ids = [hit.parent_id or hit.id for hit in response.hits]
                     ranks.append(1 / (1 + ids.index(wanted)) if wanted in ids else 0.0)
                 found[name] = sum(ranks) / len(ranks)
     return found
