@@ -14,7 +14,7 @@ from adapters import Document
 from adapters.model import dates
 from adapters.model.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
-from orchestrator.schema.decode import decoded, describe_decode_error, syntax_error
+from orchestrator.schema.decode import decoded, describe_decode_error, syntax_error, with_whole_numbers
 
 _decoder = msgspec.json.Decoder(Document)
 
@@ -122,7 +122,7 @@ def from_fields(fields: object) -> Document:
             fields = {**fields, "created_at": dates.moment(fields["created_at"])}
         except ValueError as error:
             raise ValueError(f"created_at: {error}") from error
-    return msgspec.convert(fields, Document)
+    return msgspec.convert(with_whole_numbers(fields), Document)
 
 
 def describe_line_error(

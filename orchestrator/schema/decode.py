@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import isfinite
@@ -23,6 +23,8 @@ _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `(.*)`")
 _NOT_ALLOWED = re.compile(r"Invalid (?:enum )?value '?(.*?)'?", re.DOTALL)
 _MALFORMED = re.compile(r"JSON is malformed: .* \(byte (\d+)\)")
+_MAX_EXACT = 2**53
+"""Larger numbers with a fraction are not exact."""
 _MAX_CHARS = 1_000
 """Maximum length of a message: it quotes the input, which may be long."""
 _MAX_VALUE_CHARS = 80
@@ -41,6 +43,16 @@ def decoded(content: bytes) -> object:
         return msgspec.json.decode(content)
     except (DecodeError, UnicodeDecodeError):
         return msgspec.UNSET
+
+
+def with_whole_numbers(fields: object) -> object:
+    """The fields of an object with ``10`` for ``10.0``: JSON has one kind of number (RFC 8259, section 6)."""
+    if not isinstance(fields, Mapping):
+        return fields
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT else value
+        for name, value in fields.items()
+    }
 
 
 def syntax_error(content: bytes) -> DecodeError | None:

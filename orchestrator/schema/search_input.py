@@ -10,7 +10,7 @@ import msgspec
 
 from adapters.model.dates import moment
 from adapters.model.filter import And, Eq, Filter
-from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error, syntax_error
+from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error, syntax_error, with_whole_numbers
 from orchestrator.schema.documents import DeleteManyRequest
 from orchestrator.schema.flat_filter import BOUNDS, in_full_form, is_flat, name_of_part
 from orchestrator.schema.search import SearchRequest
@@ -89,6 +89,8 @@ def _converted(fields: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(with_whole_numbers(fields), kind)
         message = describe_decode_error(error, kind, fields)
         raise InvalidInput(_in_terms_of_flat(message, given) if is_flat(given) else message) from error
 

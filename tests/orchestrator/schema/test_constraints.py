@@ -46,6 +46,12 @@ def test_parameters_of_strategies_have_the_same_bounds(written: str, is_valid: b
             parse(written)
 
 
+@pytest.mark.parametrize("space", [" ", "\n", "\x1c", "\x1f", "\x85", "\xa0", "\u2028", "\u3000"])
+def test_a_query_of_white_space_is_not_allowed(space: str) -> None:
+    assert not VALID.is_valid({"query": space})
+    assert VALID.is_valid({"query": f"{space}a"})
+
+
 @pytest.mark.parametrize(
     ("fields", "is_valid"),
     [

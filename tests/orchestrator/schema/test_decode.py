@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from adapters import Document
 from adapters.model.dates import ALLOWED
-from orchestrator.schema.decode import decoded, describe_decode_error
+from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error
 from orchestrator.schema.search import SearchRequest
+from orchestrator.schema.search_input import decode_search_request
 
 SEARCH: dict[str, Any] = {"query": "x"}
 DOCUMENT: dict[str, Any] = {"id": "a", "text": "b"}
@@ -137,3 +139,18 @@ def test_a_long_value_is_shortened_and_its_field_and_the_allowed_values_are_not(
     assert len(described) < 500
     assert described.startswith("cache: 'zzz")
     assert described.endswith("zzz'…, allowed are bypass, refresh, use")
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [("10.0", "limit", 10), ("1e1", "limit", 10), ("772056.0", "text_chars", 772056), ("2.0", "neighbors", 2)],
+)
+def test_a_whole_number_may_have_a_fraction_of_zero(fields: str, name: str, value: int) -> None:
+    request = decode_search_request(f'{{"query": "x", "{name}": {fields}}}'.encode())
+    assert (getattr(request, name), type(getattr(request, name))) == (value, int)
+
+
+@pytest.mark.parametrize(("number", "message"), [("10.5", "limit: 10.5"), ("1e300", "limit: ")])
+def test_a_number_that_is_not_whole_is_refused(number: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        decode_search_request(f'{{"query": "x", "limit": {number}}}'.encode())
