@@ -34,7 +34,7 @@ from benchmarks.passages import passages
 from fusion.doc_ids import DEFAULT_COLLECTION
 from orchestrator.bootstrap import open_service
 from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS
-from orchestrator.indexing.folder.walk import find
+from orchestrator.indexing.folder.walk import expanded, find
 from orchestrator.indexing.ndjson import ValidLine, parse_ndjson
 from orchestrator.indexing.pipeline import MAX_WRITE_DOCUMENTS
 from orchestrator.service.service import Service
@@ -110,14 +110,14 @@ async def _throughput(folder: Path) -> float:
 
 
 async def _index(service: Service, folder: Path) -> None:
-    files = await service.folders.read(find([folder]))
+    files = await service.folders.read(find(expanded([str(folder)])))
     await service.folders.index(files, service.anonymous, DEFAULT_COLLECTION, DEFAULT_CHUNK_TOKENS)
 
 
 async def _bulk(service: Service, folder: Path, documents: list[Document]) -> tuple[float, float, float]:
     """Seconds to read the files, to encode the documents, to write them: all of one kind at once."""
     start = time.monotonic()
-    for file in find([folder]).files:
+    for file in find(expanded([str(folder)])).files:
         file.path.read_bytes()
     read = time.monotonic()
     model = MiniLM()

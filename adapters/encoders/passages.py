@@ -9,6 +9,9 @@ from tokenizers import Tokenizer
 
 _OVERLAP = 10
 """A passage begins with the last tenth of the one before, if whole sentences or lines fit into that."""
+_MAX_CHARS = 16
+"""Characters for each token that a passage may have: a long word without a break is a single token that means nothing,
+and is cut."""
 
 
 class Splitter:
@@ -24,6 +27,8 @@ class Splitter:
 
     def fits(self, text: str) -> bool:
         """Takes a tenth of the time of :meth:`split`."""
+        if len(text) > self._tokens * _MAX_CHARS:
+            return False
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids) <= self._tokens
 
     def split(self, text: str) -> list[tuple[int, int]]:
@@ -31,4 +36,9 @@ class Splitter:
         if self.fits(text):
             start, end = len(text) - len(text.lstrip()), len(text.rstrip())
             return [(start, end)] if start < end else []
-        return [(start, start + len(passage)) for start, passage in self._markdown.chunk_indices(text)]
+        longest = self._tokens * _MAX_CHARS
+        return [
+            (part, min(part + longest, start + len(passage)))
+            for start, passage in self._markdown.chunk_indices(text)
+            for part in range(start, start + len(passage), longest)
+        ]

@@ -25,7 +25,7 @@ MAX_QUERY_CHARS = 16 * MAX_QUERY_TOKENS
 
 
 class TextSplitter(Protocol):
-    """Splits texts into passages of at most a number of tokens; a single word may have more. Blocks."""
+    """Splits texts into passages of at most a number of tokens, and of characters. Blocks."""
 
     def fits(self, text: str) -> bool:
         """Whether a text is one passage."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -21,9 +22,10 @@ from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.scope_options import owner
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
 from orchestrator.indexing.corpus import corpus_file
-from orchestrator.indexing.folder.walk import FORMATS, FoundFiles, NoFiles, expanded, find
+from orchestrator.indexing.folder.walk import FORMATS, FoundFiles, NamedPath, NoFiles, expanded, find
+from orchestrator.indexing.not_ndjson import HEAD_BYTES, is_other_text
 from orchestrator.planning.errors import BadRequest
-from orchestrator.service.folders import FolderReport
+from orchestrator.service.folders import FolderReport, Missing
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
@@ -42,11 +44,11 @@ class FileOptions:
     environment: str | None
     collection: str | None
     chunk_tokens: int
-    keeps_missing: bool
+    missing: Missing
     as_json: bool
 
 
-def files_of(paths: Sequence[str]) -> list[Path] | None:
+def files_of(paths: Sequence[str]) -> list[NamedPath] | None:
     """The files and folders to read; ``None`` if the only path has documents, one on each line, or may have.
 
     :raises NoFiles: if nothing is at a path, or one of several has documents on its lines.
@@ -54,55 +56,59 @@ def files_of(paths: Sequence[str]) -> list[Path] | None:
     if paths == ["-"]:
         return None
     found = expanded(paths)
-    of_lines = [path for path in found if _has_lines(path, is_alone=len(found) == 1)]
+    of_lines = [path for path, _ in found if _has_lines(path)]
     if of_lines and len(found) > 1:
         raise NoFiles(f"{of_lines[0]} has documents on its lines, and the others are files: index it by itself")
     return None if of_lines else found
 
 
-def _has_lines(path: Path, is_alone: bool) -> bool:
+def _has_lines(path: Path) -> bool:
+    """Whether a path has documents one on each line, or something else that is no text."""
     if path.is_dir():
         return corpus_file(path) is not None
-    return path.suffix.lower() not in FORMATS and (is_alone or path.suffix != "")
+    if path.suffix.lower() in FORMATS:
+        return False
+    with path.open("rb") as file:
+        return not is_other_text(file.read(HEAD_BYTES))
 
 
-def index_files(paths: Sequence[Path], options: FileOptions, watches: bool) -> None:
+def index_files(paths: Sequence[NamedPath], options: FileOptions, watches: bool) -> None:
     """Index files, and with ``watches`` again whenever they change, until Ctrl-C."""
     with reported_errors(failures=(NoFiles,)):
         is_complete = _follow(paths, options) if watches else _run(paths, options)
     raise typer.Exit(0 if is_complete else 1)
 
 
-def _follow(paths: Sequence[Path], options: FileOptions) -> bool:
+def _follow(paths: Sequence[NamedPath], options: FileOptions) -> bool:
     """Index files as soon as they are watched, and again whenever they change, until Ctrl-C."""
     is_complete, is_first = True, True
     data_dir = load().storage.data_dir.resolve()
     watched = changes(
-        *paths,
+        *(path for path, _ in paths),
         watch_filter=lambda _, path: not Path(path).is_relative_to(data_dir),
-        raise_interrupt=False,
         rust_timeout=_START_MS,
         yield_on_timeout=True,
     )
-    for changed in watched:
-        if changed or is_first:
-            try:
-                is_complete = _run(paths, options)
-            except (NoFiles, BadRequest, AdapterError) as error:  # the next change may mend it
-                print_error(error.for_operators if isinstance(error, AdapterError) else str(error))
-                is_complete = False
-        if is_first:
-            err.print("watching for changes; Ctrl-C ends", highlight=False)
-            is_first = False
+    with suppress(KeyboardInterrupt):  # also in the middle of a run, which the next one completes
+        for changed in watched:
+            if changed or is_first:
+                try:
+                    is_complete = _run(paths, options)
+                except (NoFiles, BadRequest, AdapterError) as error:  # the next change may mend it
+                    print_error(error.for_operators if isinstance(error, AdapterError) else str(error))
+                    is_complete = False
+            if is_first:
+                err.print("watching for changes; Ctrl-C ends", highlight=False)
+                is_first = False
     return is_complete
 
 
-def _run(paths: Sequence[Path], options: FileOptions) -> bool:
+def _run(paths: Sequence[NamedPath], options: FileOptions) -> bool:
     start = monotonic()
     settings = with_cli_timeout(load())
     found = find(paths, settings.storage.data_dir)
     if not found.files:
-        names = ", ".join(map(str, paths))
+        names = ", ".join(str(path) for path, _ in paths)
         raise NoFiles(f"{names} has no files to index{_left_out(found)}: give a folder of documents, or an NDJSON file")
     collection = options.collection or DEFAULT_COLLECTION
 
@@ -115,7 +121,7 @@ def _run(paths: Sequence[Path], options: FileOptions) -> bool:
             files = await service.folders.read(found, advance)
         with progress_bar(err, "indexing", "files", total) as advance:
             report = await service.folders.index(
-                files, writer, collection, options.chunk_tokens, options.keeps_missing, advance
+                files, writer, collection, options.chunk_tokens, options.missing, advance
             )
         documents: int | None = None
         try:
@@ -153,8 +159,9 @@ def _print(report: FolderReport, documents: int | None) -> None:
         err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
     failed = f", {len(report.errors)} failed" if report.errors else ""
     total = "" if documents is None else f"; the index has {documents} documents"
+    added = "1 file" if report.added == 1 else f"{report.added} files"
     out.print(
-        f"{report.added} files added, {report.changed} changed, {report.unchanged} unchanged, {report.removed} removed"
+        f"{added} added, {report.changed} changed, {report.unchanged} unchanged, {report.removed} removed"
         f"{failed}; {report.chunks} chunks written{total}",
         soft_wrap=True,
     )

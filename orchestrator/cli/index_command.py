@@ -29,6 +29,7 @@ from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, par
 from orchestrator.indexing.not_ndjson import HEAD_BYTES, describe
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.document_reports import IndexReport
+from orchestrator.service.folders import Missing
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 
@@ -58,8 +59,13 @@ def index(
         int,
         typer.Option(help="files with more tokens are split into chunks of so many, 16 to 4096"),
     ] = DEFAULT_CHUNK_TOKENS,
-    keep_missing: Annotated[bool, typer.Option(help="keep the documents of files that are gone")] = False,
-    watch: Annotated[bool, typer.Option(help="go on, and index files as they change, until Ctrl-C")] = False,
+    keep_missing: Annotated[
+        bool, typer.Option("--keep-missing", help="keep the documents of files that are gone")
+    ] = False,
+    remove_missing: Annotated[
+        bool, typer.Option("--remove-missing", help="remove them even if another folder may have the files")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="go on, and index files as they change, until Ctrl-C")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
     """Add documents, replacing those with the same id; what is invalid is reported, the rest is indexed.
@@ -72,10 +78,14 @@ def index(
         if not MIN_CHUNK_TOKENS <= chunk_tokens <= MAX_CHUNK_TOKENS:
             raise BadRequest(f"--chunk-tokens: {chunk_tokens}, allowed are {MIN_CHUNK_TOKENS} to {MAX_CHUNK_TOKENS}")
         files = files_of(paths)
-        if files is None and (watch or keep_missing):
-            raise BadRequest(f"--{'watch' if watch else 'keep-missing'} is for folders of files")
+        options = {"watch": watch, "keep-missing": keep_missing, "remove-missing": remove_missing}
+        if files is None and (given := [name for name, is_given in options.items() if is_given]):
+            raise BadRequest(f"--{given[0]} is for folders of files")
+        if keep_missing and remove_missing:
+            raise BadRequest("--keep-missing and --remove-missing cannot both be given")
     if files is not None:
-        index_files(files, FileOptions(tenant, environment, collection, chunk_tokens, keep_missing, as_json), watch)
+        missing: Missing = "keep" if keep_missing else "force" if remove_missing else "remove"
+        index_files(files, FileOptions(tenant, environment, collection, chunk_tokens, missing, as_json), watch)
     else:
         _index_lines(paths[0], tenant, environment, collection, as_json)
 

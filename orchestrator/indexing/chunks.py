@@ -46,15 +46,18 @@ class Chunker:
         return [replace(document, chunk_count=len(chunks), chunker_version=self.version), *chunks]
 
     def _chunks(self, document: Document, sections: Sequence[Section]) -> Iterator[Document]:
-        used: Counter[str] = Counter()
+        sections_of: Counter[str] = Counter()
         index = 0
         for section in sections:
             path = "/".join(map(anchor_of, section.headings))
-            for start, end in self._passages(document.text, section):
+            repeated = sections_of[path]
+            sections_of[path] += 1
+            name = f"{path}-{repeated}" if repeated else path
+            for number, (start, end) in enumerate(self._passages(document.text, section)):
                 text = document.text[start:end]
                 yield replace(
                     document,
-                    id=_chunk_id(document.id, path, used[path]),
+                    id=_chunk_id(document.id, name, number),
                     text=text,
                     parent_id=document.id,
                     chunk_index=index,
@@ -66,7 +69,6 @@ class Chunker:
                     entities=None if document.entities is None else _within(document.entities, text),
                     links=(Link(document.id, PART_OF, target_collection=document.collection),),
                 )
-                used[path] += 1
                 index += 1
 
     def _passages(self, text: str, section: Section) -> Iterator[tuple[int, int]]:

@@ -16,8 +16,8 @@ _parser = MarkdownIt("commonmark")
 
 MAX_HEADING_CHARS = 512
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
-_WIKI_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
-_PERMALINK = re.compile(r"\s*[¶#🔗]+\s*$")
+_WIKI_LINK = re.compile(r"(?<!!)\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+_PERMALINK = re.compile(r"\s*[¶🔗]+\s*$|\s+#\s*$")
 """What generators of documentation add to a heading: a link to itself."""
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 
@@ -40,7 +40,7 @@ class Section(NamedTuple):
 class Reference(NamedTuple):
     """What a text refers to: an address, or with ``is_name`` the name of a page, as in ``[[name]]``.
 
-    :param start: of its block, in characters.
+    :param start: where it is in the text, in characters.
     """
 
     target: str
@@ -65,7 +65,7 @@ def outline(text: str) -> Outline:
     """The structure of a text. Blocks: 4 MB take a second."""
     starts = [0, *(line.end() for line in _LINE.finditer(text))]
     tokens = _parser.parse(text)
-    return Outline(_sections(tokens, starts, text), list(_references(tokens, starts)))
+    return Outline(_sections(tokens, starts, text), list(_references(tokens, starts, text)))
 
 
 def whole(text: str) -> Section:
@@ -117,15 +117,24 @@ def _plain(inline: Token) -> str:
     return _PERMALINK.sub("", "".join(parts)).strip()
 
 
-def _references(tokens: Sequence[Token], starts: Sequence[int]) -> Iterator[Reference]:
-    start = 0
+def _references(tokens: Sequence[Token], starts: Sequence[int], text: str) -> Iterator[Reference]:
+    start = place = end = 0
     for token in tokens:
         if token.map is not None:
-            start = starts[token.map[0]]
+            start = place = starts[token.map[0]]
+            end = starts[token.map[1]]
         for child in token.children or ():
-            if child.type == "link_open" and isinstance(target := child.attrs.get("href"), str) and target:
-                yield Reference(unquote(target), False, start)
-            elif child.type == "text":
-                for match in _WIKI_LINK.finditer(child.content):
-                    if name := match.group(1).strip():
-                        yield Reference(name, True, start)
+            for written, name in _targets(child):
+                if (found := text.find(written, start, end)) >= 0:  # the address of a label is elsewhere
+                    place, start = found, found + len(written)
+                yield Reference(unquote(written) if name is None else name, name is not None, place)
+
+
+def _targets(child: Token) -> Iterator[tuple[str, str | None]]:
+    """What is written in a text for each reference, and the name if it is by name."""
+    if child.type == "link_open" and isinstance(target := child.attrs.get("href"), str) and target:
+        yield target, None
+    elif child.type == "text":
+        for match in _WIKI_LINK.finditer(child.content):
+            if name := match.group(1).strip():
+                yield match[0], name

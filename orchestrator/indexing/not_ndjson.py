@@ -44,10 +44,21 @@ def describe(head: bytes) -> str:
         return "JSON over several lines; write each document on one line: `jq -c . FILE | trivium index -`"
     if b"\x00" in head:
         return f"no text; allowed is NDJSON, one document on each line: {_EXAMPLE}"
-    if not any(line.startswith(b"{") for line in lines):
+    if is_other_text(head):
         shown = lines[0].decode("utf-8", "replace")[:_MAX_SHOWN]
         return f"no NDJSON: it begins with {shown!r}; write one document on each line: {_EXAMPLE}"
     return ""
+
+
+def is_other_text(head: bytes) -> bool:
+    """Whether a file is a text without JSON, which may be a document itself.
+
+    :param head: the first :data:`HEAD_BYTES`, or all of it.
+    """
+    if b"\x00" in head or any(head.startswith(start) for start in _KINDS):
+        return False
+    lines = [line.strip() for line in head.removeprefix(codecs.BOM_UTF8).splitlines() if line.strip()]
+    return bool(lines) and not any(line.startswith((b"{", b"[")) for line in lines)
 
 
 def describe_body(head: bytes) -> str:

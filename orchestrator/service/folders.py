@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
 
 import anyio.to_thread
 
@@ -21,7 +22,7 @@ from fusion.doc_ids import doc_id
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.chunks import Chunker
 from orchestrator.indexing.folder.decode import NoText
-from orchestrator.indexing.folder.documents import FINGERPRINT, FOLDER, Draft, FolderDocuments, names_of
+from orchestrator.indexing.folder.documents import FINGERPRINT, FOLDER, ROOT, Draft, FolderDocuments, names_of
 from orchestrator.indexing.folder.links import PART_OF
 from orchestrator.indexing.folder.readers import FileText, Unreadable, read
 from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
@@ -33,7 +34,16 @@ from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.documents import DocumentService
 from orchestrator.service.line_writer import Batch
 
-_MAX_EXAMPLES = 5
+_MAX_EXAMPLES = 3
+_FLAGS = "remove their documents with --remove-missing, or keep them with --keep-missing"
+Missing: TypeAlias = Literal["remove", "keep", "force"]
+
+
+class _Known(NamedTuple):
+    """What is indexed of a file: see ``folder/documents.py``."""
+
+    fingerprint: str
+    root: str
 
 
 @dataclass(slots=True)
@@ -102,7 +112,7 @@ class ReadFiles:
             on_read(1)
 
     def next_lines(
-        self, files: Iterator[tuple[int, FoundFile]], maker: FolderDocuments, known: Mapping[str, str]
+        self, files: Iterator[tuple[int, FoundFile]], maker: FolderDocuments, known: Mapping[str, _Known]
     ) -> tuple[int, list[ValidLine]] | None:
         """The number of the next files, and the documents of those that are new or changed. Blocks.
 
@@ -128,10 +138,10 @@ class ReadFiles:
             if isinstance(line, InvalidLine):
                 self.report.errors.setdefault(self.found.files[line.line - 1].id, line.error)
 
-    def _changed(self, draft: Draft, maker: FolderDocuments, known: Mapping[str, str]) -> list[Document]:
+    def _changed(self, draft: Draft, maker: FolderDocuments, known: Mapping[str, _Known]) -> list[Document]:
         """The documents of a file; none if they are in the index already."""
         before = known.get(draft.document.id)
-        if before == draft.fingerprint:
+        if before and before.fingerprint == draft.fingerprint:
             self.report.unchanged += 1
             return []
         documents = maker.documents(draft)
@@ -145,11 +155,18 @@ class ReadFiles:
             return None
         try:
             draft = maker.draft(file, content)
+        except NoText as error:
+            self._leave_out(file, error)
+            return None
         except ValueError as error:
             self.report.errors[file.id] = str(error)
             return None
         self.report.add_graph(draft)
         return draft
+
+    def _leave_out(self, file: FoundFile, reason: NoText) -> None:
+        self.report.left_out[str(reason)] += 1
+        self.without_text.add(file.id)
 
     def _content(self, file: FoundFile) -> FileText | None:
         """What is in a file; ``None`` if it cannot be read, which is reported once."""
@@ -158,10 +175,9 @@ class ReadFiles:
         try:
             content = read(file)
         except NoText as error:
-            self.report.left_out[str(error)] += 1
-            self.without_text.add(file.id)
+            self._leave_out(file, error)
             return None
-        except (Unreadable, AdapterError, OSError) as error:
+        except (Unreadable, AdapterError, OSError, ValueError) as error:
             self.report.errors[file.id] = error.for_operators if isinstance(error, AdapterError) else str(error)
             self.unread.add(file.id)
             return None
@@ -186,7 +202,7 @@ class FolderService:
 
         :param on_read: called with the number of files that were read since the last call.
         """
-        files = ReadFiles(found, FolderReport(left_out=found.left_out))
+        files = ReadFiles(found, FolderReport(left_out=found.left_out, errors=dict(found.unreadable)))
         await anyio.to_thread.run_sync(files.read_names, on_read)
         return files
 
@@ -196,7 +212,7 @@ class FolderService:
         principal: Principal,
         collection: str,
         chunk_tokens: int,
-        keeps_missing: bool = False,
+        missing: Missing = "remove",
         on_indexed: Callable[[int], None] = lambda _: None,
     ) -> FolderReport:
         """Index the files that are new or changed, and delete the documents of those that are gone. What is indexed of
@@ -205,36 +221,39 @@ class FolderService:
         All documents of a file, and what they replace, are in one write. May be repeated after a crash: then the index
         is that of an uninterrupted run.
 
-        :param keeps_missing: whether documents of files that are gone stay.
+        :param missing: what becomes of the documents of files that are gone: they stay (``keep``); they go
+            (``remove``), unless they may be those of another folder of the same name, or of a disk that is not mounted;
+            they go in any case (``force``).
         :param files: read for this run.
         :param on_indexed: called with the number of files that are done since the last call.
         :raises Forbidden: if the principal may not write.
-        :raises BadRequest: if every file that was indexed of a folder is gone: then it is probably another folder.
+        :raises BadRequest: if it is not certain that files are gone; then nothing is written.
         :raises AdapterError: if a write failed; the ones before it are durable.
         """
         principal.require("admin")
         found = files.found
         known = await self._known(found, principal, collection)
         present = {file.id for file in found.files}
-        gone = sorted(id_ for id_ in known if id_ not in present and id_.partition("/")[0] in found.folders)
-        if gone and not keeps_missing:
-            _require_some_left(found, known, gone)
+        absent = (id_ for id_ in known if id_ not in present and not found.may_have(id_))
+        gone = sorted(id_ for id_ in absent if id_.partition("/")[0] in found.roots)
+        if missing == "remove":
+            _require_certain(found, known, gone)
         chunker = Chunker(await anyio.to_thread.run_sync(self.splitter, chunk_tokens), chunk_tokens)
         maker = FolderDocuments(found, files.names, chunker, self.names, collection)
         files.report.names = maker.names
-        batches = self._batches(files, maker, known, () if keeps_missing else gone, principal, on_indexed)
+        batches = self._batches(files, maker, known, () if missing == "keep" else gone, principal, on_indexed)
         files.report.written = await self.documents.lines.write(batches, principal, files.check)
         return files.report
 
-    async def _known(self, found: FoundFiles, principal: Principal, collection: str) -> dict[str, str]:
-        """The fingerprints of the files that are indexed, by id."""
-        folders = sorted({file.folder for file in found.files} | found.folders)
+    async def _known(self, found: FoundFiles, principal: Principal, collection: str) -> dict[str, _Known]:
+        """The files that are indexed, by id."""
+        folders = sorted({file.folder for file in found.files} | found.roots.keys())
         if not folders:
             return {}
         of_folders = In(f"{METADATA}{FOLDER}", tuple(folders))
         condition = And((Eq("collection", collection), Exists(f"{METADATA}{FINGERPRINT}"), of_folders))
         return {
-            document.id: str(document.metadata[FINGERPRINT])
+            document.id: _Known(str(document.metadata[FINGERPRINT]), str(document.metadata.get(ROOT)))
             async for document in self.documents.all(principal, condition)
         }
 
@@ -242,7 +261,7 @@ class FolderService:
         self,
         files: ReadFiles,
         maker: FolderDocuments,
-        known: Mapping[str, str],
+        known: Mapping[str, _Known],
         gone: Sequence[str],
         principal: Principal,
         on_indexed: Callable[[int], None],
@@ -265,13 +284,17 @@ class FolderService:
             yield Batch((), [*keys, *await stale_chunks(self.documents.lookup, (), parents, principal)])
 
 
-def _require_some_left(found: FoundFiles, known: Collection[str], gone: Collection[str]) -> None:
-    """:raises BadRequest: if all files of a folder are gone."""
-    for folder in sorted(found.folders):
-        of_folder = {id_ for id_ in known if id_.startswith(f"{folder}/")}
-        if of_folder and of_folder <= set(gone):
+def _require_certain(found: FoundFiles, known: Mapping[str, _Known], gone: Sequence[str]) -> None:
+    """:raises BadRequest: if files that seem to be gone may be somewhere else."""
+    for folder, root in sorted(found.roots.items()):
+        of_folder = [id_ for id_ in gone if id_.partition("/")[0] == folder]
+        if elsewhere := [id_ for id_ in of_folder if known[id_].root != root]:
             raise BadRequest(
-                f"none of the {len(of_folder)} files that are indexed of {folder} is there: if it is another folder of "
-                "that name, index it with --collection; if they are gone, delete them with "
-                f'`trivium delete --filter \'{{"{FOLDER}": "{folder}"}}\'`, or keep them with --keep-missing'
+                f"{len(elsewhere)} files such as {elsewhere[0]} are indexed of another folder of the name {folder}: "
+                f"index this one with --collection; if it is the same and was moved, {_FLAGS}"
+            )
+        indexed = [id_ for id_ in known if id_.partition("/")[0] == folder]
+        if len(of_folder) > 1 and len(of_folder) == len(indexed):
+            raise BadRequest(
+                f"none of the {len(indexed)} files that are indexed of {folder} is there; if that is right, {_FLAGS}"
             )

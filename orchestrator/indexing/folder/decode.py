@@ -18,6 +18,8 @@ _HEAD_BYTES = 8_192
 """A zero byte in the first ones says that a file is no text, as in Git."""
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _DECLARED_BYTES = 1_024
+_NO_ENCODINGS = ("escape", "idna", "punycode", "undefined")
+"""Parts of the names of codecs of Python that are no encodings of files."""
 
 
 class NoText(ValueError):
@@ -29,30 +31,34 @@ def decoded(content: bytes) -> str:
 
     :raises NoText: if it is empty, or no text.
     """
+    text = _text(content).replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        raise NoText("empty files")
+    return text
+
+
+def _text(content: bytes) -> str:
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
-            return _lines(content.decode(encoding, "replace"))
+            return content.decode(encoding, "replace")
     if b"\x00" in content[:_HEAD_BYTES]:
         raise NoText("binary files")
-    if not content.strip():
-        raise NoText("empty files")
     try:
-        return _lines(content.decode())
+        return content.decode()
     except UnicodeDecodeError:
         pass  # another encoding
     if (declared := _DECLARED.search(content[:_DECLARED_BYTES])) and (text := _as_declared(content, declared[1])):
-        return _lines(text)
+        return text
     if (best := from_bytes(content).best()) is None:
         raise NoText("binary files")
-    return _lines(str(best))
+    return str(best)
 
 
 def _as_declared(content: bytes, name: bytes) -> str | None:
-    try:
-        return content.decode(name.decode("ascii"))
-    except (LookupError, UnicodeDecodeError):
+    encoding = name.decode("ascii").lower()
+    if any(each in encoding for each in _NO_ENCODINGS):
         return None
-
-
-def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        return content.decode(encoding)
+    except (LookupError, UnicodeError):
+        return None

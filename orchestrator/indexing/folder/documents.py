@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from urllib.parse import quote
 
 import msgspec
 
 from adapters import Document, Link
-from adapters.model.document import SENSITIVITIES, Metadatum
+from adapters.model.document import SENSITIVITIES, Metadatum, Sensitivity
+from adapters.model.spelling import allowed_names
 from adapters.ports.names import NameRules
 from orchestrator.indexing.chunks import Chunker
+from orchestrator.indexing.folder.decode import NoText
 from orchestrator.indexing.folder.links import LINK, PART_OF, RELATED, Resolver
 from orchestrator.indexing.folder.readers import FileText
 from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
@@ -19,8 +23,10 @@ from orchestrator.indexing.ndjson import MAX_DOCUMENT_BYTES, checked
 
 RECIPE = "files-1"
 """Part of the fingerprint: it changes whenever the same file would have other documents."""
-PATH, FOLDER, FINGERPRINT = "path", "folder", "fingerprint"
-"""Keys of the metadata. The document of a file has all of them; its chunks have no fingerprint."""
+PATH, FOLDER, FINGERPRINT, ROOT = "path", "folder", "fingerprint", "root"
+"""Keys of the metadata. The document of a file has all of them; its chunks have the first two."""
+_NOT_IN_PATHS = re.compile(r"[%#?\s]")
+"""Signs with another meaning in the path of a URL; others may be read there by people (RFC 3987)."""
 _MAX_TEXT_BYTES = MAX_DOCUMENT_BYTES // 2
 """Of the text of a file: with escapes and fields it still fits on a line of NDJSON."""
 
@@ -74,15 +80,15 @@ class FolderDocuments:
     def draft(self, file: FoundFile, content: FileText) -> Draft:
         """What a file has. Blocks.
 
-        :raises ValueError: if its text is empty or too long.
+        :raises NoText: if it has no text.
+        :raises ValueError: if its text is too long, or a field is not allowed.
         """
         fields = content.fields
         if not content.text.strip():
-            raise ValueError("no text")
+            raise NoText("files without text")
         if (size := len(content.text.encode("utf-8", "replace"))) > _MAX_TEXT_BYTES:
             raise ValueError(f"{size} bytes of text, allowed are {_MAX_TEXT_BYTES}: split the file")
         links, dangling = self._links(file, content)
-        sensitivity = fields.others.get("sensitivity")
         others: dict[str, Metadatum] = {key: each for key, each in fields.others.items() if key != "sensitivity"}
         document = checked(
             Document(
@@ -90,9 +96,9 @@ class FolderDocuments:
                 text=content.text,
                 collection=self.collection,
                 title=content.title,
-                url=file.id,
+                url=_NOT_IN_PATHS.sub(lambda found: quote(found[0]), file.id),
                 created_at=fields.created_at if content.has_date else None,
-                sensitivity=next((each for each in SENSITIVITIES if each == sensitivity), "normal"),
+                sensitivity=_sensitivity(fields.others.get("sensitivity")),
                 tags=fields.tags,
                 language=fields.language,
                 metadata={**others, PATH: file.id, FOLDER: file.folder},
@@ -101,7 +107,7 @@ class FolderDocuments:
         names = [*fields.aliases, *self._mentioned(document)]
         compared = (RECIPE, self._chunker.version, content.is_structured, document, links, names)
         fingerprint = sha256(msgspec.json.encode(compared)).hexdigest()
-        metadata = {**document.metadata, FINGERPRINT: fingerprint}
+        metadata = {**document.metadata, FINGERPRINT: fingerprint, ROOT: file.root}
         document = msgspec.structs.replace(document, metadata=metadata, created_at=fields.created_at)
         return Draft(document, content.is_structured, links, tuple(fields.aliases), dangling)
 
@@ -109,7 +115,7 @@ class FolderDocuments:
         """The document of a file and its chunks. Blocks."""
         parent, *chunks = self._chunker.chunked(draft.document, draft.is_structured)
         of_file = [link for place, link in draft.links if place < 0]
-        metadata = {key: value for key, value in parent.metadata.items() if key != FINGERPRINT}
+        metadata = {key: value for key, value in parent.metadata.items() if key not in {FINGERPRINT, ROOT}}
         made = [self._with_names(draft, parent, of_file if chunks else [link for _, link in draft.links])]
         for chunk in chunks:
             start, end = chunk.parent_start or 0, chunk.parent_end or 0
@@ -149,6 +155,16 @@ class FolderDocuments:
             yield self._resolver.related(id_, text), RELATED, -1, text
         for reference in content.references:
             yield self._resolver.target(id_, reference), LINK, reference.start, reference.target
+
+
+def _sensitivity(given: Metadatum) -> Sensitivity:
+    """:raises ValueError: if it is none: a document must not be seen by more callers than it was meant for."""
+    if given is None:
+        return "normal"
+    name = str(given).strip().lower()
+    if found := next((each for each in SENSITIVITIES if each == name), None):
+        return found
+    raise ValueError(f"sensitivity: {str(given)[:40]!r}, {allowed_names(name, list(SENSITIVITIES))}")
 
 
 def names_of(content: FileText) -> tuple[str, ...]:

@@ -13,17 +13,20 @@ from adapters.model import dates
 from adapters.model.document import MAX_VALUE_CHARS, Metadatum, trimmed
 
 _TITLES = ("title",)
-_DATES = ("date", "created", "created_at", "published", "article:published_time", "dc.date", "pubdate", "last-modified")
+_DATES = ("date", "created", "created_at", "published", "article-published_time", "dc_date", "pubdate", "last-modified")
 _TAGS = ("tags", "keywords", "categories")
 _LANGUAGES = ("language", "lang")
 _ALIASES = ("aliases", "alias")
 _RELATED = ("related", "see_also", "see-also")
 _USED = frozenset((*_TITLES, *_DATES, *_TAGS, *_LANGUAGES, *_ALIASES, *_RELATED))
-_RESERVED = frozenset(("path", "folder", "fingerprint"))
+_RESERVED = frozenset(("path", "folder", "fingerprint", "root"))
 """Keys of the metadata that are set for every file."""
 _LIST_SEPARATOR = re.compile(r"\s*[,;]\s*")
 _MAX_KEYS = 32
 _MAX_NAME_CHARS = 256
+_DATE = re.compile(
+    r"(\d{4})[-/](\d{2})[-/](\d{2})(?:[ T](\d{2}:\d{2})(:\d{2}(?:\.\d{1,6})?)?\d*\s*(Z|[+-]\d{2}:?\d{2})?)?"
+)
 _PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
 
 
@@ -49,11 +52,11 @@ def fields_of(given: Mapping[str, Any]) -> Fields:
     values = {str(key).strip().lower(): value for key, value in given.items() if value is not None}
     return Fields(
         title=next((each for key in _TITLES for each in _texts(values.get(key), split=False)), ""),
-        created_at=next((found for key in _DATES if (found := _moment(values.get(key)))), None),
+        created_at=next((found for key in _DATES if (found := _moment(_first(values.get(key))))), None),
         tags=trimmed(each.lstrip("#") for key in _TAGS for each in _texts(values.get(key))),
         language=next((each for key in _LANGUAGES for each in _texts(values.get(key))), None),
         aliases=trimmed(each for key in _ALIASES for each in _texts(values.get(key))),
-        related=trimmed(each for key in _RELATED for each in _texts(values.get(key), split=False)),
+        related=trimmed(each for key in _RELATED for each in _texts(values.get(key))),
         others=dict(_others(values)),
     )
 
@@ -61,11 +64,18 @@ def fields_of(given: Mapping[str, Any]) -> Fields:
 def _texts(value: Any, split: bool = True) -> Iterable[str]:
     """The texts of a value: of a list, of a text with commas, or the only one. Longer ones than a name are left out."""
     items = value if isinstance(value, list | tuple) else [value]
-    for item in items:
+    for item in map(_first, items):  # YAML reads [[name]] as a list in a list
         if isinstance(item, str | int | float) and not isinstance(item, bool):
             text = " ".join(str(item).split())
             is_list = split and not isinstance(value, list | tuple)
             yield from (part for part in (_LIST_SEPARATOR.split(text) if is_list else [text]) if _is_name(part))
+
+
+def _first(value: Any) -> Any:
+    """The value itself, or the first of a list."""
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value
 
 
 def _is_name(text: str) -> bool:
@@ -80,12 +90,19 @@ def _moment(value: Any) -> datetime | None:
         return None
     if pdf := _PDF_DATE.match(value):
         value = "-".join(part or "01" for part in pdf.groups())
-    for text in (value, f"{value}Z", value[:10]):
-        try:
-            return dates.moment(text.strip().replace(" ", "T", 1))
-        except ValueError:
-            continue
-    return None
+    if (parts := _DATE.match(value.strip())) is None:
+        return None
+    year, month, day, minutes, seconds, zone = parts.groups()
+    time = f"T{minutes}{seconds or ':00'}{_zone(zone)}" if minutes else ""
+    try:
+        return dates.moment(f"{year}-{month}-{day}{time}")
+    except ValueError:
+        return None
+
+
+def _zone(zone: str | None) -> str:
+    """The zone as in RFC 3339; UTC by default."""
+    return "Z" if zone in {None, "Z"} else f"{zone[:3]}:{zone[-2:]}"
 
 
 def _others(values: Mapping[str, Any]) -> Iterable[tuple[str, Metadatum]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adapters.ports import optional_packages
+from orchestrator.indexing.folder.decode import NoText
 
 
 class Damaged(ValueError):
@@ -12,7 +13,8 @@ class Damaged(ValueError):
 def read(content: bytes) -> tuple[str, dict[str, str]]:
     """The pages, with an empty line between them, and what the file says of itself: its title, keywords, date.
 
-    :raises Damaged: if it is no PDF, has a password, or no text.
+    :raises Damaged: if it is no PDF, or has a password.
+    :raises NoText: if it has none: its pages may be images.
     :raises Unavailable: if the package for PDF is not installed.
     """
     with optional_packages.extra("documents"):  # noqa: S610, no part of Django
@@ -26,7 +28,7 @@ def read(content: bytes) -> tuple[str, dict[str, str]]:
     fields = {"title": given.get("Title"), "keywords": given.get("Keywords"), "date": given.get("CreationDate")}
     fields["author"] = given.get("Author")
     if not any(pages):
-        raise Damaged("the PDF has no text: it may have images of pages, which have to be recognised first")
+        raise NoText("PDF files without text")
     return "\n\n".join(page for page in pages if page), {key: value for key, value in fields.items() if value}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-import frontmatter
 import yaml
 from html_to_markdown import ConversionOptions, convert
 
@@ -19,7 +20,9 @@ from orchestrator.indexing.markdown import Reference, outline
 
 _INDEX_STEMS = ("readme", "index", "_index")
 """Names of files that are about their folder, in lower case and without the end."""
-_HTML_OPTIONS = ConversionOptions(extract_metadata=True, skip_images=True)
+_TEXT_OPTIONS = ConversionOptions(extract_metadata=False, skip_images=True)
+_HEAD_OPTIONS = ConversionOptions(extract_metadata=True, skip_images=True)
+"""With this the text has what is in the head, too, as front matter."""
 
 
 class Unreadable(ValueError):
@@ -78,30 +81,62 @@ def _markdown(content: bytes) -> FileText:
 
 def _of_markdown(whole: str) -> FileText:
     text, fields, note = whole, Fields(), ""
-    try:
-        given, rest = frontmatter.parse(whole)
-        if given:  # else it was a list, or no front matter
-            fields, text = fields_of(given), rest
-    except (yaml.YAMLError, ValueError, AttributeError) as error:  # not a mapping
-        note = f"the front matter is not read: {' '.join(str(error).split())[:120]}"
+    for pattern, load in _FRONT_MATTER:
+        if front := pattern.match(whole):
+            try:
+                given = load(front[1])
+            except (yaml.YAMLError, ValueError) as error:
+                note = f"the front matter is not read: {' '.join(str(error).split())[:120]}"
+                continue
+            if isinstance(given, dict):
+                fields, text = fields_of(given), whole[front.end() :]
     found = outline(text)
-    return FileText(found.title, text, fields, found.references, note=note)
+    return FileText("" if note else found.title, text, fields, found.references, note=note)
+
+
+class _Loader(yaml.SafeLoader):
+    """Dates stay texts: one that is none would make the whole front matter unreadable."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _yaml(text: str) -> object:
+    return yaml.load(text, _Loader)  # noqa: S506, a subclass of the safe loader
+
+
+_FRONT_MATTER: Sequence[tuple[re.Pattern[str], Callable[[str], object]]] = (
+    (re.compile(r"---[ \t]*\n(?=\S)(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), _yaml),
+    (re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), tomllib.loads),
+)
+"""YAML and TOML at the beginning of a text. What follows an empty line is text between two rules."""
 
 
 def _html(content: bytes) -> FileText:
-    converted = convert(decoded(content), _HTML_OPTIONS)
-    _, text = frontmatter.parse(converted.content or "")  # what it knows of the head of the page, again
-    head = converted.metadata.document
-    tags: Mapping[str, str] = {**dict(head.open_graph or {}), **dict(head.meta_tags or {})}
-    given = {**tags, "title": head.title, "language": head.language, "keywords": list(head.keywords or ())}
+    page = decoded(content)
+    text = convert(page, _TEXT_OPTIONS).content or ""
+    head = convert(page, _HEAD_OPTIONS).metadata.document
+    given = {
+        **dict(head.open_graph or {}),
+        **dict(head.meta_tags or {}),
+        "title": head.title,
+        "language": head.language,
+        "keywords": list(head.keywords or ()),
+        "author": head.author,
+        "description": head.description,
+    }
     found = outline(text)
-    fields = fields_of({key: value for key, value in given.items() if key in _OF_HEAD})
+    fields = fields_of({key: value for key, value in given.items() if key.lower() in _OF_HEAD})
     return FileText(found.title, text, fields, found.references)
 
 
-_OF_HEAD = frozenset(
-    ("title", "language", "keywords", "date", "article:published_time", "dc.date", "pubdate", "last-modified", "author")
-) | {"description"}
+_OF_HEAD = frozenset((
+    "title", "language", "keywords", "date", "article-published_time", "dc_date", "pubdate", "last-modified", "author",
+    "description",
+))  # fmt: skip
 """What is taken from the head of a page: much else there is for browsers."""
 
 

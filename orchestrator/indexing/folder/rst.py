@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*")
 """An underline or overline: one punctuation character, three times or more."""
+_MARKDOWN = re.compile(r" {1,3}(#{1,6}(\s|$)|(=+|-+)\s*$)| {0,3}(~{3,}|`{3,})")
+"""What would be a heading or a fence in Markdown, and is not here: more spaces make it a plain line."""
 _MAX_LEVEL = 6
 _DOC = re.compile(r":doc:`(?:([^`<]*?)\s*<([^`>]+)>|([^`]+))`")
 _LINK = re.compile(r"`([^`<]+?)\s*<([^`<>\s]+)>`__?")
@@ -29,7 +31,7 @@ def _with_headings(lines: list[str]) -> Iterator[str]:
     while index < len(lines):
         title = _title(lines, index)
         if title is None:
-            yield lines[index]
+            yield f"    {lines[index]}" if _MARKDOWN.match(lines[index]) else lines[index]
             index += 1
             continue
         text, sign, has_overline = title

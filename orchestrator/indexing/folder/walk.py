@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import glob, has_magic
+from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
-from typing import Literal, TypeAlias
+from stat import S_ISREG
+from typing import Literal, NamedTuple, TypeAlias
 
 from adapters.model.spelling import nearest
 
@@ -28,6 +31,7 @@ FORMATS: Mapping[str, Format] = {
     f".{suffix}": kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
 }
 """The format of a file by the end of its name, in lower case. A file whose name has no end may be a text."""
+_DIGEST_CHARS = 16
 MAX_FILE_BYTES = 33_554_432
 """Larger files are not read."""
 
@@ -36,16 +40,26 @@ class NoFiles(ValueError):
     """A path leads to nothing that can be indexed; the message says what is there, and what to do."""
 
 
+_TEXT_STEMS = frozenset(
+    ["readme", "license", "licence", "copying", "notice", "authors", "changelog", "changes", "news"]
+)
+"""Names of texts whatever follows: ``README.Debian``."""
+_BROKEN, _BAD_NAME = "broken links and special files", "files whose name is no UTF-8"
+_OUTSIDE = "symbolic links out of the folder"
+
+
 @dataclass(frozen=True, slots=True)
 class FoundFile:
     """A file.
 
     :param id: of its document: the path from the parent of the folder that was named, with ``/``.
+    :param root: a digest of the path of that folder, which tells folders of the same name apart.
     """
 
     path: Path
     id: str
     format: Format
+    root: str
 
     @property
     def folder(self) -> str:
@@ -57,76 +71,106 @@ class FoundFile:
 class FoundFiles:
     """The files to read, ordered by id.
 
-    :param folders: names of the folders that were searched as a whole.
+    :param roots: of the folders that were searched as a whole, by name.
     :param left_out: number of other files by reason.
     :param others: ids of files that are left out, so that a link to one is not taken for a mistake.
+    :param unreadable: ids of files and folders that cannot be read, with the reason.
     """
 
     files: list[FoundFile] = field(default_factory=list)
-    folders: set[str] = field(default_factory=set)
+    roots: dict[str, str] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     others: set[str] = field(default_factory=set)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+    def may_have(self, id_: str) -> bool:
+        """Whether a file may be there although it was not found: below a folder that cannot be read."""
+        return any(id_ == each or id_.startswith(f"{each}/") for each in self.unreadable)
 
 
-def expanded(paths: Sequence[str]) -> list[Path]:
-    """The paths, with those that match a pattern such as ``docs/**/*.md`` in its place.
+class NamedPath(NamedTuple):
+    """A file or folder that is to be read, and the folder that its id begins with."""
+
+    path: Path
+    base: Path
+
+
+def expanded(paths: Sequence[str]) -> list[NamedPath]:
+    """The paths, with the files that match a pattern such as ``docs/**/*.md`` in its place.
 
     :raises NoFiles: if nothing is at a path, or matches a pattern.
     """
-    found: list[Path] = []
+    found: list[NamedPath] = []
     for path in paths:
-        if Path(path).exists():
-            found.append(Path(path))
+        if (here := Path(path)).exists():
+            found.append(NamedPath(here, here if here.is_dir() else here.resolve().parent))
         elif has_magic(path) and (matches := sorted(glob(path, recursive=True))):  # noqa: PTH207, absolute or not
-            found += [each for match in matches if (each := Path(match)).is_file()]
+            steps = Path(path).parts
+            base = Path(*takewhile(lambda step: not has_magic(step), steps))
+            found += [NamedPath(each, base) for match in matches if (each := Path(match)).is_file()]
         elif has_magic(path):
             raise NoFiles(f"no file matches {path}")
         else:
-            parent = Path(path).parent
-            near = nearest(Path(path).name, (each.name for each in parent.iterdir())) if parent.is_dir() else ""
-            hint = f"; the nearest is {Path(path).with_name(near)}" if near else ""
+            parent = here.parent
+            near = nearest(here.name, (each.name for each in parent.iterdir())) if parent.is_dir() else ""
+            hint = f"; the nearest is {here.with_name(near)}" if near else ""
             raise NoFiles(f"there is no file {path}{hint}")
     return found
 
 
-def find(paths: Iterable[Path], data_dir: Path | None = None) -> FoundFiles:
+def find(paths: Iterable[NamedPath], data_dir: Path | None = None) -> FoundFiles:
     """The files of folders, and files that are named themselves. Blocks.
 
     Hidden files and folders, symbolic links that lead out of the folder or to other folders, and files of other formats
     are left out.
 
     :param data_dir: a folder of the index itself, which is not searched.
-    :raises NoFiles: if two files would have the same id.
+    :raises NoFiles: if two folders have the same name.
     """
     found = FoundFiles()
+    bases: dict[str, Path] = {}
     by_id: dict[str, FoundFile] = {}
-    for path in paths:
-        root = path.resolve()
-        if root.is_dir():
-            found.folders.add(root.name)
-            files = _in_folder(root, found, data_dir.resolve() if data_dir else None)
+    named = [(_real(path), base.resolve()) for path, base in paths]
+    folders = [path for path, _ in named if path.is_dir()]
+    for path, own_base in named:
+        within = [each for each in folders if path.is_relative_to(each)]
+        outer = min(within, key=lambda each: len(each.parts), default=None)
+        base = outer or own_base
+        if (other := bases.setdefault(base.name, base)) != base:
+            raise NoFiles(f"{other} and {base} have the same name: index them into two collections (--collection)")
+        root = sha256(str(base).encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST_CHARS]
+        if path.is_dir():
+            if path != outer:
+                continue  # a part of another folder
+            found.roots[base.name] = root
+            files = _in_folder(base, root, found, data_dir.resolve() if data_dir else None)
+        elif not path.is_relative_to(base):
+            found.left_out[_OUTSIDE] += 1
+            continue
         else:
-            files = iter([FoundFile(root, f"{root.parent.name}/{root.name}", format_of(root) or "text")])
+            id_ = f"{base.name}/{path.relative_to(base).as_posix()}"
+            files = iter([FoundFile(path, id_, format_of(path) or "text", root)])
         for file in files:
-            if (other := by_id.setdefault(file.id, file)).path != file.path:
-                raise NoFiles(
-                    f"{other.path} and {file.path} would both be {file.id}: index them into two collections, or name "
-                    "the folder that has both"
-                )
+            by_id.setdefault(file.id, file)
     found.files = [by_id[id_] for id_ in sorted(by_id)]
     return found
 
 
 def format_of(path: Path) -> Format | None:
     """The format by the name; ``None`` for another one. A name without an end may be that of a text."""
+    if path.stem.lower() in _TEXT_STEMS:
+        return FORMATS.get(path.suffix.lower(), "text")
     return FORMATS.get(path.suffix.lower()) if path.suffix else "text"
 
 
-def _in_folder(root: Path, found: FoundFiles, excluded: Path | None) -> Iterator[FoundFile]:
-    def fail(error: OSError) -> None:
-        found.left_out[f"folders that cannot be read, such as {error.filename}"] += 1
+def _in_folder(base: Path, root: str, found: FoundFiles, excluded: Path | None) -> Iterator[FoundFile]:
+    def id_of(path: str | Path) -> str:
+        return f"{base.name}/{Path(path).relative_to(base).as_posix()}"
 
-    for folder, folders, names in os.walk(root, onerror=fail):
+    def fail(error: OSError) -> None:
+        found.unreadable[id_of(error.filename)] = error.strerror or str(error)
+
+    for folder, folders, names in os.walk(base, onerror=fail):
         visible = [name for name in sorted(folders) if not name.startswith(".")]
         found.left_out["hidden folders"] += len(folders) - len(visible)
         links = [name for name in visible if Path(folder, name).is_symlink()]
@@ -134,24 +178,55 @@ def _in_folder(root: Path, found: FoundFiles, excluded: Path | None) -> Iterator
         folders[:] = [name for name in visible if name not in links and Path(folder, name) != excluded]
         for name in names:
             path = Path(folder, name)
-            id_ = f"{root.name}/{path.relative_to(root).as_posix()}"
-            if reason := _why_left_out(path, root):
+            try:
+                reason = _why_left_out(path, base)
+            except PermissionError as error:
+                found.unreadable[id_of(path)] = error.strerror or str(error)
+                continue
+            except OSError:  # it has vanished
+                reason = _BROKEN
+            if reason:
                 found.left_out[reason] += 1
-                found.others.add(id_)
+                found.others.add(id_of(path))
             elif kind := format_of(path):
-                yield FoundFile(path, id_, kind)
+                yield FoundFile(path, id_of(path), kind, root)
 
 
-def _why_left_out(path: Path, root: Path) -> str:
-    """The reason not to read a file; empty if there is none."""
+def _why_left_out(path: Path, base: Path) -> str:
+    """The reason not to read a file; empty if there is none.
+
+    :raises OSError: if it cannot be examined.
+    """
     if path.name.startswith("."):
         return "hidden files"
+    if not _is_utf_8(str(path.relative_to(base))):
+        return _BAD_NAME
     if format_of(path) is None:
         return f"{path.suffix.lower()} files"
-    if path.is_symlink() and not path.resolve().is_relative_to(root):
-        return "symbolic links out of the folder"
-    if not path.is_file():
-        return "broken links and special files"
-    if path.stat().st_size > MAX_FILE_BYTES:
+    if path.is_symlink() and not _leads_within(path, base):
+        return _OUTSIDE
+    mode = path.stat()
+    if not S_ISREG(mode.st_mode):
+        return _BROKEN
+    if mode.st_size > MAX_FILE_BYTES:
         return f"files of more than {MAX_FILE_BYTES // 2**20} MiB"
     return ""
+
+
+def _real(path: Path) -> Path:
+    """The path without links in it, but for the file itself."""
+    return path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+
+
+def _is_utf_8(name: str) -> bool:
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _leads_within(link: Path, base: Path) -> bool:
+    try:
+        return link.resolve().is_relative_to(base)
+    except RuntimeError:  # a loop, on CPython 3.11 and 3.12; others raise an OSError later
+        raise OSError(f"{link} is a loop of links") from None

@@ -100,6 +100,21 @@ def test_several_paths_and_patterns(docs: Path, tmp_path: Path) -> None:
     assert (code, out.startswith("4 files added")) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("LICENSE", "Permission is granted"), ("d.csv", "a,b"), ("x.log", "started")]
+)
+def test_a_text_that_is_named_is_read_whatever_its_name_is(docs: Path, name: str, text: str) -> None:
+    (docs / name).write_text(text)
+    assert run("index", str(docs / name))[1].startswith("1 file added")
+    assert run("index", str(docs / name), str(docs / "README.md"))[1].startswith("1 file added")
+
+
+def test_a_page_that_cannot_be_converted_stops_nothing(docs: Path) -> None:
+    (docs / "odd.html").write_text('<hr><p>Note: [see "the manual</p><hr><p>rest</p>\n')
+    (docs / "odd.py").write_bytes(b'x="\xe4" # encoding="undefined"\n')
+    assert run("index", str(docs))[0] == 0
+
+
 def test_chunks_have_the_size_that_is_asked_for(docs: Path) -> None:
     small = json.loads(run("index", str(docs), "--json", "--chunk-tokens", "40")[1])["chunks"]
     large = json.loads(run("index", str(docs), "--json", "--chunk-tokens", "400")[1])["chunks"]
@@ -116,6 +131,7 @@ def test_chunks_have_the_size_that_is_asked_for(docs: Path) -> None:
         (["{images}"], "{images} has no files to index (1 .png files are left out)"),
         (["{lines}", "--watch"], "--watch is for folders of files"),
         (["{lines}", "--keep-missing"], "--keep-missing is for folders of files"),
+        (["{docs}", "--keep-missing", "--remove-missing"], "--keep-missing and --remove-missing cannot both be given"),
         (["{docs}", "--chunk-tokens", "3"], "--chunk-tokens: 3, allowed are 16 to 4096"),
         (["{docs}", "--collection", ""], "--collection is '', allowed are names of 1 to 512 bytes"),
     ],
@@ -145,7 +161,7 @@ def test_changes_are_followed_until_ctrl_c(docs: Path, env: dict[str, str]) -> N
         while b"watching for changes" not in (line := watcher.stderr.readline()):
             assert line
         (docs / "new.md").write_text("a new page")
-        assert watcher.stdout.readline().startswith(b"1 files added, 0 changed, 3 unchanged, 0 removed")
+        assert watcher.stdout.readline().startswith(b"1 file added, 0 changed, 3 unchanged, 0 removed")
         (docs / "new.md").unlink()
         assert watcher.stdout.readline().startswith(b"0 files added, 0 changed, 3 unchanged, 1 removed")
         watcher.send_signal(signal.SIGINT)

@@ -87,6 +87,21 @@ def test_chunks_have_no_more_tokens_than_asked_for_besides_their_heading(text: s
         section = next(each for each in sections if each.start <= chunk.parent_start < each.end)
         body = text[max(chunk.parent_start, section.body) : chunk.parent_end]
         assert len(model().token_ends(body)) <= tokens or len(body.split()) == 1
+        assert len(body) <= 16 * tokens
+
+
+def test_an_edit_leaves_the_ids_of_a_section_with_the_same_heading() -> None:
+    def ids(first: str) -> list[str]:
+        text = f"# Use\n\n{first}\n\n# C++\n\n{'b ' * 30}\n\n# C#\n\n{'c ' * 30}\n\n# Use\n\n{'d ' * 30}"
+        return [chunk.id for chunk in chunks_of(text)[1:] if chunk.text.endswith(("b", "c", "d"))]
+
+    assert ids("a") == ids("a " * 90)
+    assert len(set(ids("a"))) == len(ids("a"))
+
+
+def test_a_word_without_an_end_is_cut() -> None:
+    _, *chunks = chunks_of("x" * 1_000)
+    assert [len(chunk.text) for chunk in chunks] == [320, 320, 320, 40]
 
 
 def test_a_short_document_and_a_chunk_stay_whole() -> None:

@@ -77,7 +77,7 @@ def test_anchors_are_those_of_github(heading: str, anchor: str) -> None:
 def test_references_are_addresses_and_names_of_pages() -> None:
     text = (
         "See [a](b.md#c) and <https://example.org>.\n\n[[A page]], [[x|shown]], [[y#part]]\n\n"
-        "![image](i.png) `[no](code.md)` [[]] [r]\n\n[r]: <with space.md>\n"
+        "![image](i.png) ![[no.png]] `[no](code.md)` [[]] [r]\n\n[r]: <with space.md>\n"
     )
     found = outline(text).references
     assert [(each.target, each.is_name) for each in found] == [
@@ -88,7 +88,23 @@ def test_references_are_addresses_and_names_of_pages() -> None:
         ("y", True),
         ("with space.md", False),
     ]
+    assert [each.start for each in found[:5]] == [
+        text.index(written) for written in ("b.md#c", "https", "[[A page", "[[x", "[[y")
+    ]
     assert found[2] == Reference("A page", True, text.index("[[A page"))
+
+
+def test_a_reference_in_a_long_block_is_where_it_is_written() -> None:
+    text = f"# Long\n\n{'lorem ipsum. ' * 300}see [t](b.md) and [t](b.md)."
+    first, second = outline(text).references
+    assert text[first.start :].startswith("b.md) and")
+    assert text[second.start :] == "b.md)."
+
+
+@pytest.mark.parametrize("heading", ["C#", "F#", "Über uns"])
+def test_only_a_link_to_itself_is_no_part_of_a_heading(heading: str) -> None:
+    assert outline(f"# {heading} ¶\n\ntext").title == heading
+    assert outline(f"<x>\n\n# {heading} [#](#self)\n\ntext").sections[-1].headings == (heading,)
 
 
 @pytest.mark.parametrize("text", ["> " * 50_000, "[" * 50_000, "- a\n" * 5_000, "#" * 100_000, "`" * 50_000 + "a"])

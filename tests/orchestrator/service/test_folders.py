@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,10 @@ from adapters.graph.name_rules import NameRules
 from adapters.graph.names import mentioned
 from adapters.model.filter import Eq, Filter
 from orchestrator.auth.principal import Forbidden, Principal
-from orchestrator.indexing.folder.walk import find
+from orchestrator.indexing.folder.walk import expanded, find
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.documents import DocumentService
-from orchestrator.service.folders import FolderReport, FolderService
+from orchestrator.service.folders import FolderReport, FolderService, Missing
 from tests.conftest import SCOPE
 from tests.orchestrator.service.document_helpers import WRITER, Words, admin, put, service_in
 
@@ -57,10 +59,10 @@ def write(folder: Path, name: str, text: str) -> None:
 
 
 async def index(
-    folders: FolderService, *paths: Path, by: Principal = WRITER, keeps_missing: bool = False, tokens: int = 3
+    folders: FolderService, *paths: Path, by: Principal = WRITER, missing: Missing = "remove", tokens: int = 3
 ) -> FolderReport:
-    files = await folders.read(find(paths))
-    return await folders.index(files, by, COLLECTION, tokens, keeps_missing)
+    files = await folders.read(find(expanded(list(map(str, paths)))))
+    return await folders.index(files, by, COLLECTION, tokens, missing)
 
 
 async def stored(folders: FolderService, condition: Filter | None = None) -> dict[str, Document]:
@@ -93,7 +95,7 @@ async def test_documents_of_missing_files_can_be_kept(folders: FolderService, fo
     write(folder, "b.md", "b")
     await index(folders, folder)
     (folder / "a.md").unlink()
-    assert counts(await index(folders, folder, keeps_missing=True)) == (0, 0, 1, 0)
+    assert counts(await index(folders, folder, missing="keep")) == (0, 0, 1, 0)
     assert set(await stored(folders)) == {"docs/a.md", "docs/b.md"}
 
 
@@ -114,10 +116,66 @@ async def test_another_folder_of_the_same_name_does_not_empty_the_first(
     other = tmp_path / "other" / "docs"
     other.mkdir(parents=True)
     write(other, "b.md", "b")
-    with pytest.raises(BadRequest, match="none of the 1 files that are indexed of docs is there"):
+    with pytest.raises(BadRequest, match=r"1 files such as docs/a\.md are indexed of another folder of the name docs"):
         await index(folders, other)
     assert set(await stored(folders)) == {"docs/a.md"}
-    assert counts(await index(folders, other, keeps_missing=True)) == (1, 0, 0, 0)
+    write(other, "a.md", "the same name")
+    write(folder, "c.md", "c")
+    await index(folders, folder)
+    with pytest.raises(BadRequest, match=r"such as docs/c\.md are indexed of another folder"):
+        await index(folders, other)
+    assert counts(await index(folders, other, missing="keep")) == (1, 1, 0, 0)
+    assert counts(await index(folders, other, missing="force")) == (0, 0, 2, 1)
+
+
+async def test_a_folder_that_was_moved_is_followed(folders: FolderService, folder: Path, tmp_path: Path) -> None:
+    write(folder, "a.md", "a")
+    write(folder, "b.md", "b")
+    await index(folders, folder)
+    moved = tmp_path / "new" / "docs"
+    shutil.move(folder, moved)
+    assert counts(await index(folders, moved)) == (0, 0, 2, 0)
+    (moved / "b.md").unlink()
+    with pytest.raises(BadRequest, match="was moved, remove their documents with --remove-missing"):
+        await index(folders, moved)
+    assert counts(await index(folders, moved, missing="force")) == (0, 0, 1, 1)
+
+
+async def test_a_folder_whose_files_are_all_gone_is_not_emptied(folders: FolderService, folder: Path) -> None:
+    write(folder, "a.md", "a")
+    write(folder, "b.md", "b")
+    await index(folders, folder)
+    (folder / "a.md").rename(folder / "c.md")
+    (folder / "b.md").unlink()
+    with pytest.raises(BadRequest, match="none of the 2 files that are indexed of docs is there"):
+        await index(folders, folder)
+    assert counts(await index(folders, folder, missing="force")) == (1, 0, 0, 2)
+
+
+async def test_the_only_file_may_be_renamed(folders: FolderService, folder: Path) -> None:
+    write(folder, "a.md", "a")
+    await index(folders, folder)
+    (folder / "a.md").rename(folder / "b.md")
+    assert counts(await index(folders, folder)) == (1, 0, 0, 1)
+
+
+async def test_what_cannot_be_read_for_now_stays(
+    folders: FolderService, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.md", "sub/b.md", "c.md"):
+        write(folder, name, "text")
+    await index(folders, folder)
+    real = os.scandir
+
+    def scandir(path: str) -> Any:
+        if Path(path).name == "sub":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    report = await index(folders, folder)
+    assert (counts(report), report.errors) == ((0, 0, 2, 0), {"docs/sub": "Permission denied"})
+    assert set(await stored(folders)) == {"docs/a.md", "docs/sub/b.md", "docs/c.md"}
 
 
 async def test_documents_that_are_no_files_stay(folders: FolderService, folder: Path) -> None:
@@ -138,9 +196,10 @@ async def test_broken_files_are_reported_and_stop_nothing(folders: FolderService
     write(folder, "z.md", "---\na: [\n---\nz")
     report = await index(folders, folder)
     assert report.files == 2
-    assert set(report.errors) == {"docs/bad.pdf", "docs/head.md"}
+    assert set(report.errors) == {"docs/bad.pdf"}
     assert list(report.notes) == ["docs/z.md"]
-    assert (report.left_out["binary files"], report.left_out["empty files"]) == (1, 1)
+    assert [report.left_out[f"{kind} files"] for kind in ("binary", "empty")] == [1, 1]
+    assert report.left_out["files without text"] == 1
 
 
 async def test_a_file_that_cannot_be_read_any_more_keeps_its_documents(folders: FolderService, folder: Path) -> None:
@@ -152,6 +211,31 @@ async def test_a_file_that_cannot_be_read_any_more_keeps_its_documents(folders: 
     report = await index(folders, folder)
     assert (list(report.errors), report.removed) == (["docs/a.md"], 1)
     assert set(await stored(folders)) == {"docs/a.md", "docs/a.md#:0", "docs/a.md#:1"}
+
+
+@pytest.mark.parametrize("text", ["---\ntitle: x\n---\n", "", " \n", "\ufeff"])
+async def test_a_file_that_has_no_text_any_more_is_removed(folders: FolderService, folder: Path, text: str) -> None:
+    write(folder, "a.md", "one two three four")
+    await index(folders, folder)
+    write(folder, "a.md", text)
+    assert (await index(folders, folder)).removed == 1
+    assert await stored(folders) == {}
+
+
+@pytest.mark.parametrize(("given", "level"), [("Restricted", "restricted"), (" public ", "public"), (None, "normal")])
+async def test_the_sensitivity_of_a_file_is_kept_whatever_its_case(
+    folders: FolderService, folder: Path, given: str | None, level: str
+) -> None:
+    write(folder, "a.md", f"---\nsensitivity: '{given}'\n---\nsecret" if given else "text")
+    await index(folders, folder)
+    assert (await stored(folders))["docs/a.md"].sensitivity == level
+
+
+async def test_a_file_of_an_unknown_sensitivity_is_refused(folders: FolderService, folder: Path) -> None:
+    write(folder, "a.md", "---\nsensitivity: confidential\n---\nsecret")
+    report = await index(folders, folder)
+    assert report.errors["docs/a.md"].startswith("sensitivity: 'confidential', allowed are public, normal, sensitive")
+    assert await stored(folders) == {}
 
 
 async def test_what_the_graph_got_is_reported(folders: FolderService, folder: Path) -> None:

@@ -14,7 +14,7 @@ from orchestrator.indexing.chunks import Chunker
 from orchestrator.indexing.folder import documents as documents_module
 from orchestrator.indexing.folder.documents import FolderDocuments, names_of
 from orchestrator.indexing.folder.readers import read
-from orchestrator.indexing.folder.walk import find
+from orchestrator.indexing.folder.walk import expanded, find
 from tests.orchestrator.service.document_helpers import Words
 
 
@@ -30,7 +30,7 @@ def documents_of(folder: Path, files: Mapping[str, str], words: int = 12) -> dic
 
 
 def maker_of(folder: Path, words: int = 12):  # type: ignore[no-untyped-def]
-    found = find([folder])
+    found = find(expanded([str(folder)]))
     texts = {file: read(file) for file in found.files}
     names = {file.id: names_of(text) for file, text in texts.items()}
     return FolderDocuments(found, names, Chunker(Words(words), words), NameRules(lambda _: ()), "documents"), texts
@@ -63,6 +63,21 @@ def test_a_link_belongs_to_the_chunk_that_has_it(folder: Path) -> None:
     assert made["docs/a.md#two:0"].links == (part_of, Link("docs/b.md", "link"))
     assert made["docs/a.md#two:0"].url == "docs/a.md#two"
     assert "fingerprint" not in made["docs/a.md#two:0"].metadata
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("a b.md", "docs/a%20b.md"),
+        ("a#b.md", "docs/a%23b.md"),
+        ("100%.md", "docs/100%25.md"),
+        ("Größe.md", "docs/Größe.md"),
+    ],
+)
+def test_the_url_of_a_file_leads_to_it(folder: Path, name: str, url: str) -> None:
+    made = documents_of(folder, {name: f"# One\n\n{'word ' * 20}\n\n# Two\n\nend"})
+    assert made[f"docs/{name}"].url == url
+    assert made[f"docs/{name}#two:0"].url == f"{url}#two"
 
 
 def test_what_is_related_in_the_front_matter_is_linked_from_the_file(folder: Path) -> None:
@@ -102,7 +117,9 @@ def test_a_fingerprint_changes_with_everything_that_is_made_of_a_file(
     assert len(set(seen)) == len(seen)
 
 
-@pytest.mark.parametrize(("text", "error"), [("---\ntitle: x\n---\n \n", "no text"), ("x" * 600_000, "600000 bytes")])
+@pytest.mark.parametrize(
+    ("text", "error"), [("---\ntitle: x\n---\n \n", "files without text"), ("x" * 600_000, "600000 bytes")]
+)
 def test_a_file_without_a_text_that_can_be_indexed_is_refused(folder: Path, text: str, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         documents_of(folder, {"a.md": text})

@@ -11,6 +11,7 @@ import pytest
 from orchestrator.indexing.folder.decode import NoText
 from orchestrator.indexing.folder.readers import FileText, Unreadable, read
 from orchestrator.indexing.folder.walk import FoundFile, format_of
+from orchestrator.indexing.markdown import outline
 
 
 def read_file(folder: Path, name: str, content: str | bytes) -> FileText:
@@ -18,7 +19,7 @@ def read_file(folder: Path, name: str, content: str | bytes) -> FileText:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     kind = format_of(path)
     assert kind is not None
-    return read(FoundFile(path, f"docs/{name}", kind))
+    return read(FoundFile(path, f"docs/{name}", kind, "root"))
 
 
 def targets(found: FileText) -> list[str]:
@@ -59,9 +60,58 @@ def test_front_matter_that_cannot_be_read_loses_no_text(tmp_path: Path, front: s
     assert found.note.startswith("the front matter is not read")
 
 
-@pytest.mark.parametrize("text", ["before\n\n---\n\nafter", "---\n- a list\n---\nafter", "---\nwords\n---\nafter"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "before\n\n---\n\nafter",
+        "---\n- a list\n---\nafter",
+        "---\nwords\n---\nafter",
+        "---\n\nSome intro: yes, important\n\n---\n\nrest",
+        "----\na: b\n----\nrest",
+        "---\na: b\nno end",
+    ],
+)
 def test_what_is_no_front_matter_stays_in_the_text(tmp_path: Path, text: str) -> None:
-    assert read_file(tmp_path, "a.md", text).text == text
+    found = read_file(tmp_path, "a.md", text)
+    assert (found.text, found.fields.others) == (text, {})
+
+
+def test_front_matter_in_toml(tmp_path: Path) -> None:
+    found = read_file(tmp_path, "a.md", '+++\ntitle = "Guide"\ndate = 2024-03-01\ntags = ["a"]\n+++\ntext')
+    assert (found.title, found.fields.tags, found.text) == ("Guide", ("a",), "text")
+    assert found.fields.created_at == datetime(2024, 3, 1, tzinfo=UTC)
+
+
+def test_a_date_that_is_none_loses_nothing_else(tmp_path: Path) -> None:
+    found = read_file(tmp_path, "a.md", "---\ndate: 2024-13-45\ntitle: X\nrelated: [[B]]\n---\ntext")
+    assert (found.title, found.note, found.has_date, found.fields.related) == ("X", "", False, ("B",))
+
+
+def test_a_template_in_the_front_matter_is_no_title(tmp_path: Path) -> None:
+    found = read_file(tmp_path, "a.md", "---\ntitle: {{ page.title }}\nlayout: x\n---\ntext")
+    assert (found.title, found.note != "") == ("a", True)
+
+
+def test_a_page_has_no_front_matter(tmp_path: Path) -> None:
+    page = "<html><body><hr><p>Warning: never open [the valve</p><hr><p>rest</p></body></html>"
+    text = read_file(tmp_path, "a.html", page).text
+    assert "Warning: never open [the valve" in text
+    assert "rest" in text
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '<meta property="article:published_time" content="2024-03-01T00:00:00Z">',
+        '<meta name="DC.Date" content="2024-03-01">',
+        '<meta name="date" content="2024-03-01">',
+    ],
+)
+def test_the_head_of_a_page_has_date_author_and_description(tmp_path: Path, tag: str) -> None:
+    more = '<meta name="author" content="Ada"><meta name="description" content="About">'
+    found = read_file(tmp_path, "a.html", f"<html><head><title>T</title>{tag}{more}</head><body>x</body></html>")
+    assert found.fields.created_at == datetime(2024, 3, 1, tzinfo=UTC)
+    assert found.fields.others == {"author": "Ada", "description": "About"}
 
 
 def test_html(tmp_path: Path) -> None:
@@ -93,6 +143,16 @@ def test_restructured_text(tmp_path: Path) -> None:
     assert targets(found) == ["install", "guide/x", "b.rst", "first", "second"]
 
 
+@pytest.mark.parametrize(
+    "code",
+    ["   # install it\n   pip install x", "   Foo\n   ===", "~~~\n\ntext\n", "```\ntext"],
+)
+def test_code_in_restructured_text_has_no_headings(tmp_path: Path, code: str) -> None:
+    text = f"Title\n=====\n\nintro\n\n.. code-block:: bash\n\n{code}\n\nafter\n\nLast\n----\n\nend\n"
+    found = outline(read_file(tmp_path, "a.rst", text).text)
+    assert [section.headings for section in found.sections] == [("Title",), ("Title", "Last")]
+
+
 def test_a_table_is_no_heading(tmp_path: Path) -> None:
     text = "Title\n=====\n\n====  ====\na     b\n====  ====\n1     2\n====  ====\n"
     assert read_file(tmp_path, "a.rst", text).text.count("#") == 1
@@ -111,6 +171,15 @@ def test_pdf(tmp_path: Path) -> None:
     assert found.fields.created_at is not None
 
 
+def test_a_pdf_of_images_has_no_text(tmp_path: Path) -> None:
+    pypdfium2 = pytest.importorskip("pypdfium2", reason="the extra documents is not installed")
+    with pypdfium2.PdfDocument.new() as document:
+        document.new_page(100, 100)
+        document.save(tmp_path / "made.pdf")
+    with pytest.raises(NoText, match="PDF files without text"):
+        read_file(tmp_path, "a.pdf", (tmp_path / "made.pdf").read_bytes())
+
+
 @pytest.mark.parametrize("content", [b"%PDF-1.4 broken", b"", b"no PDF at all"])
 def test_a_broken_pdf_says_so(tmp_path: Path, content: bytes) -> None:
     pytest.importorskip("pypdfium2", reason="the extra documents is not installed")
@@ -121,7 +190,7 @@ def test_a_broken_pdf_says_so(tmp_path: Path, content: bytes) -> None:
 def test_without_a_date_of_its_own_a_file_has_that_of_its_last_change(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("text")
     os.utime(tmp_path / "a.md", (0, 1_709_251_200))
-    found = read(FoundFile(tmp_path / "a.md", "docs/a.md", "markdown"))
+    found = read(FoundFile(tmp_path / "a.md", "docs/a.md", "markdown", "root"))
     assert (found.fields.created_at, found.has_date) == (datetime(2024, 3, 1, tzinfo=UTC), False)
 
 
