@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 import yaml
-from html_to_markdown import ConversionOptions, convert
+from html_to_markdown import ConversionError, ConversionOptions, convert
 
 from orchestrator.indexing.folder import pdf, rst
 from orchestrator.indexing.folder.decode import decoded
@@ -85,7 +85,7 @@ def _of_markdown(whole: str) -> FileText:
         if front := pattern.match(whole):
             try:
                 given = load(front[1])
-            except (yaml.YAMLError, ValueError) as error:
+            except (yaml.YAMLError, ValueError, RecursionError) as error:
                 note = f"the front matter is not read: {' '.join(str(error).split())[:120]}"
                 continue
             if isinstance(given, dict):
@@ -117,8 +117,11 @@ _FRONT_MATTER: Sequence[tuple[re.Pattern[str], Callable[[str], object]]] = (
 
 def _html(content: bytes) -> FileText:
     page = decoded(content)
-    text = convert(page, _TEXT_OPTIONS).content or ""
-    head = convert(page, _HEAD_OPTIONS).metadata.document
+    try:
+        text = convert(page, _TEXT_OPTIONS).content or ""
+        head = convert(page, _HEAD_OPTIONS).metadata.document
+    except ConversionError as error:
+        raise Unreadable(f"the page cannot be converted: {error}") from error
     given = {
         **dict(head.open_graph or {}),
         **dict(head.meta_tags or {}),

@@ -53,7 +53,7 @@ def test_a_title_is_the_first_heading_or_the_name(tmp_path: Path, name: str, tex
     assert read_file(tmp_path, name, text).title == title
 
 
-@pytest.mark.parametrize("front", ["a: [", "a: b: c", "? {x: 1}"])
+@pytest.mark.parametrize("front", ["a: [", "a: b: c", "? {x: 1}", f"a: {'[' * 5_000}"])
 def test_front_matter_that_cannot_be_read_loses_no_text(tmp_path: Path, front: str) -> None:
     found = read_file(tmp_path, "a.md", f"---\n{front}\n---\nthe text")
     assert "the text" in found.text
