@@ -19,6 +19,9 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _WIKI_LINK = re.compile(r"(?<!!)\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
 _PERMALINK = re.compile(r"\s*[¶🔗]+\s*$|\s+#\s*$")
 """What generators of documentation add to a heading: a link to itself."""
+_ANCHOR = re.compile(r"""<a\s[^>]{0,1000}?\bhref\s*=\s*["']([^"'<>\s]{1,2000})["']""", re.IGNORECASE)
+_TITLE = re.compile(r"<h1[^>]{0,1000}>(.{1,1000}?)</h1>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^>]{0,1000}>")
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 
 
@@ -50,22 +53,22 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The sections of a text, which cover it, and its references, both in order."""
+    """The sections of a text, which cover it, and its references, both in order.
+
+    :param title: the first heading, of Markdown or ``h1`` of HTML above it; empty without one.
+    """
 
     sections: Sequence[Section]
     references: Sequence[Reference]
-
-    @property
-    def title(self) -> str:
-        """The first heading; empty without one."""
-        return next((section.headings[0] for section in self.sections if section.headings), "")
+    title: str
 
 
 def outline(text: str) -> Outline:
     """The structure of a text. Blocks: 4 MB take a second."""
     starts = [0, *(line.end() for line in _LINE.finditer(text))]
     tokens = _parser.parse(text)
-    return Outline(_sections(tokens, starts, text), list(_references(tokens, starts, text)))
+    sections = _sections(tokens, starts, text)
+    return Outline(sections, list(_references(tokens, starts, text)), _title(tokens, sections))
 
 
 def whole(text: str) -> Section:
@@ -106,6 +109,15 @@ def _sections(tokens: Sequence[Token], starts: Sequence[int], text: str) -> list
     return sections
 
 
+def _title(tokens: Sequence[Token], sections: Sequence[Section]) -> str:
+    for token in tokens:
+        if token.type == "heading_open" and not token.level:
+            break
+        if token.type == "html_block" and (found := _TITLE.search(token.content)):
+            return " ".join(_TAG.sub("", found[1]).split())[:MAX_HEADING_CHARS]
+    return next((section.headings[0] for section in sections if section.headings), "")
+
+
 def _has_body(tokens: Sequence[Token], heading: int) -> bool:
     """Whether anything is between a heading and the one before, or the beginning of the text."""
     return heading > 0 and tokens[heading - 1].type != "heading_close"
@@ -123,7 +135,7 @@ def _references(tokens: Sequence[Token], starts: Sequence[int], text: str) -> It
         if token.map is not None:
             start = place = starts[token.map[0]]
             end = starts[token.map[1]]
-        for child in token.children or ():
+        for child in token.children or [token]:
             for written, name in _targets(child):
                 if (found := text.find(written, start, end)) >= 0:  # the address of a label is elsewhere
                     place, start = found, found + len(written)
@@ -134,6 +146,9 @@ def _targets(child: Token) -> Iterator[tuple[str, str | None]]:
     """What is written in a text for each reference, and the name if it is by name."""
     if child.type == "link_open" and isinstance(target := child.attrs.get("href"), str) and target:
         yield target, None
+    elif child.type in {"html_inline", "html_block"}:
+        for match in _ANCHOR.finditer(child.content):
+            yield match[1], None
     elif child.type == "text":
         for match in _WIKI_LINK.finditer(child.content):
             if name := match.group(1).strip():

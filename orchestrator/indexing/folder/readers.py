@@ -15,7 +15,7 @@ from html_to_markdown import ConversionError, ConversionOptions, convert
 from orchestrator.indexing.folder import pdf, rst
 from orchestrator.indexing.folder.decode import decoded
 from orchestrator.indexing.folder.fields import Fields, fields_of
-from orchestrator.indexing.folder.walk import Format, FoundFile
+from orchestrator.indexing.folder.walk import TEXT_STEMS, Format, FoundFile
 from orchestrator.indexing.markdown import Reference, outline
 
 _INDEX_STEMS = ("readme", "index", "_index")
@@ -72,7 +72,11 @@ def is_index(id_: str) -> bool:
 def _title_of(file: FoundFile) -> str:
     """A title from the name of a file, or of its folder."""
     path = PurePosixPath(file.id)
-    return path.parent.name if is_index(file.id) else path.name if file.format == "code" else path.stem
+    if is_index(file.id):
+        return path.parent.name
+    if path.stem.lower() in TEXT_STEMS:  # every package has a LICENSE
+        return f"{path.parent.name} {path.name}"
+    return path.name if file.format == "code" else path.stem
 
 
 def _markdown(content: bytes) -> FileText:

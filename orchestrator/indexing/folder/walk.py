@@ -40,9 +40,7 @@ class NoFiles(ValueError):
     """A path leads to nothing that can be indexed; the message says what is there, and what to do."""
 
 
-_TEXT_STEMS = frozenset(
-    ["readme", "license", "licence", "copying", "notice", "authors", "changelog", "changes", "news"]
-)
+TEXT_STEMS = frozenset(["readme", "license", "licence", "copying", "notice", "authors", "changelog", "changes", "news"])
 """Names of texts whatever follows: ``README.Debian``."""
 _BROKEN, _BAD_NAME = "broken links and special files", "files whose name is no UTF-8"
 _OUTSIDE = "symbolic links out of the folder"
@@ -158,7 +156,7 @@ def find(paths: Iterable[NamedPath], data_dir: Path | None = None) -> FoundFiles
 
 def format_of(path: Path) -> Format | None:
     """The format by the name; ``None`` for another one. A name without an end may be that of a text."""
-    if path.stem.lower() in _TEXT_STEMS:
+    if path.stem.lower() in TEXT_STEMS:
         return FORMATS.get(path.suffix.lower(), "text")
     return FORMATS.get(path.suffix.lower()) if path.suffix else "text"
 

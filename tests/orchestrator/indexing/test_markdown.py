@@ -94,6 +94,13 @@ def test_references_are_addresses_and_names_of_pages() -> None:
     assert found[2] == Reference("A page", True, text.index("[[A page"))
 
 
+def test_links_in_html_are_references() -> None:
+    text = '<p align="center"><a class="x" href="a.md">a</a></p>\n\ntext <A HREF=\'b.md#c\'>b</A> <a name="x">y</a>'
+    found = outline(text).references
+    assert [each.target for each in found] == ["a.md", "b.md#c"]
+    assert [text.index(each.target) for each in found] == [each.start for each in found]
+
+
 def test_a_reference_in_a_long_block_is_where_it_is_written() -> None:
     text = f"# Long\n\n{'lorem ipsum. ' * 300}see [t](b.md) and [t](b.md)."
     first, second = outline(text).references

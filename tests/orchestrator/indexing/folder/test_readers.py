@@ -46,7 +46,9 @@ def test_markdown_with_front_matter(tmp_path: Path) -> None:
         ("README.md", "no heading", "docs"),
         ("a.py", "# no heading\nx = 1", "a.py"),
         ("notes.txt", "# no heading", "notes"),
-        ("LICENSE", "text", "LICENSE"),
+        ("LICENSE", "text", "docs LICENSE"),
+        ("README.md", '<div align="center">\n<h1>My <b>Project</b></h1>\n</div>\n\n## Install\n\nx', "My Project"),
+        ("a.md", "# First\n\n<h1>Second</h1>", "First"),
     ],
 )
 def test_a_title_is_the_first_heading_or_the_name(tmp_path: Path, name: str, text: str, title: str) -> None:
