@@ -108,6 +108,7 @@ bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source; long and dated documents
 	$(BIN)/python -m benchmarks.quality $(SETS)
 	$(BIN)/python -m benchmarks.long_documents $(SETS)
+	$(BIN)/python -m benchmarks.embedding_text $(SETS)
 	$(BIN)/python -m benchmarks.dated_documents
 
 bench-graph-harm: setup  ## Graphs that say nothing must not make hybrid search worse; after bench-quality
