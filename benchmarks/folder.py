@@ -28,6 +28,7 @@ import numpy as np
 from adapters import Document, Record, Scope
 from adapters.encoders.minilm import MiniLM
 from adapters.model.batching import batches
+from adapters.model.document import encoded_texts
 from adapters.ports import VectorRecord
 from benchmarks.claims import out, report
 from benchmarks.passages import passages
@@ -122,8 +123,7 @@ async def _bulk(service: Service, folder: Path, documents: list[Document]) -> tu
     read = time.monotonic()
     model = MiniLM()
     loaded = time.monotonic()
-    texts = [document.text[:1_000] if document.chunk_count else document.text for document in documents]
-    titles = [document.title for document in documents]
+    texts, titles = zip(*map(encoded_texts, documents), strict=True)
     vectors = await anyio.to_thread.run_sync(model.encode_documents, texts, titles)
     encoded = time.monotonic()
     scope = Scope()

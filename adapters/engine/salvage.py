@@ -18,7 +18,7 @@ from adapters.engine.commit_paths import DEAD, SEGMENTS
 from adapters.engine.component import IndexComponent
 from adapters.engine.index import EmbeddedIndex
 from adapters.engine.manifest import Manifest
-from adapters.model.document import Record
+from adapters.model.document import Record, encoded_texts
 from adapters.model.errors import Damaged, Unavailable, VersionMismatch
 from adapters.ports.encoders import DocumentEncoder, Matrix
 from adapters.ports.replica import VectorRecord
@@ -80,11 +80,7 @@ def rebuild(
         while batch := list(islice(records, _BATCH_DOCUMENTS)):
             missing = [n for n, (_, vectors) in enumerate(batch) if vectors is None]
             damaged = [batch[n][0].document for n in missing]
-            encoded_again = (
-                encoder.encode_documents([each.text for each in damaged], [each.title for each in damaged])
-                if damaged
-                else ()
-            )
+            encoded_again = encoder.encode_documents(*zip(*map(encoded_texts, damaged), strict=True)) if damaged else ()
             computed = dict(zip(missing, encoded_again, strict=True))
             encoded += len(missing)
             index.write_blocking(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import anyio.to_thread
 
 from adapters import Document, Record, Scope
-from adapters.model.document import passage, values_of
+from adapters.model.document import encoded_texts, passage, values_of
 from adapters.model.index_terms import NUMBER_TERMS
 from adapters.ports import DocumentEncoder, VectorRecord
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
@@ -18,8 +18,6 @@ MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Bytes of documents that are encoded, or written, together."""
 MAX_WRITE_DOCUMENTS = 4_096
 """Maximum documents in one write: more need more memory and are lost in a crash; fewer make more commits."""
-_BEGINNING_CHARS = 1_000
-"""Characters of a document with chunks that are encoded: the chunks have the rest."""
 _TERM_BYTES = 64
 """Bytes of a term in memory, without the name of its field and its text."""
 
@@ -39,9 +37,7 @@ class IndexingPipeline:
         return await anyio.to_thread.run_sync(self._prepare, documents, scope)
 
     def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
-        texts = [each.text[:_BEGINNING_CHARS] if each.chunk_count else each.text for each in documents]
-        titles = [document.title for document in documents]
-        encoded = self._encoder.encode_documents(texts, titles)
+        encoded = self._encoder.encode_documents(*zip(*map(encoded_texts, documents), strict=True))
         return [
             VectorRecord(
                 Record(

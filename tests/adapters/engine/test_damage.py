@@ -217,6 +217,14 @@ def test_damaged_vectors_are_computed_again(written: Path) -> None:
     assert vectors["5"][0, 0] == 1.0
 
 
+def test_of_a_document_with_chunks_its_beginning_is_encoded_again(open_index: Open, tmp_path: Path) -> None:
+    open_index().write_blocking([vector_record("long", "x" * 2_000, chunk_count=2)])
+    for path in (tmp_path / "index").rglob("vectors.f32"):
+        zero(path, random.Random(0))
+    _, _, encoder = run_rebuild(tmp_path / "index")
+    assert encoder.texts == ["x" * 1_000]
+
+
 def test_deleted_documents_come_back_only_by_request(written: Path) -> None:
     zero(max(written.glob("dead/*")), random.Random(3))
     with pytest.raises(Damaged, match="--with-deleted restores the deleted documents, too"):
