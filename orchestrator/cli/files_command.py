@@ -91,15 +91,15 @@ def _follow(paths: Sequence[NamedPath], options: FileOptions) -> bool:
     )
     with suppress(KeyboardInterrupt):  # also in the middle of a run, which the next one completes
         for changed in watched:
-            if changed or is_first:
-                try:
-                    is_complete = _run(paths, options)
-                except (NoFiles, BadRequest, AdapterError) as error:  # the next change may mend it
-                    print_error(error.for_operators if isinstance(error, AdapterError) else str(error))
-                    is_complete = False
-            if is_first:
-                err.print("watching for changes; Ctrl-C ends", highlight=False)
-                is_first = False
+            if not changed and not is_first:
+                continue
+            is_first = False
+            try:
+                is_complete = _run(paths, options)
+            except (NoFiles, BadRequest, AdapterError) as error:  # the next change may mend it
+                print_error(error.for_operators if isinstance(error, AdapterError) else str(error))
+                is_complete = False
+            err.print("watching for changes; Ctrl-C ends", highlight=False)
     return is_complete
 
 

@@ -152,20 +152,28 @@ def test_what_cannot_be_indexed_is_named(docs: Path, tmp_path: Path, arguments: 
 @pytest.mark.slow
 @pytest.mark.process
 def test_changes_are_followed_until_ctrl_c(docs: Path, env: dict[str, str]) -> None:
-    with subprocess.Popen(
-        [*_INDEX, str(docs), "--watch"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as watcher:
-        assert watcher.stdout is not None
-        assert watcher.stderr is not None
-        assert watcher.stdout.readline().startswith(b"3 files added")
-        while b"watching for changes" not in (line := watcher.stderr.readline()):
-            assert line
-        (docs / "new.md").write_text("a new page")
-        assert watcher.stdout.readline().startswith(b"1 file added, 0 changed, 3 unchanged, 0 removed")
-        (docs / "new.md").unlink()
-        assert watcher.stdout.readline().startswith(b"0 files added, 0 changed, 3 unchanged, 1 removed")
-        watcher.send_signal(signal.SIGINT)
-        assert watcher.wait(timeout=60) == 0
+    command = [*_INDEX, str(docs), "--watch"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watcher:
+        try:
+            assert next_run(watcher).startswith(b"3 files added")
+            (docs / "new.md").write_text("a new page")
+            assert next_run(watcher).startswith(b"1 file added, 0 changed, 3 unchanged, 0 removed")
+            (docs / "new.md").unlink()
+            assert next_run(watcher).startswith(b"0 files added, 0 changed, 3 unchanged, 1 removed")
+            watcher.send_signal(signal.SIGINT)
+            assert watcher.wait(timeout=60) == 0
+        finally:
+            watcher.kill()
+
+
+def next_run(watcher: subprocess.Popen[bytes]) -> bytes:
+    """What the next run prints, when it has ended."""
+    assert watcher.stdout is not None
+    assert watcher.stderr is not None
+    printed = watcher.stdout.readline()
+    while b"watching for changes" not in (line := watcher.stderr.readline()):
+        assert line
+    return printed
 
 
 @pytest.mark.slow
