@@ -25,6 +25,11 @@ _SMALL_WRITES = (
     "from orchestrator.cli.main import main; main()"
 )
 """The command, with writes of a few documents, so that it can be killed between two of them."""
+_INTERRUPTIBLE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from orchestrator.cli.main import main; main()"
+)
+"""The command as a terminal starts it: a shell starts processes in the background with this signal ignored."""
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +158,7 @@ def test_what_cannot_be_indexed_is_named(docs: Path, tmp_path: Path, arguments: 
 @pytest.mark.slow
 @pytest.mark.process
 def test_changes_are_followed_until_ctrl_c(docs: Path, env: dict[str, str]) -> None:
-    command = [*_INDEX, str(docs), "--watch"]
+    command = [sys.executable, "-c", _INTERRUPTIBLE, "index", str(docs), "--watch"]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watcher:
         limit = threading.Timer(120, watcher.kill)  # ends the output, and so the test
         limit.start()
