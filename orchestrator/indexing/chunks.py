@@ -19,7 +19,7 @@ CHUNKER = "sections-1"
 DEFAULT_CHUNK_TOKENS = 200
 MIN_CHUNK_TOKENS, MAX_CHUNK_TOKENS = 16, 4_096
 PART_OF = "part_of"
-"""The type of the link from a chunk to its document."""
+"""The type of the link from a chunk to its document, and from a file to that about its folder."""
 _DIGEST_CHARS = 16
 
 

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
-_parser = MarkdownIt("commonmark")
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 MAX_HEADING_CHARS = 512
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -66,9 +66,16 @@ class Outline:
 def outline(text: str) -> Outline:
     """The structure of a text. Blocks: 4 MB take a second."""
     starts = [0, *(line.end() for line in _LINE.finditer(text))]
-    tokens = _parser.parse(text)
+    tokens = _parser().parse(text)
     sections = _sections(tokens, starts, text)
     return Outline(sections, list(_references(tokens, starts, text)), _title(tokens, sections))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415, takes 40 ms, and only who splits texts needs it
+
+    return MarkdownIt("commonmark")
 
 
 def whole(text: str) -> Section:

@@ -37,7 +37,8 @@ class IndexingPipeline:
         return await anyio.to_thread.run_sync(self._prepare, documents, scope)
 
     def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
-        encoded = self._encoder.encode_documents(*zip(*map(encoded_texts, documents), strict=True))
+        texts, beginnings = zip(*map(encoded_texts, documents), strict=True)
+        encoded = self._encoder.encode_documents(texts, beginnings)
         return [
             VectorRecord(
                 Record(

@@ -20,11 +20,10 @@ from adapters.ports.encoders import TextSplitter
 from adapters.ports.names import NameRules
 from fusion.doc_ids import doc_id
 from orchestrator.auth.principal import Principal
-from orchestrator.indexing.chunks import Chunker
+from orchestrator.indexing.chunks import PART_OF, Chunker
 from orchestrator.indexing.folder.decode import NoText
 from orchestrator.indexing.folder.documents import FINGERPRINT, FOLDER, ROOT, Draft, FolderDocuments, names_of
-from orchestrator.indexing.folder.links import PART_OF
-from orchestrator.indexing.folder.readers import FileText, Unreadable, read
+from orchestrator.indexing.folder.readers import FileText, read
 from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS, size_bytes
@@ -177,7 +176,7 @@ class ReadFiles:
         except NoText as error:
             self._leave_out(file, error)
             return None
-        except (Unreadable, AdapterError, OSError, ValueError) as error:
+        except (AdapterError, OSError, ValueError) as error:
             self.report.errors[file.id] = error.for_operators if isinstance(error, AdapterError) else str(error)
             self.unread.add(file.id)
             return None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 
-from charset_normalizer import from_bytes
-
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is its beginning
@@ -49,6 +47,8 @@ def _text(content: bytes) -> str:
         pass  # another encoding
     if (declared := _DECLARED.search(content[:_DECLARED_BYTES])) and (text := _as_declared(content, declared[1])):
         return text
+    from charset_normalizer import from_bytes  # noqa: PLC0415, takes 20 ms, and few files need it
+
     if (best := from_bytes(content).best()) is None:
         raise NoText("binary files")
     return str(best)

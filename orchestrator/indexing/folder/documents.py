@@ -11,12 +11,12 @@ from urllib.parse import quote
 import msgspec
 
 from adapters import Document, Link
-from adapters.model.document import SENSITIVITIES, Metadatum, Sensitivity
+from adapters.model.document import SENSITIVITIES, Metadatum, Sensitivity, passage
 from adapters.model.spelling import allowed_names
 from adapters.ports.names import NameRules
-from orchestrator.indexing.chunks import Chunker
+from orchestrator.indexing.chunks import PART_OF, Chunker
 from orchestrator.indexing.folder.decode import NoText
-from orchestrator.indexing.folder.links import LINK, PART_OF, RELATED, Resolver
+from orchestrator.indexing.folder.links import LINK, RELATED, Resolver
 from orchestrator.indexing.folder.readers import FileText
 from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
 from orchestrator.indexing.ndjson import MAX_DOCUMENT_BYTES, checked
@@ -127,10 +127,7 @@ class FolderDocuments:
         return made
 
     def _with_names(self, draft: Draft, document: Document, links: Iterable[Link]) -> Document:
-        passage = f"{document.title}\n{document.text}"
-        entities = dict.fromkeys(
-            (*draft.names, *self._mentioned(document), *self._extract(passage)),
-        )
+        entities = dict.fromkeys((*draft.names, *self._mentioned(document), *self._extract(passage(document))))
         return msgspec.structs.replace(document, links=tuple(dict.fromkeys(links)), entities=tuple(entities))
 
     def _mentioned(self, document: Document) -> list[str]:

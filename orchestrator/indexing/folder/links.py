@@ -10,8 +10,8 @@ from orchestrator.indexing.folder.readers import is_index
 from orchestrator.indexing.folder.walk import FORMATS
 from orchestrator.indexing.markdown import Reference
 
-LINK, RELATED, PART_OF = "link", "related", "part_of"
-"""Types of links: in the text, in the front matter, to the file that is about the folder."""
+LINK, RELATED = "link", "related"
+"""Types of links: in the text, in the front matter. That to the file that is about the folder is ``PART_OF``."""
 _OUTSIDE = ("//", "#", "?")
 
 
