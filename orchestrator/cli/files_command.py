@@ -15,12 +15,18 @@ from rich.markup import escape
 from watchfiles import watch as changes
 
 from adapters import AdapterError, Scope
-from adapters.model.errors import VersionMismatch
 from fusion.doc_ids import DEFAULT_COLLECTION
-from orchestrator.cli.maintain import optimize
-from orchestrator.cli.progress import duration, progress_bar
+from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.scope_options import owner
 from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
+from orchestrator.cli.written_documents import (
+    is_applied,
+    optimized_count,
+    print_unapplied,
+    print_where,
+    require_own_build,
+    unapplied,
+)
 from orchestrator.indexing.corpus import corpus_file
 from orchestrator.indexing.folder.walk import FORMATS, FoundFiles, NamedPath, NoFiles, expanded, find
 from orchestrator.indexing.not_ndjson import HEAD_BYTES, is_other_text
@@ -114,8 +120,7 @@ def _run(paths: Sequence[NamedPath], options: FileOptions) -> bool:
 
     async def run(service: Service) -> tuple[FolderReport, Scope, int | None]:
         writer = owner(service, options.tenant, options.environment)
-        if mismatch := service.search.mismatches().get("index"):
-            raise VersionMismatch(mismatch)  # before the other replicas have what this one cannot take
+        require_own_build(service)
         total = len(found.files)
         with progress_bar(err, "reading", "files", total) as advance:
             files = await service.folders.read(found, advance)
@@ -123,28 +128,15 @@ def _run(paths: Sequence[NamedPath], options: FileOptions) -> bool:
             report = await service.folders.index(
                 files, writer, collection, options.chunk_tokens, options.missing, advance
             )
-        documents: int | None = None
-        try:
-            if report.written.generation:
-                await optimize(service)
-            documents = await service.count()
-        except AdapterError as error:  # the documents are durable nevertheless
-            print_error(error.for_operators)
-        return report, writer.scope, documents
+        return report, writer.scope, await optimized_count(service, is_changed=report.written.generation > 0)
 
     report, scope, documents = with_service(settings, run, writes=True)
     if options.as_json:
         _print_json(report, scope, collection, documents)
     else:
         _print(report, documents)
-        err.print(
-            f"tenant {escape(scope.tenant)}, environment {escape(scope.environment)}, collection {escape(collection)}; "
-            f"took {duration(monotonic() - start)}",
-            soft_wrap=True,
-            highlight=False,
-        )
-    written = report.written
-    return documents is not None and not (report.errors or written.pending or written.rejected or written.undecided)
+        print_where(scope, f"collection {collection}", monotonic() - start)
+    return documents is not None and not report.errors and is_applied(report.written)
 
 
 def _print(report: FolderReport, documents: int | None) -> None:
@@ -153,10 +145,7 @@ def _print(report: FolderReport, documents: int | None) -> None:
             err.print(f"[{style}]{escape(f'{id_}: {reason}')}[/{style}]", soft_wrap=True)
         if len(problems) > _MAX_SHOWN:
             err.print(f"[{style}]and {len(problems) - _MAX_SHOWN} more[/{style}]")
-    for replica, reason in report.written.pending.items():
-        err.print(f"[red]{escape(replica)} has not applied every write yet: {escape(reason)}[/red]", soft_wrap=True)
-    for (*_, id_), reasons in report.written.rejected.items():
-        err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
+    print_unapplied(report.written)
     failed = f", {len(report.errors)} failed" if report.errors else ""
     total = "" if documents is None else f"; the index has {documents} documents"
     added = "1 file" if report.added == 1 else f"{report.added} files"
@@ -197,7 +186,6 @@ def _left_out(found: FoundFiles) -> str:
 
 
 def _print_json(report: FolderReport, scope: Scope, collection: str, documents: int | None) -> None:
-    written = report.written
     outcome: dict[str, object] = {
         "tenant": scope.tenant,
         "environment": scope.environment,
@@ -215,8 +203,6 @@ def _print_json(report: FolderReport, scope: Scope, collection: str, documents: 
         "dangling": report.dangling,
         "names": report.names,
         "linked_files": len(report.linked),
+        **unapplied(report.written),
     }
-    if written.pending or written.rejected or written.undecided:
-        refused = {key[-1]: reasons for key, reasons in written.rejected.items()}
-        outcome |= {"pending": len(written.undecided), "missing": written.pending, "refused": refused}
     sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")

@@ -15,13 +15,19 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from adapters import AdapterError, Scope
-from adapters.model.errors import VersionMismatch
+from adapters import Scope
 from orchestrator.cli.files_command import FileOptions, files_of, index_files
-from orchestrator.cli.maintain import optimize
-from orchestrator.cli.progress import duration, progress_bar
+from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.scope_options import Environment, Tenant, checked_name, owner
-from orchestrator.cli.terminal import err, out, print_error, reported_errors, with_cli_timeout, with_service
+from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.cli.written_documents import (
+    is_applied,
+    optimized_count,
+    print_unapplied,
+    print_where,
+    require_own_build,
+    unapplied,
+)
 from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS, MAX_CHUNK_TOKENS, MIN_CHUNK_TOKENS
 from orchestrator.indexing.corpus import corpus_file, count_lines, in_collection, parse_corpus
 from orchestrator.indexing.folder.walk import NoFiles
@@ -97,18 +103,11 @@ def _index_lines(path: str, tenant: str | None, environment: str | None, collect
 
         async def run(service: Service) -> tuple[IndexReport, Scope, int | None]:
             writer = owner(service, tenant, environment)
-            if mismatch := service.search.mismatches().get("index"):
-                raise VersionMismatch(mismatch)  # before the other replicas have what this one cannot take
+            require_own_build(service)
             with progress_bar(err, "encoding", "documents", total) as advance:
                 counted = _counted(in_collection(lines, collection), collections)
                 report = await service.documents.index(counted, writer, invalid.add, advance)
-            documents: int | None = None
-            try:
-                await optimize(service)
-                documents = await service.count()
-            except AdapterError as error:  # the documents are durable nevertheless
-                print_error(error.for_operators)
-            return report, writer.scope, documents
+            return report, writer.scope, await optimized_count(service)
 
         report, scope, documents = with_service(with_cli_timeout(load()), run, writes=True)
     if as_json:
@@ -117,14 +116,8 @@ def _index_lines(path: str, tenant: str | None, environment: str | None, collect
         _print(report, invalid, documents)
         named = [name for name, _ in collections.most_common(_MAX_SHOWN_COLLECTIONS)]
         more = f" and {len(collections) - len(named)} more" if len(collections) > len(named) else ""
-        written = f"collection {escape(', '.join(named))}{more}" if named else "nothing written"
-        err.print(
-            f"tenant {escape(scope.tenant)}, environment {escape(scope.environment)}, "
-            f"{written}; took {duration(monotonic() - start)}",
-            soft_wrap=True,
-            highlight=False,
-        )
-    is_complete = documents is not None and not (invalid.count or report.pending or report.rejected or report.undecided)
+        print_where(scope, f"collection {', '.join(named)}{more}" if named else "nothing written", monotonic() - start)
+    is_complete = documents is not None and not invalid.count and is_applied(report)
     raise typer.Exit(0 if is_complete else 1)
 
 
@@ -160,10 +153,8 @@ def _print_json(
         "rejected": invalid.count,
         "documents": documents,
         "errors": invalid.first,
+        **unapplied(report),
     }
-    if report.pending or report.rejected or report.undecided:
-        refused = {key[-1]: reasons for key, reasons in report.rejected.items()}
-        outcome |= {"pending": len(report.undecided), "missing": report.pending, "refused": refused}
     sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
 
 
@@ -172,10 +163,7 @@ def _print(report: IndexReport, invalid: _InvalidLines, documents: int | None) -
         err.print(f"[red]line {line.line}: {escape(line.error)}[/red]", soft_wrap=True)
     if invalid.count > len(invalid.first):
         err.print(f"[red]and {invalid.count - len(invalid.first)} more[/red]")
-    for replica, reason in report.pending.items():
-        err.print(f"[red]{escape(replica)} has not applied every write yet: {escape(reason)}[/red]", soft_wrap=True)
-    for (*_, id_), reasons in report.rejected.items():
-        err.print(f"[red]{escape(f'{id_}: {reasons}')}[/red]", soft_wrap=True)
+    print_unapplied(report)
     total = "" if documents is None else f"; the index has {documents} documents"
     pending = f", {len(report.undecided)} pending" if report.undecided else ""
     out.print(f"{report.indexed} indexed{pending}, {invalid.count} rejected{total}")
