@@ -24,7 +24,7 @@ from orchestrator.indexing.chunks import PART_OF, Chunker
 from orchestrator.indexing.folder.decode import NoText
 from orchestrator.indexing.folder.documents import FINGERPRINT, FOLDER, ROOT, Draft, FolderDocuments, names_of
 from orchestrator.indexing.folder.readers import FileText, read
-from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
+from orchestrator.indexing.folder.walk import FoundFile, FoundFiles, folder_in
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS, size_bytes
 from orchestrator.planning.errors import BadRequest
@@ -93,14 +93,13 @@ class FolderReport:
 class ReadFiles:
     """Files on their way into the index.
 
-    :param names: of each file, by id.
-    :param unread: ids of files that cannot be read; ``without_text``: of those that have no text.
+    :param names: of each file that can be read, by id.
+    :param without_text: ids of files that have no text.
     """
 
     found: FoundFiles
     report: FolderReport
     names: dict[str, Sequence[str]] = field(default_factory=dict)
-    unread: set[str] = field(default_factory=set)
     without_text: set[str] = field(default_factory=set)
 
     def read_names(self, on_read: Callable[[int], None]) -> None:
@@ -123,7 +122,7 @@ class ReadFiles:
         count = size = 0
         for number, file in files:
             count += 1
-            if draft := self._draft(file, maker):
+            if file.id in self.names and (draft := self._draft(file, maker)):
                 documents = self._changed(draft, maker, known)
                 lines += [ValidLine(number, document) for document in documents]
                 size += sum(map(size_bytes, documents))
@@ -168,9 +167,7 @@ class ReadFiles:
         self.without_text.add(file.id)
 
     def _content(self, file: FoundFile) -> FileText | None:
-        """What is in a file; ``None`` if it cannot be read, which is reported once."""
-        if file.id in self.unread or file.id in self.without_text:
-            return None
+        """What is in a file; ``None`` if it cannot be read, which is reported."""
         try:
             content = read(file)
         except NoText as error:
@@ -178,7 +175,6 @@ class ReadFiles:
             return None
         except (AdapterError, OSError, ValueError) as error:
             self.report.errors[file.id] = error.for_operators if isinstance(error, AdapterError) else str(error)
-            self.unread.add(file.id)
             return None
         if content.note:
             self.report.notes[file.id] = content.note
@@ -234,7 +230,7 @@ class FolderService:
         known = await self._known(found, principal, collection)
         present = {file.id for file in found.files}
         absent = (id_ for id_ in known if id_ not in present and not found.may_have(id_))
-        gone = sorted(id_ for id_ in absent if id_.partition("/")[0] in found.roots)
+        gone = sorted(id_ for id_ in absent if folder_in(id_) in found.roots)
         if missing == "remove":
             _require_certain(found, known, gone)
         chunker = Chunker(await anyio.to_thread.run_sync(self.splitter, chunk_tokens), chunk_tokens)
@@ -286,13 +282,13 @@ class FolderService:
 def _require_certain(found: FoundFiles, known: Mapping[str, _Known], gone: Sequence[str]) -> None:
     """:raises BadRequest: if files that seem to be gone may be somewhere else."""
     for folder, root in sorted(found.roots.items()):
-        of_folder = [id_ for id_ in gone if id_.partition("/")[0] == folder]
+        of_folder = [id_ for id_ in gone if folder_in(id_) == folder]
         if elsewhere := [id_ for id_ in of_folder if known[id_].root != root]:
             raise BadRequest(
                 f"{len(elsewhere)} files such as {elsewhere[0]} are indexed of another folder of the name {folder}: "
                 f"index this one with --collection; if it is the same and was moved, {_FLAGS}"
             )
-        indexed = [id_ for id_ in known if id_.partition("/")[0] == folder]
+        indexed = [id_ for id_ in known if folder_in(id_) == folder]
         if len(of_folder) > 1 and len(of_folder) == len(indexed):
             raise BadRequest(
                 f"none of the {len(indexed)} files that are indexed of {folder} is there; if that is right, {_FLAGS}"

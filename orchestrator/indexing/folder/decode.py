@@ -24,6 +24,10 @@ class NoText(ValueError):
     """A file has no text; the message says what kind of file it is, as a plural."""
 
 
+class Unreadable(ValueError):
+    """A file cannot be read; the message says why."""
+
+
 def decoded(content: bytes) -> str:
     """The text, with ``\\n`` at the ends of lines: by its byte-order mark, as UTF-8, as it declares, or as it seems.
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from orchestrator.indexing.folder.readers import is_index
-from orchestrator.indexing.folder.walk import FORMATS
+from orchestrator.indexing.folder.walk import FORMATS, folder_in
 from orchestrator.indexing.markdown import Reference
 
 LINK, RELATED = "link", "related"
@@ -77,8 +77,7 @@ class Resolver:
         if address.startswith(_OUTSIDE) or ":" in address.partition("/")[0]:
             return ""
         path = address.partition("#")[0].partition("?")[0]
-        root, _, _ = source.partition("/")
-        base = root if path.startswith("/") else posixpath.dirname(source)
+        base = folder_in(source) if path.startswith("/") else posixpath.dirname(source)
         whole = posixpath.normpath(posixpath.join(base, path.lstrip("/")))
         if whole.startswith("..") or not path:
             return ""

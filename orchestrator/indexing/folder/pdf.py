@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from adapters.ports import optional_packages
-from orchestrator.indexing.folder.decode import NoText
-
-
-class Damaged(ValueError):
-    """The text of a PDF cannot be read; the message says why."""
+from orchestrator.indexing.folder.decode import NoText, Unreadable
 
 
 def read(content: bytes) -> tuple[str, dict[str, str]]:
     """The pages, with an empty line between them, and what the file says of itself: its title, keywords, date.
 
-    :raises Damaged: if it is no PDF, or has a password.
+    :raises Unreadable: if it is no PDF, or has a password.
     :raises NoText: if it has none: its pages may be images.
     :raises Unavailable: if the package for PDF is not installed.
     """
@@ -24,7 +20,7 @@ def read(content: bytes) -> tuple[str, dict[str, str]]:
             given = document.get_metadata_dict(skip_empty=True)
             pages = [_text(document, index) for index in range(len(document))]
     except pypdfium2.PdfiumError as error:
-        raise Damaged(f"the PDF cannot be read: {error}") from error
+        raise Unreadable(f"the PDF cannot be read: {error}") from error
     fields = {"title": given.get("Title"), "keywords": given.get("Keywords"), "date": given.get("CreationDate")}
     fields["author"] = given.get("Author")
     if not any(pages):

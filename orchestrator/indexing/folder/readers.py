@@ -13,7 +13,7 @@ import yaml
 from html_to_markdown import ConversionError, ConversionOptions, convert
 
 from orchestrator.indexing.folder import pdf, rst
-from orchestrator.indexing.folder.decode import decoded
+from orchestrator.indexing.folder.decode import Unreadable, decoded
 from orchestrator.indexing.folder.fields import Fields, fields_of
 from orchestrator.indexing.folder.walk import TEXT_STEMS, Format, FoundFile
 from orchestrator.indexing.markdown import Reference, outline
@@ -23,10 +23,6 @@ _INDEX_STEMS = ("readme", "index", "_index")
 _TEXT_OPTIONS = ConversionOptions(extract_metadata=False, skip_images=True)
 _HEAD_OPTIONS = ConversionOptions(extract_metadata=True, skip_images=True)
 """With this the text has what is in the head, too, as front matter."""
-
-
-class Unreadable(ValueError):
-    """A file cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +76,8 @@ def _title_of(file: FoundFile) -> str:
 
 
 def _markdown(content: bytes) -> FileText:
-    return _of_markdown(decoded(content))
-
-
-def _of_markdown(whole: str) -> FileText:
-    text, fields, note = whole, Fields(), ""
+    text = whole = decoded(content)
+    fields, note = Fields(), ""
     for pattern, load in _FRONT_MATTER:
         if front := pattern.match(whole):
             try:
@@ -158,10 +151,7 @@ def _text(content: bytes) -> FileText:
 
 
 def _pdf(content: bytes) -> FileText:
-    try:
-        text, given = pdf.read(content)
-    except pdf.Damaged as error:
-        raise Unreadable(str(error)) from error
+    text, given = pdf.read(content)
     return FileText("", text, fields_of(given), is_structured=False)
 
 

@@ -62,7 +62,7 @@ class FoundFile:
     @property
     def folder(self) -> str:
         """The name of the folder that was named."""
-        return self.id.partition("/")[0]
+        return folder_in(self.id)
 
 
 @dataclass(slots=True)
@@ -152,6 +152,11 @@ def find(paths: Iterable[NamedPath], data_dir: Path | None = None) -> FoundFiles
             by_id.setdefault(file.id, file)
     found.files = [by_id[id_] for id_ in sorted(by_id)]
     return found
+
+
+def folder_in(id_: str) -> str:
+    """The name of the folder that an id begins with."""
+    return id_.partition("/")[0]
 
 
 def format_of(path: Path) -> Format | None:

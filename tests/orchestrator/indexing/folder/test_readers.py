@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.indexing.folder.decode import NoText
-from orchestrator.indexing.folder.readers import FileText, Unreadable, read
+from orchestrator.indexing.folder.decode import NoText, Unreadable
+from orchestrator.indexing.folder.readers import FileText, read
 from orchestrator.indexing.folder.walk import FoundFile, format_of
 from orchestrator.indexing.markdown import outline
 
