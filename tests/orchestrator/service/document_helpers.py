@@ -30,7 +30,7 @@ from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.schema.documents import BulkResponse
 from orchestrator.service.admission import Admission
-from orchestrator.service.documents import DocumentService
+from orchestrator.service.documents import ChunkHandling, DocumentService
 from orchestrator.service.line_writer import LineWriter
 from tests.conftest import SCOPE, unit
 
@@ -105,11 +105,17 @@ def lines(*documents: Document) -> list[ParsedLine]:
     return [ValidLine(number, document) for number, document in enumerate(documents, start=1)]
 
 
-async def put(service: DocumentService, *documents: Document, by: Principal = WRITER) -> BulkResponse:
+async def put(
+    service: DocumentService,
+    *documents: Document,
+    by: Principal = WRITER,
+    chunks: ChunkHandling | None = None,
+    more: Sequence[ParsedLine] = (),
+) -> BulkResponse:
     async def read() -> list[ParsedLine]:
-        return lines(*documents)
+        return [*lines(*documents), *more]
 
-    return await service.put(read, by)
+    return await service.put(read, by, chunks)
 
 
 async def stored(service: DocumentService, *ids: str, scope: Scope = SCOPE) -> dict[str, str]:

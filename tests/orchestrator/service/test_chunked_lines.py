@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters import Document
-from orchestrator.auth.principal import Principal
-from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
-from orchestrator.schema.documents import BulkResponse
+from orchestrator.indexing.ndjson import InvalidLine
 from orchestrator.service.documents import DocumentService
 from tests.conftest import SCOPE
-from tests.orchestrator.service.document_helpers import WRITER, admin, lines, put, stored
+from tests.orchestrator.service.document_helpers import admin, put, stored
 from tests.orchestrator.service.test_deletes import ids
 
 pytestmark = pytest.mark.anyio
 
 
-async def put_split(
-    service: DocumentService, *documents: Document, by: Principal = WRITER, more: Sequence[ParsedLine] = ()
-) -> BulkResponse:
-    async def read() -> list[ParsedLine]:
-        return [*lines(*documents), *more]
-
-    return await service.put(read, by, "split")
+put_split = partial(put, chunks="split")
 
 
 def words(count: int) -> str:

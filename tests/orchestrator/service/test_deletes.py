@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,6 @@ from orchestrator.auth.principal import Forbidden, Principal
 from orchestrator.indexing import metadata_keys
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.documents import BulkResponse
 from orchestrator.service import document_lookup as lookup_module
 from orchestrator.service import documents as documents_module
 from orchestrator.service.documents import DocumentService
@@ -123,11 +123,7 @@ async def test_a_page_has_one_to_a_thousand_documents(service: DocumentService, 
         await service.page(WRITER, limit=limit)
 
 
-async def replace_chunks(service: DocumentService, *documents: Document, by: Principal = WRITER) -> BulkResponse:
-    async def read() -> list[ParsedLine]:
-        return lines(*documents)
-
-    return await service.put(read, by, "given")
+replace_chunks = partial(put, chunks="given")
 
 
 async def test_the_chunks_of_a_document_are_replaced_in_one_write(service: DocumentService) -> None:
