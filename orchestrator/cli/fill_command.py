@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from orchestrator.bootstrap.embedded import documents_in, refit_index, stored_documents
-from orchestrator.cli.maintain import optimize
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
+from orchestrator.cli.written_documents import optimize
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
 

@@ -19,7 +19,7 @@ from rich.markup import escape
 from adapters import AdapterError
 from orchestrator.auth.keyring import KeyFileError, read_key_file
 from orchestrator.bootstrap.embedded import documents_in, rebuild_index
-from orchestrator.cli.progress import duration, progress_bar, progress_steps
+from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import (
     err,
@@ -30,20 +30,12 @@ from orchestrator.cli.terminal import (
     with_cli_timeout,
     with_service,
 )
+from orchestrator.cli.written_documents import optimize
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.health import Finding, examine_data_folder, examine_folder, has_data
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import SettingsError, load
-
-
-async def optimize(service: Service, erase: bool = False) -> None:
-    """Run the maintenance after many writes, and show its steps on the terminal.
-
-    :param erase: as in :meth:`orchestrator.service.maintenance.MaintenanceService.optimize`.
-    """
-    with progress_steps(err, "optimizing") as step:
-        await service.maintenance.optimize(step, erase)
 
 
 def tidy(

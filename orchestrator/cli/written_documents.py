@@ -6,8 +6,7 @@ from rich.markup import escape
 
 from adapters import AdapterError, Scope
 from adapters.model.errors import VersionMismatch
-from orchestrator.cli.maintain import optimize
-from orchestrator.cli.progress import duration
+from orchestrator.cli.progress import duration, progress_steps
 from orchestrator.cli.terminal import err, print_error
 from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.service import Service
@@ -20,6 +19,15 @@ def require_own_build(service: Service) -> None:
     """
     if mismatch := service.search.mismatches().get("index"):
         raise VersionMismatch(mismatch)
+
+
+async def optimize(service: Service, erase: bool = False) -> None:
+    """Run the maintenance after many writes, and show its steps on the terminal.
+
+    :param erase: as in :meth:`orchestrator.service.maintenance.MaintenanceService.optimize`.
+    """
+    with progress_steps(err, "optimizing") as step:
+        await service.maintenance.optimize(step, erase)
 
 
 async def optimized_count(service: Service, is_changed: bool = True) -> int | None:

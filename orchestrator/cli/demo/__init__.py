@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.maintain import optimize
 from orchestrator.cli.serve_command import Port
 from orchestrator.cli.terminal import out, reported_errors, with_cli_timeout, with_service
+from orchestrator.cli.written_documents import optimize
 from orchestrator.http.server import ensure_free, serve_http
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
