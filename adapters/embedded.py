@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from adapters.encoders.minilm import MiniLM
+from adapters.encoders.static_encoder import StaticQueryEncoder
 from adapters.encoders.static_encoder_file import StaticEncoderFile
-from adapters.encoders.static_fit import MAX_DOCUMENTS, fit
+from adapters.encoders.static_fit import MAX_DOCUMENTS
 from adapters.engine.index import EmbeddedIndex
 from adapters.engine.replica import EmbeddedReplica
 from adapters.graph.centrality import CentralityFile
@@ -18,11 +18,18 @@ from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
+from adapters.ports.replica import VectorRecord
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from fusion.source import Source
 
 MIN_FIT_DOCUMENTS = 200
 """Minimum number of documents to fit a static encoder to: fewer are too little data, and need no faster encoder."""
+
+Progress: TypeAlias = Callable[[str], None]
+"""Called with the name of each step when it begins."""
+
+Fit: TypeAlias = Callable[[Sequence[VectorRecord], Progress], StaticQueryEncoder]
+"""Fits a static encoder to some documents."""
 
 EmbeddedSource: TypeAlias = EmbeddedVector | EmbeddedKeyword | EmbeddedGraph
 
@@ -34,8 +41,7 @@ class EmbeddedSources:
     """The sources of one embedded index, with its documents, its maintenance and its health.
 
     :param components: of the index; ``None`` for a source that is on a server.
-    :param model_dir: folder of the files that are computed once for a model.
-    :param fits_static_encoder: whether :meth:`measure` fits the static encoder.
+    :param fit: fits a static encoder to a sample of the documents; ``None`` if none is to be fitted.
     """
 
     def __init__(
@@ -43,19 +49,15 @@ class EmbeddedSources:
         index: EmbeddedIndex,
         components: Components,
         centrality_file: CentralityFile,
-        model: MiniLM,
         static_encoder: StaticEncoderFile,
-        model_dir: Path,
-        fits_static_encoder: bool,
+        fit: Fit | None,
     ) -> None:
         self.index = index
         self.replica = EmbeddedReplica(index)
         self.centrality_file = centrality_file
         self._vector, self._keyword, self._graph = components
-        self._model = model
         self._static_encoder = static_encoder
-        self._model_dir = model_dir
-        self._fits_static_encoder = fits_static_encoder
+        self._fit = fit
         self._graph_source = (
             EmbeddedGraph(self.index, self._graph, self.centrality_file) if self._graph is not None else None
         )
@@ -119,7 +121,7 @@ class EmbeddedSources:
 
     def static_encoder_outdated(self) -> bool:
         """Whether the static encoder is to be fitted, and there is none, or there are twice as many documents now."""
-        if not self._fits_static_encoder:
+        if self._fit is None:
             return False
         documents = self.documents()
         encoder = self._static_encoder.encoder
@@ -127,7 +129,7 @@ class EmbeddedSources:
             encoder is None or min(documents, MAX_DOCUMENTS) > 2 * encoder.documents
         )
 
-    def merge(self, progress: Callable[[str], None], erase: bool) -> None:
+    def merge(self, progress: Progress, erase: bool) -> None:
         """Merge segments if that makes searches faster. Blocks.
 
         :param erase: whether they are merged also to remove deleted documents from the files.
@@ -140,14 +142,14 @@ class EmbeddedSources:
             progress("strengths of links")
             self.index.rebuild()
 
-    def measure(self, progress: Callable[[str], None]) -> None:
+    def measure(self, progress: Progress) -> None:
         """Compute centralities and fit the static encoder, each only if it is outdated. Blocks."""
         if self._graph and self.index.generation() > self.centrality_file.generation:
             progress(self.centrality_file.name)
             view = self.index.current()
             self.centrality_file.compute(view.component(self._graph), view.segments, view.manifest.generation)
-        if self.static_encoder_outdated():
+        if self._fit is not None and self.static_encoder_outdated():
             progress("static encoder")
             records = self.index.current().sample_with_vectors(MAX_DOCUMENTS)
-            fit(self._model, records, self._model_dir, progress).save(self._static_encoder.path)
+            self._fit(records, progress).save(self._static_encoder.path)
             self._static_encoder.refresh()

@@ -66,7 +66,7 @@ def _one_line(text: str) -> str:
 
 def _print(model: MiniLM, dataset: Dataset, passages: Sequence[Document]) -> None:
     documents = _long_documents(passages)
-    chunker = Chunker(model.splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)
+    chunker = Chunker(model.tokens.splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)
     pairs = [(chunk, document) for document in documents for chunk in chunker.chunked(document)[1:]]
     ids = [passages[_number(chunk)].id for chunk, _ in pairs]
     table = Table(title=f"{len(documents)} documents, {len(pairs):,} chunks of {dataset.name}", title_justify="left")
@@ -99,8 +99,8 @@ def _variants(model: MiniLM) -> Mapping[str, _Parts]:
         def with_neighbours(chunk: Document, document: Document) -> tuple[str, str]:
             before = document.text[: chunk.parent_start][-16 * tokens :]
             after = document.text[chunk.parent_end :][: 16 * tokens]
-            ends = [0, *model.token_ends(before)]
-            following = model.token_ends(after)[:tokens]
+            ends = [0, *model.tokens.ends(before)]
+            following = model.tokens.ends(after)[:tokens]
             part = before[ends[-tokens - 1] if len(ends) > tokens else 0 :]
             return (
                 f"{document.title}: {_name(chunk)}",

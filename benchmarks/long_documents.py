@@ -16,7 +16,7 @@ import anyio
 from rich.table import Table
 
 from adapters import Document
-from adapters.encoders.minilm import MiniLM
+from adapters.encoders.tokens import Tokens
 from adapters.model.document import passage
 from benchmarks.claims import out, report
 from benchmarks.known_item import reciprocal_ranks
@@ -50,7 +50,7 @@ def main() -> None:
     table = Table(title=f"{len(long)} documents of {words:.0f} words on average: MRR@10", title_justify="left")
     for column in ("documents", *_RUNS):
         table.add_column(column, justify="left" if column == "documents" else "right")
-    chunker = Chunker(MiniLM().splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)
+    chunker = Chunker(Tokens().splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)
     chunks = [chunk for document in long for chunk in chunker.chunked(document)]
     beside = f"beside {len(short):,} short ones"
     measured = {

@@ -96,7 +96,7 @@ def no_secret_is_logged() -> Iterator[None]:
 def one_encoder_for_all_tests() -> Iterator[None]:
     """Loading the model takes a tenth of a second, for each service that a test opens."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("orchestrator.bootstrap.assembly.MiniLM", cache(MiniLM))
+        patch.setattr("adapters.encoders.address.MiniLM", cache(MiniLM))
         yield
 
 

@@ -15,10 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from tokenizers import Tokenizer
 
 from adapters.encoders import model_files
-from adapters.encoders.passages import Splitter
+from adapters.encoders.tokens import Tokens
 from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, Vector
 
 _WINDOW = 256
@@ -46,6 +45,7 @@ class MiniLM:
     """
 
     dimension = 384
+    encodes_texts = True
 
     def __init__(self) -> None:
         self._files = model_files.read()
@@ -59,9 +59,7 @@ class MiniLM:
             providers=["CPUExecutionProvider"],
             disabled_optimizers=["SkipLayerNormFusion"],  # slower than its parts: see model_build.py
         )
-        self.tokenizer = Tokenizer.from_file(str(self._files.tokenizer))
-        self.tokenizer.no_padding()
-        self.tokenizer.no_truncation()
+        self.tokens = Tokens(self._files)
         self._threads = os.cpu_count() or 1
 
     @property
@@ -69,21 +67,13 @@ class MiniLM:
         """See :class:`adapters.ports.DocumentEncoder`."""
         return f"{self._files.name}{_WINDOWS}-{self._files.weights[:8]}"
 
-    def token_ends(self, text: str) -> list[int]:
-        """See :data:`adapters.ports.encoders.TokenEnds`."""
-        return [end for _, end in self.tokenizer.encode(text, add_special_tokens=False).offsets]
-
-    def splitter(self, tokens: int) -> Splitter:
-        """What splits texts into passages of at most ``tokens`` tokens of this model."""
-        return Splitter(self.tokenizer, tokens)
-
     def encode(self, text: str) -> Vector:
         """See :class:`adapters.ports.QueryEncoder`. Takes 0.1 ms for each token, on one core.
 
         Queries are never encoded together: the quantisation takes its range from all texts of a run, so the vector of
         a query would depend on the others.
         """
-        ids = self.tokenizer.encode(text[:MAX_QUERY_CHARS], add_special_tokens=False).ids[:MAX_QUERY_TOKENS]
+        ids = self.tokens.tokenizer.encode(text[:MAX_QUERY_CHARS], add_special_tokens=False).ids[:MAX_QUERY_TOKENS]
         vector: Vector = self._run(_inputs([ids]))[0]
         return vector
 
@@ -111,7 +101,8 @@ class MiniLM:
         # 16 characters for each token: enough text to fill every window.
         # Not ``encode``, which does not release the GIL: a long text would block the event loop for 9 ms.
         characters = [title[: _WINDOW * 16], text[: _WINDOW * _MAX_WINDOWS * 16]]
-        heading, body = (each.ids for each in self.tokenizer.encode_batch_fast(characters, add_special_tokens=False))
+        split = self.tokens.tokenizer.encode_batch_fast(characters, add_special_tokens=False)
+        heading, body = (each.ids for each in split)
         if len(heading) + len(body) > _WINDOW - 2:
             heading = heading[:_MAX_TITLE]
         size = _WINDOW - 2 - len(heading)

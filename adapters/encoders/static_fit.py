@@ -41,7 +41,7 @@ _QUESTIONS = ("what is", "how does", "who is", "how to", "why does", "where is")
 
 
 def fit(
-    model: MiniLM, sample: Sequence[VectorRecord], cache: Path, progress: Callable[[str], None] = lambda _: None
+    model: MiniLM, sample: Sequence[VectorRecord], progress: Callable[[str], None] = lambda _: None, *, cache: Path
 ) -> StaticQueryEncoder:
     """Fit a static query encoder to a sample of a corpus with its stored vectors.
 
@@ -55,11 +55,12 @@ def fit(
     prior = _token_vectors(model, cache)
     progress("static encoder: generated queries")
     queries = pseudo_queries(titles, texts)
-    query_ids = [encoding.ids for encoding in model.tokenizer.encode_batch(queries, add_special_tokens=False)]
+    tokenizer = model.tokens.tokenizer
+    query_ids = [encoding.ids for encoding in tokenizer.encode_batch(queries, add_special_tokens=False)]
     query_vectors = model.encode_tokens([ids[:_QUERY_TOKENS] for ids in query_ids])
     passages = [passage(each.record.document)[: 16 * _DOCUMENT_TOKENS] for each in sample]
     document_ids = [
-        encoding.ids[:_DOCUMENT_TOKENS] for encoding in model.tokenizer.encode_batch(passages, add_special_tokens=False)
+        encoding.ids[:_DOCUMENT_TOKENS] for encoding in tokenizer.encode_batch(passages, add_special_tokens=False)
     ]
     progress("static encoder: token vectors")
     test_count = min(_TEST_QUERIES, len(queries) // 5)
@@ -113,7 +114,7 @@ def _token_vectors(model: MiniLM, cache: Path) -> Matrix:
     """The model's vector of every single token; shape (tokens, dimension). Cached in a file."""
     path = cache / f"{model.identity}-tokens.npy"
     if not path.exists():
-        vectors = model.encode_tokens([[token] for token in range(model.tokenizer.get_vocab_size())])
+        vectors = model.encode_tokens([[token] for token in range(model.tokens.tokenizer.get_vocab_size())])
         cache.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".draft.npy")
         np.save(draft, vectors.astype(np.float16))

@@ -18,9 +18,9 @@ from adapters.engine.commit_paths import DEAD, SEGMENTS
 from adapters.engine.component import IndexComponent
 from adapters.engine.index import EmbeddedIndex
 from adapters.engine.manifest import Manifest
-from adapters.model.document import Record, encoded_texts
+from adapters.model.document import Record
 from adapters.model.errors import Damaged, Unavailable, VersionMismatch
-from adapters.ports.encoders import DocumentEncoder, Matrix
+from adapters.ports.encoders import DocumentEncoder, Matrix, document_vectors
 from adapters.ports.replica import VectorRecord
 from adapters.storage import files
 
@@ -79,8 +79,8 @@ def rebuild(
         records = _whole_records(folder, manifest, with_deleted)
         while batch := list(islice(records, _BATCH_DOCUMENTS)):
             missing = [n for n, (_, vectors) in enumerate(batch) if vectors is None]
-            damaged = [batch[n][0].document for n in missing]
-            encoded_again = encoder.encode_documents(*zip(*map(encoded_texts, damaged), strict=True)) if damaged else ()
+            damaged = [batch[n][0].whole for n in missing]
+            encoded_again = document_vectors(damaged, encoder)
             computed = dict(zip(missing, encoded_again, strict=True))
             encoded += len(missing)
             index.write_blocking(

@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from adapters.model import numbers
+from adapters.model.vectors import unpacked
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from fusion.values import DocId, DocumentFields
 
@@ -80,6 +82,7 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
         ``local_summary`` are those of the chunk. These, ``query_expansion_keywords`` and ``tags`` are searched by
         keyword.
     :param semantic_boosters: texts that say what the document is about, for its vector.
+    :param vector: of the document, in the space of the queries' vectors; used instead of encoding the text.
     :param entities: names of entities that the document mentions; ``None`` to extract them from the text.
     """
 
@@ -108,6 +111,7 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     semantic_boosters: tuple[str, ...] = ()
     summary: str = ""
     local_summary: str = ""
+    vector: tuple[float, ...] | None = None
     window_id: Name | None = None
     window_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     neighbor_chunk_ids: tuple[Name, ...] = ()
@@ -125,12 +129,22 @@ class Scope:
 
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A document as it is stored: with its scope, and with the names of the entities that it mentions."""
+    """A document as it is stored: with its scope, and with the names of the entities that it mentions.
+
+    :param document: without its vector.
+    :param vector: of the document, as :func:`adapters.model.vectors.packed` returns it.
+    """
 
     tenant: str
     environment: str
     document: Document
     entities: tuple[str, ...] = ()
+    vector: bytes | None = None
+
+    @property
+    def whole(self) -> Document:
+        """The document as it was written, with its vector."""
+        return self.document if self.vector is None else replace(self.document, vector=unpacked(self.vector))
 
     @property
     def doc_id(self) -> DocId:

@@ -8,6 +8,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from adapters.model.document import Document, encoded_texts
+from adapters.model.vectors import unit
+
 Vector: TypeAlias = npt.NDArray[np.float32]
 """Shape (dimension,), of unit length."""
 
@@ -47,6 +50,11 @@ class QueryEncoder(Protocol):
         """Length of a vector."""
         ...
 
+    @property
+    def encodes_texts(self) -> bool:
+        """Whether it can: else documents and queries bring their vectors."""
+        ...
+
     def encode(self, text: str) -> Vector:
         """A unit vector. Reads :data:`MAX_QUERY_TOKENS` tokens at most."""
         ...
@@ -65,9 +73,25 @@ class DocumentEncoder(Protocol):
         """Length of a vector."""
         ...
 
+    @property
+    def encodes_texts(self) -> bool:
+        """As of :class:`QueryEncoder`."""
+        ...
+
     def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
         """For each text, in order, one unit row for each of its windows, one at least.
 
         :param titles: of the texts, with which each of their windows begins; no titles by default.
         """
         ...
+
+
+def document_vectors(documents: Sequence[Document], encoder: DocumentEncoder) -> list[Matrix]:
+    """For each document, in order, one unit row at least: that which it brings, or those of its text. Blocks.
+
+    :raises Rejected: if a document brings none, and texts are not encoded.
+    """
+    own = [None if each.vector is None else unit(each.vector)[np.newaxis] for each in documents]
+    texts = [encoded_texts(each) for each, vector in zip(documents, own, strict=True) if vector is None]
+    encoded = iter(encoder.encode_documents(*zip(*texts, strict=True)) if texts else ())
+    return [next(encoded) if vector is None else vector for vector in own]

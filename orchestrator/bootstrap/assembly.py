@@ -13,8 +13,6 @@ import anyio.to_thread
 from threadpoolctl import threadpool_limits
 
 from adapters import Scope
-from adapters.encoders.minilm import MiniLM
-from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.encoders.static_fit import pseudo_queries
 from adapters.graph.extract import Extractor, extractor
 from adapters.graph.name_rules import NameRules
@@ -26,7 +24,7 @@ from orchestrator.auth.keyring import Keyring
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap.background import background_tasks, measure_in_process
 from orchestrator.bootstrap.caches import Caches, content_ids, is_open
-from orchestrator.bootstrap.encoders import open_static_encoder, query_encoders
+from orchestrator.bootstrap.encoders import Encoding, open_encoding, query_encoders
 from orchestrator.bootstrap.replicas import Replicas, open_replicas
 from orchestrator.bootstrap.rerankers import open_reranker
 from orchestrator.bootstrap.server_indexes import prepare_servers
@@ -84,8 +82,7 @@ class _Parts:
     """The parts that several use cases share."""
 
     settings: Settings
-    model: MiniLM
-    static_encoder: StaticEncoderFile
+    encoding: Encoding
     replicas: Replicas
     caches: Caches
     encoders: QueryEncoders
@@ -117,17 +114,15 @@ async def open_service(
         # One thread per query: queries run in parallel already, and idle threads of BLAS spin after each call.
         stack.enter_context(threadpool_limits(1, user_api="blas"))
         data_dir = settings.storage.data_dir
-        model = await anyio.to_thread.run_sync(MiniLM)
-        static_encoder = open_static_encoder(settings, model)
-        replicas = await open_replicas(settings, model, static_encoder, more_sources, stack)
+        encoding = await anyio.to_thread.run_sync(open_encoding, settings)
+        replicas = await open_replicas(settings, encoding, more_sources, stack)
         check_weights(settings, replicas.backends.bindings)
         parts = _Parts(
             settings,
-            model,
-            static_encoder,
+            encoding,
             replicas,
             Caches(settings, replicas.local, replicas.backends.embedded is None, stack),
-            query_encoders(model, static_encoder, bool(replicas.backends.servers), stack),
+            query_encoders(encoding, bool(replicas.backends.servers), stack),
             GraphTrust(data_dir / TRUST_FILE),
             ConfidenceCalibrations(data_dir / CALIBRATION_FILE),
             MetadataKeys(data_dir / "metadata-keys"),
@@ -157,7 +152,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         search=search,
         batch=BatchService(search),
         documents=documents,
-        folders=FolderService(documents, NameRules(_extractor(settings)), parts.model.splitter),
+        folders=FolderService(documents, NameRules(_extractor(settings)), parts.encoding.tokens.splitter),
         maintenance=maintenance,
         fill=ReplicaFill(
             replicas.reader,
@@ -169,16 +164,16 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         health=HealthService(
             sources=tuple(backends.bindings),
             servers=backends.servers,
-            searches=search_probes(backends, scope, parts.model.dimension),
+            searches=search_probes(backends, scope, parts.encoding.model.dimension),
             embedded=backends.embedded,
-            static_encoder_agreement=parts.static_encoder.agreement,
+            static_encoder_agreement=parts.encoding.static.agreement,
             replication=replicas.replication,
             replica_counts=replicas.counts,
             counters=counters,
             maintenance=maintenance,
             metadata_keys=parts.metadata_keys,
             link_strengths=backends.link_strengths,
-            encoder=f"{parts.model.identity}, {parts.model.dimension} numbers",
+            encoder=f"{parts.encoding.model.identity}, {parts.encoding.model.dimension} numbers",
             anonymous_scope=scope,
             is_cache_open=is_open(settings.cache.url),
         ),
@@ -198,7 +193,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             search.build_id,
         ),
         count=replicas.count,
-        token_ends=parts.model.token_ends,
+        token_ends=parts.encoding.tokens.ends,
     )
 
 
@@ -229,7 +224,7 @@ def _search(
         return found
 
     return SearchService(
-        embedding_model=parts.model.identity,
+        embedding_model=parts.encoding.model.identity,
         snippet=snippet,
         settings=settings,
         sources=[binding.source for binding in backends.bindings.values()],
@@ -259,13 +254,13 @@ def _search(
 
 
 def _max_concurrent(settings: Settings, has_servers: bool) -> int:
-    expands = settings.encoding.query_expansion.startswith("python://")
-    waits = has_servers or settings.rerank.url != NONE or expands
+    functions = (settings.encoding.query_expansion, settings.encoding.embedder)
+    waits = has_servers or settings.rerank.url != NONE or any(each.startswith("python://") for each in functions)
     return settings.server.search_concurrency or (_MAX_NETWORK if waits else _MAX_COMPUTING)
 
 
 def _pipeline(parts: _Parts) -> IndexingPipeline:
-    return IndexingPipeline(parts.model, _extractor(parts.settings))
+    return IndexingPipeline(parts.encoding.model, _extractor(parts.settings))
 
 
 def _extractor(settings: Settings) -> Extractor:
@@ -285,7 +280,7 @@ def _documents(parts: _Parts) -> DocumentService:
         is_current=replicas.is_current,
         generation=replicas.generation,
         write_timeout_s=WRITE_TIMEOUT_S,
-        chunker=cache(lambda: Chunker(parts.model.splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)),
+        chunker=cache(lambda: Chunker(parts.encoding.tokens.splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)),
     )
 
 
@@ -295,7 +290,7 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
     encoders = parts.settings.encoding.query_encoders
     vectors = next(each for each in bindings.values() if "query_vector" in each.source.needs)
     graph = next(each for each in bindings.values() if each.source.is_graph)
-    followed: list[Callable[[], object]] = [parts.static_encoder.refresh, trust.refresh, calibrations.refresh]
+    followed: list[Callable[[], object]] = [parts.encoding.static.refresh, trust.refresh, calibrations.refresh]
     if engine:
         followed += [engine.index.refresh, engine.centrality_file.refresh]
     if replicas.replication:
@@ -313,7 +308,7 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
         is_current=replicas.is_current,
         metadata_keys=parts.metadata_keys,
         trust=trust,
-        trust_measurement=TrustMeasurement(replicas.reader, parts.model, vectors.retriever, graph.retriever),
+        trust_measurement=TrustMeasurement(replicas.reader, parts.encoding.model, vectors.retriever, graph.retriever),
         calibrations=calibrations,
         calibration_measurement=CalibrationMeasurement(
             replicas.reader,

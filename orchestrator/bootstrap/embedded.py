@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapters.embedded import Components, EmbeddedSources
+from adapters.embedded import Components, EmbeddedSources, Fit
+from adapters.encoders.address import Encoder, encoder
 from adapters.encoders.minilm import MiniLM
-from adapters.encoders.static_encoder_file import StaticEncoderFile
+from adapters.encoders.static_fit import fit
 from adapters.engine.component import IndexComponent
 from adapters.engine.index import EmbeddedIndex
 from adapters.engine.manifest import Manifest
@@ -20,6 +22,7 @@ from adapters.keyword.component import KeywordComponent
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports.replica import VectorRecord
 from adapters.vector.embedded import VectorComponent
+from orchestrator.bootstrap.encoders import Encoding
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
 
@@ -58,7 +61,7 @@ def documents_in(settings: Settings) -> int | None:
 
 def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[int], None]) -> Rebuilt:
     """Replace a damaged index with a new one. See :func:`adapters.engine.salvage.rebuild`."""
-    model = MiniLM()
+    model = encoder(settings.encoding.embedder)
     components, build_id = _build(_components(settings), prepared_by(settings, model))
     folder = settings.storage.data_dir / _FOLDER
     return rebuild(folder, components, build_id, model, with_deleted, progress)
@@ -77,7 +80,7 @@ def refit_index(settings: Settings, progress: Callable[[int], None]) -> Rebuilt 
     :raises VersionMismatch: if another encoder or extractor prepared its documents.
     :raises AdapterError: as :func:`adapters.engine.salvage.rebuild`.
     """
-    model = MiniLM()
+    model = encoder(settings.encoding.embedder)
     preparation = prepared_by(settings, model)
     components, build_id = _build(_components(settings), preparation)
     folder = settings.storage.data_dir / _FOLDER
@@ -95,7 +98,9 @@ def stored_documents(settings: Settings) -> Callable[[], Iterator[VectorRecord]]
     """
     folder = settings.storage.data_dir / _FOLDER
     build_id = Manifest.read(folder, "").build_id
-    if EMBEDDED in settings.sources.urls.values() or not _is_prepared(build_id, prepared_by(settings, MiniLM())):
+    if EMBEDDED in settings.sources.urls.values():
+        return None
+    if not _is_prepared(build_id, prepared_by(settings, encoder(settings.encoding.embedder))):
         return None
     return EmbeddedIndex(folder, (), build_id).current().records_with_vectors
 
@@ -105,14 +110,12 @@ def _is_prepared(build_id: str, prepared_by: str) -> bool:
     return build_id.startswith(f"{prepared_by}+")
 
 
-def prepared_by(settings: Settings, model: MiniLM) -> str:
+def prepared_by(settings: Settings, model: Encoder) -> str:
     """Identities of the encoder and of the extractor of documents: the first part of a build id."""
     return f"{model.identity}+{extractor_identity(settings.encoding.entity_extractor)}"
 
 
-def open_embedded(
-    settings: Settings, prepared_by: str, model: MiniLM, static_encoder: StaticEncoderFile
-) -> EmbeddedSources:
+def open_embedded(settings: Settings, prepared_by: str, encoding: Encoding) -> EmbeddedSources:
     """The embedded sources of a data folder.
 
     :param prepared_by: see :func:`prepared_by`.
@@ -123,7 +126,11 @@ def open_embedded(
     chosen, build_id = _build(components, prepared_by)
     index = EmbeddedIndex(folder, chosen, build_id, settings.storage.strict_index)
     centralities = CentralityFile(folder / "centrality.msgpack", settings.ranking.centrality)
-    fits_static_encoder = "static" in settings.encoding.query_encoders
-    return EmbeddedSources(
-        index, components, centralities, model, static_encoder, settings.storage.model_dir, fits_static_encoder
-    )
+    return EmbeddedSources(index, components, centralities, encoding.static, _fit(settings, encoding.model))
+
+
+def _fit(settings: Settings, model: Encoder) -> Fit | None:
+    """What fits the static encoder; ``None`` if it encodes no query."""
+    if "static" not in settings.encoding.query_encoders or not isinstance(model, MiniLM):
+        return None
+    return partial(fit, model, cache=settings.storage.model_dir)

@@ -4,26 +4,50 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
+from adapters.encoders.address import Encoder, encoder
+from adapters.encoders.function import FunctionEncoder
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
+from adapters.encoders.tokens import Tokens
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.settings.groups import Settings
 
 
-def open_static_encoder(settings: Settings, model: MiniLM) -> StaticEncoderFile:
-    """The static encoder of the data folder, if there is one."""
-    return StaticEncoderFile(settings.storage.data_dir / "static-encoder.bin", model.tokenizer, model.identity)
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """What makes vectors and measures texts.
+
+    :param static: the static encoder of the data folder, if there is one.
+    """
+
+    model: Encoder
+    tokens: Tokens
+    static: StaticEncoderFile
 
 
-def query_encoders(model: MiniLM, static: StaticEncoderFile, has_servers: bool, stack: AsyncExitStack) -> QueryEncoders:
-    """The encoders of a service. The model runs on the event loop, unless searches wait for servers.
+def open_encoding(settings: Settings) -> Encoding:
+    """What the settings name. Blocks: a model is loaded.
+
+    :raises Unavailable: if the model cannot be read, or a function cannot be imported or fails.
+    :raises Rejected: if what a function returns are no vectors.
+    """
+    model = encoder(settings.encoding.embedder)
+    tokens = model.tokens if isinstance(model, MiniLM) else Tokens()
+    static = StaticEncoderFile(settings.storage.data_dir / "static-encoder.bin", tokens.tokenizer, model.identity)
+    return Encoding(model, tokens, static)
+
+
+def query_encoders(encoding: Encoding, has_servers: bool, stack: AsyncExitStack) -> QueryEncoders:
+    """The encoders of a service. The model runs on the event loop, unless searches wait for servers, or it is not ours:
+    then it may take any time.
 
     :param has_servers: whether they do: then the event loop has other work while the model runs in a thread.
     :param stack: ends the thread.
     """
-    if not has_servers:
-        return QueryEncoders(model, static)
+    if not (has_servers or isinstance(encoding.model, FunctionEncoder)):
+        return QueryEncoders(encoding.model, encoding.static)
     thread = ThreadPoolExecutor(1, thread_name_prefix="query-encoder")
     stack.callback(thread.shutdown, wait=False)
-    return QueryEncoders(model, static, thread=thread)
+    return QueryEncoders(encoding.model, encoding.static, thread=thread)

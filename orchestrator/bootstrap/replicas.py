@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from adapters.encoders.minilm import MiniLM
-from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.ports import DocumentReader, DocumentWriter
 from orchestrator.bootstrap.embedded import FORMATS, open_embedded, prepared_by
+from orchestrator.bootstrap.encoders import Encoding
 from orchestrator.bootstrap.sources import (
     WRITE_TIMEOUT_S,
     Backends,
@@ -103,8 +102,7 @@ class Replicas:
 
 async def open_replicas(
     settings: Settings,
-    model: MiniLM,
-    static_encoder: StaticEncoderFile,
+    encoding: Encoding,
     more_sources: Sequence[SourceBinding],
     stack: AsyncExitStack,
 ) -> Replicas:
@@ -113,13 +111,13 @@ async def open_replicas(
     :param stack: closes what is opened here.
     :raises AdapterError: if the embedded index cannot be opened, or a driver is not installed.
     """
-    preparation = prepared_by(settings, model)
+    preparation = prepared_by(settings, encoding.model)
     required_build = "+".join((preparation, *build_formats(settings, FORMATS)))
-    backends = server_backends(settings, model.dimension, required_build)
+    backends = server_backends(settings, encoding.model.dimension, required_build)
     for server in backends.servers.values():
         stack.push_async_callback(server.close)
     if EMBEDDED in settings.sources.urls.values():
-        engine = await anyio.to_thread.run_sync(open_embedded, settings, preparation, model, static_encoder)
+        engine = await anyio.to_thread.run_sync(open_embedded, settings, preparation, encoding)
         add_embedded(backends, settings, engine)
     for binding in more_sources:
         backends.bindings[binding.source.name] = binding

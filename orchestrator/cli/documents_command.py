@@ -57,7 +57,7 @@ def list_documents(
             principal = owner(service, tenant, environment)
             await _warn_of_collection(service, principal, collection)
             page = await service.documents.page(principal, condition, limit)
-            return [record.document for record in page.records], page.next is not None
+            return [record.whole for record in page.records], page.next is not None
 
         settings = load()
         documents, has_more = with_service(with_cli_timeout(settings), run)

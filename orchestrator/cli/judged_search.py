@@ -17,7 +17,7 @@ from orchestrator.evaluation import runner
 from orchestrator.evaluation.conditions import Conditions, conditions_of
 from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.evaluation.judgments import BadDataset, JudgedQueries
-from orchestrator.evaluation.runs import DEPTH, REFERENCE_RUN, RUNS, RUNS_OF_ANY_INDEX, SHOWN_HITS
+from orchestrator.evaluation.runs import DEPTH, REFERENCE_RUN, RUNS_OF_ANY_INDEX, SHOWN_HITS
 from orchestrator.evaluation.searched_index import Results, SearchedIndex, ServiceIndex, search_all
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
@@ -48,11 +48,11 @@ def search_dataset(folder: Path, workers: int, part: tuple[int, int] | None) -> 
     workspace, indexed = prepare(load(), dataset)
     store = workspace.results(indexed.build_id)
     if part is not None:
-        own = len(range(part[0], len(dataset.queries), part[1])) * len(RUNS)
+        own = len(range(part[0], len(dataset.queries), part[1])) * len(workspace.runs)
         with progress_bar(err, "searching", "queries", own) as advance:
             anyio.run(runner.run_shard, open_for_evaluation, workspace, store, *part, advance)
         return None
-    with progress_bar(err, "searching", "queries", len(dataset.queries) * len(RUNS)) as advance:
+    with progress_bar(err, "searching", "queries", len(dataset.queries) * len(workspace.runs)) as advance:
         runner.run_all(open_for_evaluation, workspace, store, workers, advance)
     results = runner.collect(workspace, store)
 

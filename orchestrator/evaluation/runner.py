@@ -15,7 +15,6 @@ import anyio
 import msgspec
 
 from adapters.storage import files
-from orchestrator.evaluation.runs import RUNS
 from orchestrator.evaluation.searched_index import IncompleteRun, QueryResult, Results, ServiceIndex
 from orchestrator.evaluation.workspace import OpenService, ResultStore, Workspace
 
@@ -38,8 +37,8 @@ async def run_shard(
     with files.exclusive(path.with_suffix(".lock")):  # a second process for the same shard finds it done
         done = {(result.run, result.query) for result in results.read()}
         queries = list(workspace.dataset.queries.items())[shard::shards]
-        due = [(run, id_, text) for id_, text in queries for run in RUNS if (run, id_) not in done]
-        advance(len(queries) * len(RUNS) - len(due))
+        due = [(run, id_, text) for id_, text in queries for run in workspace.runs if (run, id_) not in done]
+        advance(len(queries) * len(workspace.runs) - len(due))
         if not due:
             return
         _truncate_incomplete_line(path)
@@ -90,7 +89,7 @@ def collect(workspace: Workspace, results: ResultStore) -> Results:
 
     :raises IncompleteRun: if a result is missing.
     """
-    collected: dict[str, dict[str, QueryResult]] = {run: {} for run in RUNS}
+    collected: dict[str, dict[str, QueryResult]] = {run: {} for run in workspace.runs}
     for result in results.read():
         if result.run in collected:
             collected[result.run][result.query] = result

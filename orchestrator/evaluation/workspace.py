@@ -16,12 +16,13 @@ import msgspec
 
 from adapters import Scope
 from adapters.model.sources import SOURCES
+from adapters.ports.embedder_address import MINILM
 from adapters.servers.fingerprints import fingerprint
 from adapters.storage import files
 from orchestrator.evaluation.conditions import Conditions, conditions_of
 from orchestrator.evaluation.dataset import Dataset
 from orchestrator.evaluation.judgments import BadDataset
-from orchestrator.evaluation.runs import DEPTH
+from orchestrator.evaluation.runs import DEPTH, RUNS, RUNS_OF_ANY_INDEX
 from orchestrator.evaluation.searched_index import QueryResult
 from orchestrator.indexing.corpus import parse_corpus
 from orchestrator.indexing.ndjson import InvalidLine
@@ -69,7 +70,11 @@ class Workspace:
         """The workspace of a data set. Each corpus, extractor and server has its own folder."""
         graph = [dataset.folder / name for name in _GRAPH_FILES]
         parts = [_file_hash(path) for path in (dataset.corpus, *graph) if path.is_file()]
-        parts += [settings.encoding.entity_extractor, *(_address(settings, source.name) for source in SOURCES)]
+        parts += [
+            settings.encoding.embedder,
+            settings.encoding.entity_extractor,
+            *(_address(settings, source.name) for source in SOURCES),
+        ]
         name = settings.storage.index_name
         key = fingerprint(name, *parts).replace("-", "")[:_SHORT]
         folder = evaluations_folder(settings) / f"{dataset.name}-{key}"
@@ -82,15 +87,26 @@ class Workspace:
         )
         return cls(folder, dataset, changed)
 
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the runs."""
+        return tuple(RUNS) if self._has_static_encoder else RUNS_OF_ANY_INDEX
+
+    @property
+    def _has_static_encoder(self) -> bool:
+        return self.settings.encoding.embedder == MINILM
+
     async def index(self, open_service: OpenService, advance: Callable[[int], None]) -> IndexedCorpus:
         """Index the corpus if it is not indexed yet. After an interruption, indexing starts again."""
-        fits_static_encoder = self.settings.changed(query_encoder="static")  # a run compares it with the model
-        async with open_service(fits_static_encoder) as service:
+        settings = self.settings
+        if self._has_static_encoder:
+            settings = settings.changed(query_encoder="static")  # a run compares it with the model
+        async with open_service(settings) as service:
             if not service.search.mismatches():
                 return await self._index(service, advance)
         # Another release, or other settings, built it.
         await anyio.to_thread.run_sync(shutil.rmtree, self.folder)
-        async with open_service(fits_static_encoder) as service:
+        async with open_service(settings) as service:
             return await self._index(service, advance)
 
     async def remove_from_servers(self, open_service: OpenService) -> None:

@@ -65,6 +65,7 @@ class Chunker:
                     parent_end=end,
                     heading_path=section.headings,
                     chunker_version=self.version,
+                    vector=None,
                     url=_url(document.url, section.anchor),
                     entities=None if document.entities is None else _within(document.entities, text),
                     links=(Link(document.id, PART_OF, target_collection=document.collection),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import IO, TypeAlias
 
@@ -14,6 +14,7 @@ from adapters import Document
 from adapters.model import dates
 from adapters.model.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
+from adapters.model.vectors import MAX_DIMENSION, packed
 from orchestrator.schema.decode import decoded, describe_decode_error, syntax_error, with_whole_numbers
 
 _decoder = msgspec.json.Decoder(Document)
@@ -165,6 +166,7 @@ def checked(document: Document) -> Document:
         raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES}")
     for key, value in document.metadata.items():
         _check_metadatum(key, value)
+    _check_vector(document.vector)
     cleaned = msgspec.structs.replace(
         document,
         **texts,
@@ -199,6 +201,17 @@ def _check_metadatum(key: str, value: Metadatum) -> None:
             raise ValueError(
                 f"metadata: {key[:40]!r} has a text of {len(each)} characters, allowed are {MAX_VALUE_CHARS}"
             )
+
+
+def _check_vector(numbers: Sequence[float] | None) -> None:
+    if numbers is None:
+        return
+    if len(numbers) > MAX_DIMENSION:
+        raise ValueError(f"vector: {len(numbers)} numbers, allowed are {MAX_DIMENSION}")
+    try:
+        packed(numbers)
+    except ValueError as error:
+        raise ValueError(f"vector: {error}") from error
 
 
 def _names(document: Document) -> Iterator[tuple[str, str]]:

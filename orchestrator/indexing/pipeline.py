@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import anyio.to_thread
+from msgspec.structs import replace
 
 from adapters import Document, Record, Scope
-from adapters.model.document import encoded_texts, passage, values_of
+from adapters.model.document import passage, values_of
 from adapters.model.index_terms import NUMBER_TERMS
+from adapters.model.vectors import packed
 from adapters.ports import DocumentEncoder, VectorRecord
+from adapters.ports.encoders import document_vectors
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 
 MAX_BATCH_DOCUMENTS = 256
@@ -20,6 +23,8 @@ MAX_WRITE_DOCUMENTS = 4_096
 """Maximum documents in one write: more need more memory and are lost in a crash; fewer make more commits."""
 _TERM_BYTES = 64
 """Bytes of a term in memory, without the name of its field and its text."""
+_NUMBER_BYTES = 32
+"""Bytes of a number of a vector in memory, with its place in the list."""
 
 
 class IndexingPipeline:
@@ -32,30 +37,42 @@ class IndexingPipeline:
         self._encoder = encoder
         self._extract = extract
 
+    @property
+    def encodes_texts(self) -> bool:
+        """Whether documents need no vectors of their own."""
+        return self._encoder.encodes_texts
+
+    def vector_problem(self, document: Document) -> str:
+        """Why a document has no vector that can be compared with the others; empty if it has one."""
+        allowed = f"{self._encoder.dimension} numbers, as in the vectors of {self._encoder.identity}"
+        if document.vector is not None:
+            count = len(document.vector)
+            return "" if count == self._encoder.dimension else f"vector: {count} numbers, allowed are {allowed}"
+        return "" if self._encoder.encodes_texts else f"vector: missing, and nothing encodes texts; give {allowed}"
+
     async def prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
         """Returns the records in the order of the documents. Runs in a thread."""
         return await anyio.to_thread.run_sync(self._prepare, documents, scope)
 
     def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
-        texts, beginnings = zip(*map(encoded_texts, documents), strict=True)
-        encoded = self._encoder.encode_documents(texts, beginnings)
+        encoded = document_vectors(documents, self._encoder)
         return [
-            VectorRecord(
-                Record(
-                    scope.tenant,
-                    scope.environment,
-                    document,
-                    document.entities if document.entities is not None else self._extract(passage(document)),
-                ),
-                vectors,
-            )
+            VectorRecord(self._record(document, scope), vectors)
             for document, vectors in zip(documents, encoded, strict=True)
         ]
+
+    def _record(self, document: Document, scope: Scope) -> Record:
+        entities = document.entities if document.entities is not None else self._extract(passage(document))
+        if document.vector is None:
+            return Record(scope.tenant, scope.environment, document, entities)
+        without = replace(document, vector=None)
+        return Record(scope.tenant, scope.environment, without, entities, packed(document.vector))
 
 
 def size_bytes(document: Document) -> int:
     """Approximate size in memory of a document and of its filter terms, each of which has the name of its field."""
-    return len(document.title) + len(document.text) + sum(_sizes_of_terms(document))
+    vector = len(document.vector or ()) * _NUMBER_BYTES
+    return len(document.title) + len(document.text) + vector + sum(_sizes_of_terms(document))
 
 
 def _sizes_of_terms(document: Document) -> Iterator[int]:

@@ -1,8 +1,9 @@
 """Measures the trust of a graph: whether it connects documents that are also similar by vector.
 
-It runs after bulk writes and needs no judgments: passages are used as queries, the nearest documents of each by vector
-are the seeds of a walk, and the measure is the fraction of the walk's new mass that is on the next nearest documents.
-A graph of real relationships finds them several times as often as chance would; a shuffled one, less often.
+It runs after bulk writes and needs no judgments: passages, or the vectors that documents bring, are used as queries,
+the nearest documents of each by vector are the seeds of a walk, and the measure is the fraction of the walk's new mass
+that is on the next nearest documents. A graph of real relationships finds them several times as often as chance would;
+a shuffled one, less often.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from statistics import median
 from adapters import Record, Scope
 from adapters.model.document import passage
 from adapters.model.filter import Filter
+from adapters.model.vectors import unit
 from adapters.ports import DocumentReader, QueryEncoder, Retriever, SourceQuery
 from fusion.columns import Documents
 from orchestrator.auth.visibility import access_filter
@@ -65,7 +67,8 @@ class TrustMeasurement:
         """
         scope, own_id = Scope(record.tenant, record.environment), record.doc_id
         size = _nearest_count(count)
-        vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS])
+        own = record.whole.vector
+        vector = self.encoder.encode(passage(record.document)[:_MAX_CHARS]) if own is None else unit(own)
         ranking = await self.vectors.search(SourceQuery("", size + 1, scope, visible, visible, vector))
         nearest = [id_ for id_ in ranking.ids if id_ != own_id][:size]
         seeds = nearest[: max(size // _SEED_FRACTION, 1)]

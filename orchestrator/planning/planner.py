@@ -19,7 +19,7 @@ from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
-from orchestrator.planning.query_vector import unit_vector
+from orchestrator.planning.query_vector import require_vector, unit_vector
 from orchestrator.planning.routing import Routing, choose_sources
 from orchestrator.schema.search import AUTO, HIT_FIELDS, HYBRID, BoostName, BoostStrength, EncoderName, SearchRequest
 from orchestrator.settings.groups import Settings
@@ -42,6 +42,7 @@ def make_plan(
     today: int,
     *,
     dimension: int,
+    encodes_texts: bool = True,
     max_query_chars: int = MAX_QUERY_CHARS,
     calibrations: Callable[[EncoderName], Calibrations] = lambda _: (),
 ) -> Plan:
@@ -51,6 +52,7 @@ def make_plan(
     :param trust: in [0, 1], the measured trust of the scope.
     :param today: in days since the epoch.
     :param dimension: length of the documents' vectors.
+    :param encodes_texts: whether queries need no vectors of their own.
     :param calibrations: of the scope's confidence, by encoder of the query.
     :raises BadRequest: if a value is not allowed.
     """
@@ -75,6 +77,8 @@ def make_plan(
     has_seeds = any(call.stage > 1 for call in calls)
     collapse = request.collapse or ("none" if is_single else settings.requests.collapse)
     vector = None if request.vector is None else unit_vector(request.vector, dimension)
+    if vector is None and not encodes_texts:
+        require_vector(routing.sources, dimension)
     ranking_hash = hash_key(*ranking_identity(request, vector, filters.filter, collapse, principal))[:HASH_BYTES]
     rerank = _rerank(settings) if is_reranked(request, settings) else None
     token = _page_token(request, rerank, ranking_hash, settings)

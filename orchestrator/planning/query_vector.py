@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-
+from adapters.model.vectors import unit
+from fusion.source import Source
 from orchestrator.planning.errors import BadRequest
 
 
@@ -17,9 +17,20 @@ def unit_vector(numbers: Sequence[float], dimension: int) -> bytes:
     """
     if len(numbers) != dimension:
         raise BadRequest(f"vector: {len(numbers)} numbers, the documents have {dimension}")
-    vector = np.asarray(numbers, np.float64)
-    largest = float(np.abs(vector).max(initial=0.0))
-    if not np.isfinite(largest) or largest == 0.0:
-        raise BadRequest("vector: must contain finite numbers, one of them not 0")
-    vector /= largest  # so that no square overflows
-    return (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
+    try:
+        return unit(numbers).tobytes()
+    except ValueError as error:
+        raise BadRequest(f"vector: {error}") from error
+
+
+def require_vector(sources: Iterable[Source], dimension: int) -> None:
+    """Check that a request without a vector can be answered although nothing encodes its text.
+
+    :param sources: that it searches.
+    :raises BadRequest: if one of them compares vectors.
+    """
+    if any("query_vector" in source.needs for source in sources):
+        raise BadRequest(
+            f"vector: missing, and TRIVIUM_EMBEDDER is none://{dimension}, which encodes no text; give {dimension} "
+            'numbers, or the mode "keyword" or "graph"'
+        )

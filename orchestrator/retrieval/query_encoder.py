@@ -58,6 +58,7 @@ class QueryEncoders:
         thread: Executor | None = None,
     ) -> None:
         self.dimension = model.dimension
+        self.encodes_texts = model.encodes_texts
         self.waits = thread is not None
         """Whether :meth:`encode` may wait for more than event loop iterations."""
         self._model = model

@@ -94,11 +94,14 @@ class DocumentService:
             chunks of these documents that are not among the lines are deleted, so every line has to be valid.
             ``split``: each document is split into chunks, which replace those that it has.
         :raises Forbidden: if the principal may not write.
-        :raises BadRequest: if there is no line; if the chunks are given, and one is invalid, or they are too many.
+        :raises BadRequest: if there is no line; if the chunks are given, and one is invalid, or they are too many; if
+            documents are to be split, and nothing encodes texts.
         :raises Overloaded: if too many writes are waiting.
         :raises AdapterError: if nothing was written.
         """
         principal.require("admin")
+        if chunks == "split":
+            self.require_encoder("chunk: chunks")
         tenant = principal.scope.tenant
         async with self.uploads[tenant].slot(tenant, self.write_timeout_s):
             lines = await read_lines()
@@ -111,6 +114,15 @@ class DocumentService:
                 report = await self.lines.write(self._batches(lines, principal, chunks), principal, keep)
                 report.require_lines()
             return await anyio.to_thread.run_sync(bulk_response, outcomes, report, principal.scope, self.generation())
+
+    def require_encoder(self, texts: str) -> None:
+        """Check that texts are encoded.
+
+        :param texts: what has to be encoded, for the error.
+        :raises BadRequest: if they are not.
+        """
+        if not self.lines.pipeline.encodes_texts:
+            raise BadRequest(f"{texts} have no vectors, and TRIVIUM_EMBEDDER encodes no text: write documents that do")
 
     async def index(
         self,
@@ -151,13 +163,13 @@ class DocumentService:
             record = await self.lookup.by_id(id_, principal, collection)
         if record is None:
             raise NotFound(f"no document {id_[:80]!r}{f' in {collection[:80]!r}' if collection else ''}")
-        return record.document
+        return record.whole
 
     async def get_many(self, identities: Collection[DocId], principal: Principal) -> dict[DocId, Document]:
         """The documents that exist and that the principal may see, by what identifies them."""
         check = visibility_check(access_filter(principal.scope, principal.clearance))
         records = await self.lookup.by_identity(identities, principal.scope)
-        return {identity: record.document for identity, record in records.items() if check(record)}
+        return {identity: record.whole for identity, record in records.items() if check(record)}
 
     async def page(
         self,
@@ -186,7 +198,7 @@ class DocumentService:
         while True:
             page = await self.page(principal, condition, MAX_LISTED, start)
             for record in page.records:
-                yield record.document
+                yield record.whole
             if page.next is None:
                 return
             start = page.next

@@ -100,9 +100,15 @@ class LineWriter:
         return report
 
     def _checked(self, lines: Iterable[ParsedLine], principal: Principal) -> Sequence[ParsedLine]:
-        """The lines; those above the writer's clearance, and with too many new metadata keys, become invalid."""
-        within = [_within_clearance(line, principal.clearance) for line in lines]
+        """The lines; those above the writer's clearance, without a vector that can be compared with the others, and
+        with too many new metadata keys, become invalid."""
+        within = [self._with_vector(_within_clearance(line, principal.clearance)) for line in lines]
         return self.metadata_keys.checked(within, principal.scope)
+
+    def _with_vector(self, line: ParsedLine) -> ParsedLine:
+        if isinstance(line, InvalidLine) or not (problem := self.pipeline.vector_problem(line.document)):
+            return line
+        return InvalidLine(line.line, problem)
 
     async def _write(self, write: _Write, principal: Principal, report: IndexReport) -> list[ParsedLine]:
         """Write the records of lines, and delete what they replace; a line becomes invalid if its document was not

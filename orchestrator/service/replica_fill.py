@@ -91,7 +91,7 @@ class ReplicaFill:
             page = await self.documents.page(EVERYTHING, _BATCH_DOCUMENTS, start)
             for scope, of_scope in groupby(page.records, _scope):
                 some = list(of_scope)
-                encoded = await self.encode([record.document for record in some], scope)
+                encoded = await self.encode([record.whole for record in some], scope)
                 yield [VectorRecord(record, each.vectors) for record, each in zip(some, encoded, strict=True)]
             if page.next is None:
                 return

@@ -196,6 +196,7 @@ class SearchService:
                 trust,
                 today,
                 dimension=self.retrieval.preparation.encoders.dimension,
+                encodes_texts=self.retrieval.preparation.encoders.encodes_texts,
                 max_query_chars=self.max_query_chars,
                 calibrations=lambda encoder: self.calibrations(scope, clearance, encoder),
             )

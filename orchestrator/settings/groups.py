@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from adapters import Sensitivity, rerank
+from adapters.ports import embedder_address
 from fusion.joint_walk import JointWalk
 from fusion.rrf import RRF
 from fusion.values import CollapseMode
@@ -34,7 +35,12 @@ _MAX_LIMIT = 1_000
 class EncodingSettings(SettingsGroup):
     """Text to vectors, entities and synonyms."""
 
-    embedder: Literal["minilm://"] = Field("minilm://", description="encoder of documents and queries")
+    embedder: str = Field(
+        embedder_address.MINILM,
+        description="encodes documents and queries: `minilm://`; `none://384`, if they all bring vectors of so many "
+        "numbers; or `python://package.module:function`, from a list of texts to a list of vectors. Vectors are "
+        "compared by their cosine",
+    )
     query_encoder: EncoderName = Field(
         "model",
         description="what encodes queries: `model` (better), or `static` (20 times faster; fitted to the documents by "
@@ -53,9 +59,25 @@ class EncodingSettings(SettingsGroup):
         "(lines `a, b` and `a => b`), or `python://package.module:function`, from a text to a list of texts",
     )
 
+    @field_validator("embedder")
+    @classmethod
+    def _check_embedder(cls, value: str) -> str:
+        embedder_address.check(value)
+        return value
+
+    @field_validator("query_encoder")
+    @classmethod
+    def _check_query_encoder(cls, value: EncoderName, others: ValidationInfo) -> EncoderName:
+        embedder = others.data.get("embedder", embedder_address.MINILM)
+        if value == "static" and embedder != embedder_address.MINILM:
+            raise ValueError(f"it is fitted to {embedder_address.MINILM}, and TRIVIUM_EMBEDDER is {embedder}")
+        return value
+
     @property
     def query_encoders(self) -> tuple[EncoderName, ...]:
         """What may encode a query: the model also encodes queries without a word of the static encoder."""
+        if embedder_address.given_dimension(self.embedder) is not None:
+            return ()
         return ("model", "static") if self.query_encoder == "static" else ("model",)
 
 

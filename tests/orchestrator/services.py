@@ -64,6 +64,7 @@ class FixedEncoder:
     """Encodes every text alike: these tests are about what is done with rankings, not about meaning."""
 
     dimension = 16
+    encodes_texts = True
 
     def encode(self, text: str) -> Vector:
         return unit(1)

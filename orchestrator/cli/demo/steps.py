@@ -21,7 +21,11 @@ QUERIES = (
 
 
 async def index_documentation(service: Service, console: Console) -> None:
-    """Index the documentation, unless it is indexed already."""
+    """Index the documentation, unless it is indexed already.
+
+    :raises BadRequest: if nothing encodes texts.
+    """
+    service.documents.require_encoder("the documents of the demo")
     documents = python_documents()
     links = sum(len(document.links) for document in documents)
     console.print(f"{len(documents):,} documents and {links:,} links from the documentation of this Python")

@@ -26,7 +26,7 @@ def test_int8_vectors_agree_with_the_published_weights(model: MiniLM) -> None:
     full = onnxruntime.InferenceSession(network.SerializeToString())
     cosines = []
     for text in TEXTS:
-        ids = model.tokenizer.encode(text).ids
+        ids = model.tokens.tokenizer.encode(text).ids
         batch = np.array([ids], np.int32)
         expected = full.run(None, {"input_ids": batch, "attention_mask": np.ones_like(batch)})[0][0]
         cosines.append(float(expected @ model.encode_documents([text])[0][0]))

@@ -29,14 +29,14 @@ def sample(model: MiniLM) -> list[VectorRecord]:
 @pytest.fixture(scope="module")
 def encoder(model: MiniLM, sample: list[VectorRecord], model_dir: Path) -> StaticQueryEncoder:
     steps: list[str] = []
-    fitted = fit(model, sample, model_dir, steps.append)
+    fitted = fit(model, sample, steps.append, cache=model_dir)
     assert steps == [f"static encoder: {step}" for step in ("single tokens", "generated queries", "token vectors")]
     return fitted
 
 
 def file_of(encoder: StaticQueryEncoder, model: MiniLM, path: Path) -> StaticEncoderFile:
     encoder.save(path)
-    return StaticEncoderFile(path, model.tokenizer, model.identity)
+    return StaticEncoderFile(path, model.tokens.tokenizer, model.identity)
 
 
 def test_its_nearest_documents_are_those_of_the_model(encoder, model, sample, tmp_path) -> None:
@@ -58,7 +58,7 @@ def test_it_is_the_same_after_saving(encoder, model, tmp_path) -> None:
     encoder.save(tmp_path / "t")
     loaded = StaticQueryEncoder.load(tmp_path / "t")
     assert loaded is not None
-    ids = model.tokenizer.encode("ocean sailing", add_special_tokens=False).ids
+    ids = model.tokens.tokenizer.encode("ocean sailing", add_special_tokens=False).ids
     assert np.array_equal(loaded.encode(ids), encoder.encode(ids))
     assert (loaded.identity, loaded.documents, loaded.agreement) == (
         encoder.identity,
@@ -69,18 +69,18 @@ def test_it_is_the_same_after_saving(encoder, model, tmp_path) -> None:
 
 def test_a_text_without_tokens_has_no_vector(encoder: StaticQueryEncoder, model: MiniLM, tmp_path: Path) -> None:
     assert encoder.encode([]) is None
-    assert StaticEncoderFile(tmp_path / "none", model.tokenizer, model.identity).encode("x") is None
+    assert StaticEncoderFile(tmp_path / "none", model.tokens.tokenizer, model.identity).encode("x") is None
 
 
 def test_an_encoder_of_another_space_or_of_low_agreement_is_not_used(encoder, model, tmp_path) -> None:
     encoder.save(tmp_path / "t")
-    assert StaticEncoderFile(tmp_path / "t", model.tokenizer, "another-model").encoder is None
+    assert StaticEncoderFile(tmp_path / "t", model.tokens.tokenizer, "another-model").encoder is None
     poor = StaticQueryEncoder.quantised(encoder.identity, np.ones((4, 384), np.float32), 10, agreement=0.1)
     assert file_of(poor, model, tmp_path / "p").encoder is None
 
 
 def test_it_follows_the_file(encoder, model, tmp_path) -> None:
-    followed = StaticEncoderFile(tmp_path / "t", model.tokenizer, model.identity)
+    followed = StaticEncoderFile(tmp_path / "t", model.tokens.tokenizer, model.identity)
     assert followed.encoder is None
     encoder.save(tmp_path / "t")
     encoder.agreement = max(encoder.agreement, 0.5)

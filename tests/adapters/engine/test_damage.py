@@ -32,6 +32,7 @@ class Encoder:
 
     identity = "test"
     dimension = 384
+    encodes_texts = True
 
     def __init__(self) -> None:
         self.texts: list[str] = []

@@ -16,7 +16,7 @@ import pytest
 
 from adapters import Document, Link, Scope
 from adapters.embedded import MIN_FIT_DOCUMENTS, EmbeddedSources
-from adapters.encoders.static_fit import MAX_DOCUMENTS
+from adapters.encoders.static_fit import MAX_DOCUMENTS, fit
 from adapters.model.sources import GRAPH, VECTOR
 from adapters.ports import SourceQuery
 from orchestrator.auth.visibility import access_filter
@@ -114,7 +114,7 @@ def test_a_static_encoder_is_outdated_when_there_are_twice_as_many_documents(
     documents: int, fitted: int | None, expected: bool
 ) -> None:
     engine = EmbeddedSources.__new__(EmbeddedSources)
-    engine._fits_static_encoder = True
+    engine._fit = fit  # type: ignore[assignment]
     engine.documents = lambda: documents  # type: ignore[method-assign]
     encoder = None if fitted is None else SimpleNamespace(documents=fitted)
     engine._static_encoder = SimpleNamespace(encoder=encoder)  # type: ignore[assignment]

@@ -19,6 +19,7 @@ from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.servers.server import Limits
 from adapters.vector import qdrant_connection
 from cache import CachePolicy
+from orchestrator.bootstrap import embedded as bootstrap_module
 from orchestrator.bootstrap import open_service, replicas
 from orchestrator.bootstrap.caches import Caches, is_open
 from orchestrator.bootstrap.sources import WRITE_TIMEOUT_S
@@ -110,11 +111,10 @@ async def test_a_service_has_the_scope_and_the_limits_of_its_settings(chosen: Se
         assert service.search.calibrations == service.maintenance.calibrations.calibrations
         engine: Any = service.health.embedded
         encoder = service.search.retrieval.preparation.encoders
-        assert engine._model is encoder._model
         assert service.maintenance.centrality == settings.ranking.centrality
         assert service.maintenance.trust_measurement.vectors is source_call(service, "vector").retriever
-        assert engine._static_encoder._space == engine._model.identity == service.search.embedding_model
-        assert engine._static_encoder._word_pieces._tokenizer is engine._model.tokenizer
+        assert engine._static_encoder._space == encoder._model.identity == service.search.embedding_model
+        assert engine._static_encoder._word_pieces._tokenizer is encoder._model.tokens.tokenizer
 
 
 async def test_a_strict_service_refuses_an_index_of_another_build(chosen: Settings) -> None:
@@ -291,18 +291,20 @@ async def test_measuring_fits_the_static_encoder_to_the_documents_and_measures_n
     fitted: list[tuple[object, ...]] = []
     saved: list[Path] = []
 
-    def fit(model: object, records: Iterator[Any], *others: object) -> object:
-        fitted.append((model, sorted(each.record.document.id for each in records), *others))
+    def fit(model: object, records: Iterator[Any], progress: object, *, cache: object) -> object:
+        fitted.append((model, sorted(each.record.document.id for each in records), cache, progress))
         return SimpleNamespace(save=saved.append)
 
-    monkeypatch.setattr(embedded_module, "fit", fit)
+    monkeypatch.setattr(bootstrap_module, "fit", fit)
     monkeypatch.setattr(embedded_module, "MIN_FIT_DOCUMENTS", 2)
     steps: list[str] = []
     async with open_service(chosen.changed(query_encoder="static")) as service:
         await index(service, [ALPHA, BETA])
         engine: Any = service.maintenance.embedded
         engine.measure(steps.append)
-        assert fitted == [(engine._model, ["a", "b"], chosen.storage.model_dir, steps.append)]
+        assert fitted == [
+            (service.search.retrieval.preparation.encoders._model, ["a", "b"], chosen.storage.model_dir, steps.append)
+        ]
         assert saved == [engine._static_encoder.path] == [chosen.storage.data_dir / "static-encoder.bin"]
         centralities = await engine.centralities.centralities(service.anonymous.scope, ["a", "b"])
         assert sorted(centralities) == ["a", "b"]

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
-from orchestrator.bootstrap.encoders import query_encoders
+from orchestrator.bootstrap.encoders import Encoding, query_encoders
 
 pytestmark = pytest.mark.anyio
 
@@ -20,10 +20,10 @@ pytestmark = pytest.mark.anyio
 async def test_the_model_runs_in_a_thread_if_searches_wait_for_servers(
     tmp_path: Path, model: MiniLM, has_servers: bool
 ) -> None:
-    static = StaticEncoderFile(tmp_path / "table", model.tokenizer, model.identity)
+    static = StaticEncoderFile(tmp_path / "table", model.tokens.tokenizer, model.identity)
     before = set(threading.enumerate())
     async with AsyncExitStack() as stack:
-        encoders = query_encoders(model, static, has_servers, stack)
+        encoders = query_encoders(Encoding(model, model.tokens, static), has_servers, stack)
         await encoders.encode("a query", "model", "one")
         started = set(threading.enumerate()) - before
         assert encoders.waits is has_servers

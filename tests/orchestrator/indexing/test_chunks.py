@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import Document, Link
-from adapters.encoders.minilm import MiniLM
+from adapters.encoders.tokens import Tokens
 from adapters.model.document import MAX_ID_BYTES
 from orchestrator.indexing.chunks import Chunker
 from orchestrator.indexing.markdown import outline
@@ -25,12 +25,12 @@ SIZES = st.integers(min_value=1, max_value=40)
 
 @cache
 def chunker(tokens: int) -> Chunker:
-    return Chunker(model().splitter(tokens), tokens)
+    return Chunker(all_tokens().splitter(tokens), tokens)
 
 
 @cache
-def model() -> MiniLM:
-    return MiniLM()
+def all_tokens() -> Tokens:
+    return Tokens()
 
 
 def chunks_of(text: str, tokens: int = 20, **fields: Any) -> list[Document]:
@@ -86,7 +86,7 @@ def test_chunks_have_no_more_tokens_than_asked_for_besides_their_heading(text: s
         assert chunk.parent_start is not None
         section = next(each for each in sections if each.start <= chunk.parent_start < each.end)
         body = text[max(chunk.parent_start, section.body) : chunk.parent_end]
-        assert len(model().token_ends(body)) <= tokens or len(body.split()) == 1
+        assert len(all_tokens().ends(body)) <= tokens or len(body.split()) == 1
         assert len(body) <= 16 * tokens
 
 

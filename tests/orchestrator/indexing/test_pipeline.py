@@ -22,6 +22,7 @@ class LengthEncoder:
     """The length of a text as its vector."""
 
     identity, dimension = "test", 1
+    encodes_texts = True
 
     def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[NDArray[np.float32]]:
         return [np.array([[len(text)]], np.float32) for text in texts]

@@ -38,7 +38,7 @@ TEXTS = st.text(max_size=400) | st.lists(
 
 @given(TEXTS, st.integers(0, 60))
 def test_a_cut_text_is_the_beginning_and_fits(model: MiniLM, text: str, max_tokens: int) -> None:
-    measure = Measure(model.token_ends)
+    measure = Measure(model.tokens.ends)
     cut = measure.cut(text, max_tokens)
     assert text.startswith(cut)
     assert not cut or measure.tokens(cut) <= max_tokens
@@ -50,7 +50,7 @@ def test_a_cut_text_is_the_beginning_and_fits(model: MiniLM, text: str, max_toke
 def test_fitted_blocks_are_the_first_ones_and_the_rest_is_reported(
     model: MiniLM, first: str, blocks: list[str], max_tokens: int
 ) -> None:
-    measure = Measure(model.token_ends)
+    measure = Measure(model.tokens.ends)
     text, kept = measure.fitted(first, blocks, max_tokens, lambda kept, needed: f"{kept} kept of {needed} tokens")
     assert measure.tokens(text) <= max_tokens
     whole = "\n\n".join((first, *blocks))
@@ -117,7 +117,7 @@ async def test_no_answer_is_longer_than_asked(service: Service, model: MiniLM) -
     """Over more than 300 hits of long documents, counted by the tokenizer as it is, with [CLS] and [SEP]."""
 
     def tokens(text: str) -> int:
-        return len(model.tokenizer.encode(text).ids)
+        return len(model.tokens.tokenizer.encode(text).ids)
 
     seen = 0
     for max_tokens in (100, 250, 1_000, 4_000, 12_000, 32_000):
@@ -254,7 +254,7 @@ async def test_errors_are_no_longer_than_asked(service: Service, model: MiniLM) 
         for max_tokens in (100, 1_000):
             with pytest.raises(ToolError) as error:
                 await answer(service, "hybrid_search", query="x", max_tokens=max_tokens, **arguments)
-            assert 20 < len(model.tokenizer.encode(str(error.value)).ids) <= max_tokens
+            assert 20 < len(model.tokens.tokenizer.encode(str(error.value)).ids) <= max_tokens
 
 
 async def test_whole_numbers_may_have_a_point(service: Service) -> None:

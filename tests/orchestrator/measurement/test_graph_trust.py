@@ -29,6 +29,7 @@ class GroupEncoder:
     """Encodes a text by the group that it names, as the documents below were encoded."""
 
     dimension = DIMENSION
+    encodes_texts = True
 
     def encode(self, text: str) -> Vector:
         return _vector(int(text.split()[1]), 0)

@@ -20,6 +20,7 @@ class CountingModel:
     """A model with a vector of its own, and the texts that it encoded."""
 
     dimension = 16
+    encodes_texts = True
 
     def __init__(self) -> None:
         self.encoded: list[str] = []

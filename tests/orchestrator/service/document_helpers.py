@@ -41,6 +41,7 @@ class Encoder:
     """A direction for each length of a text: these tests are not about meaning."""
 
     identity, dimension = "test", 16
+    encodes_texts = True
 
     def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[NDArray[np.float32]]:
         return [unit(len(text))[np.newaxis] for text in texts]
