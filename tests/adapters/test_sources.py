@@ -19,6 +19,7 @@ from adapters.keyword import opensearch_documents
 from adapters.model.document import fields
 from adapters.model.filter import Eq, Filter, Not, access, matches, normal
 from adapters.model.sources import KEYWORD
+from adapters.model.vectors import packed
 from adapters.ports import Retriever, SourceQuery, VectorRecord
 from fusion.columns import Documents, RankedDocument, Ranking
 from fusion.values import DocumentFields
@@ -274,6 +275,8 @@ async def write_two(subject: SourceUnderTest) -> tuple[VectorRecord, VectorRecor
         star("a", tags=("x",), metadata={"n": [1, "é"], "m": None}),
         star("b", parent_id="a", chunk_index=2, sensitivity="restricted"),
     )
+    with_vector = msgspec.structs.replace(second.record, vector=packed([0.1, -2.5]))
+    second = dataclasses.replace(second, record=with_vector)
     foreign = dataclasses.replace(first, record=msgspec.structs.replace(first.record, tenant="other"))
     await subject.write([first, second, foreign])
     return first, second
