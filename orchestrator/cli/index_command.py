@@ -62,9 +62,12 @@ def index(
     environment: Environment = None,
     collection: Annotated[str | None, typer.Option(help="a collection instead of documents, the default one")] = None,
     chunk_tokens: Annotated[
-        int,
-        typer.Option(help="files with more tokens are split into chunks of so many, 16 to 4096"),
-    ] = DEFAULT_CHUNK_TOKENS,
+        int | None,
+        typer.Option(
+            help=f"files with more tokens are split into chunks of so many, {MIN_CHUNK_TOKENS} to {MAX_CHUNK_TOKENS}; "
+            f"{DEFAULT_CHUNK_TOKENS} by default",
+        ),
+    ] = None,
     keep_missing: Annotated[
         bool, typer.Option("--keep-missing", help="keep the documents of files that are gone")
     ] = False,
@@ -81,17 +84,23 @@ def index(
     with reported_errors(failures=(NoFiles,)):
         if collection is not None:
             checked_name("collection", collection)
-        if not MIN_CHUNK_TOKENS <= chunk_tokens <= MAX_CHUNK_TOKENS:
-            raise BadRequest(f"--chunk-tokens: {chunk_tokens}, allowed are {MIN_CHUNK_TOKENS} to {MAX_CHUNK_TOKENS}")
+        tokens = DEFAULT_CHUNK_TOKENS if chunk_tokens is None else chunk_tokens
+        if not MIN_CHUNK_TOKENS <= tokens <= MAX_CHUNK_TOKENS:
+            raise BadRequest(f"--chunk-tokens: {tokens}, allowed are {MIN_CHUNK_TOKENS} to {MAX_CHUNK_TOKENS}")
         files = files_of(paths)
-        options = {"watch": watch, "keep-missing": keep_missing, "remove-missing": remove_missing}
+        options = {
+            "watch": watch,
+            "keep-missing": keep_missing,
+            "remove-missing": remove_missing,
+            "chunk-tokens": chunk_tokens is not None,
+        }
         if files is None and (given := [name for name, is_given in options.items() if is_given]):
             raise BadRequest(f"--{given[0]} is for folders of files")
         if keep_missing and remove_missing:
             raise BadRequest("--keep-missing and --remove-missing cannot both be given")
     if files is not None:
         missing: Missing = "keep" if keep_missing else "force" if remove_missing else "remove"
-        index_files(files, FileOptions(tenant, environment, collection, chunk_tokens, missing, as_json), watch)
+        index_files(files, FileOptions(tenant, environment, collection, tokens, missing, as_json), watch)
     else:
         _index_lines(paths[0], tenant, environment, collection, as_json)
 

@@ -13,6 +13,7 @@ from adapters import Document, Link
 from adapters.model.document import MAX_ID_BYTES
 from adapters.ports.encoders import TextSplitter
 from orchestrator.indexing.markdown import Section, anchor_of, outline, whole
+from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, size_bytes
 
 CHUNKER = "sections-1"
 """What splits, and the version of its rules: the same text has other chunks only if this changes, or their size."""
@@ -38,11 +39,20 @@ class Chunker:
         """The document and its chunks, in order; the document alone if it is one passage, or a chunk itself. Blocks.
 
         :param is_structured: whether the text is Markdown; else it has no sections.
+        :raises ValueError: if the chunks are too large together, because each has the metadata of the document.
         """
         if document.parent_id is not None or self._splitter.fits(document.text):
             return [document]
         sections = outline(document.text).sections if is_structured else [whole(document.text)]
-        chunks = list(self._chunks(document, sections))
+        chunks: list[Document] = []
+        size = 0
+        for chunk in self._chunks(document, sections):
+            chunks.append(chunk)
+            if (size := size + size_bytes(chunk)) > MAX_BATCH_BYTES:
+                raise ValueError(
+                    f"text: {len(chunks)} chunks and more, which have {size} bytes with the metadata and names of the "
+                    f"document in each, allowed are {MAX_BATCH_BYTES}"
+                )
         return [replace(document, chunk_count=len(chunks), chunker_version=self.version), *chunks]
 
     def _chunks(self, document: Document, sections: Sequence[Section]) -> Iterator[Document]:
@@ -65,6 +75,8 @@ class Chunker:
                     parent_end=end,
                     heading_path=section.headings,
                     chunker_version=self.version,
+                    local_summary="",
+                    local_keywords=(),
                     vector=None,
                     url=_url(document.url, section.anchor),
                     entities=None if document.entities is None else _within(document.entities, text),

@@ -13,7 +13,7 @@ from fusion.doc_ids import doc_id
 from fusion.values import DocId
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.chunks import Chunker
-from orchestrator.indexing.ndjson import ParsedLine, ValidLine
+from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS, size_bytes
 from orchestrator.service.document_lookup import DocumentLookup
 from orchestrator.service.line_writer import Batch
@@ -54,9 +54,8 @@ class ChunkedLines:
         for line in lines:
             group = [line]
             if isinstance(line, ValidLine):
-                documents = self.chunker().chunked(line.document)
-                group = [ValidLine(line.line, document) for document in documents]
-                size += sum(map(size_bytes, documents))
+                group = self._split(line)
+                size += sum(size_bytes(each.document) for each in group if isinstance(each, ValidLine))
                 if (before := last.get(identity := _identity(line.document))) is not None:
                     del groups[before][1:]  # chunks of a text that this line replaces
                 last[identity] = len(groups)
@@ -65,6 +64,13 @@ class ChunkedLines:
             if count >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
                 break
         return [line for group in groups for line in group]
+
+    def _split(self, line: ValidLine) -> list[ParsedLine]:
+        """The document of a line and its chunks; an invalid line if they are too large."""
+        try:
+            return [ValidLine(line.line, document) for document in self.chunker().chunked(line.document)]
+        except ValueError as error:
+            return [InvalidLine(line.line, str(error))]
 
 
 async def stale_chunks(

@@ -142,7 +142,11 @@ class ReadFiles:
         if before and before.fingerprint == draft.fingerprint:
             self.report.unchanged += 1
             return []
-        documents = maker.documents(draft)
+        try:
+            documents = maker.documents(draft)
+        except ValueError as error:
+            self.report.errors[draft.document.id] = str(error)
+            return []
         self.report.added += before is None
         self.report.changed += before is not None
         self.report.chunks += len(documents) - 1

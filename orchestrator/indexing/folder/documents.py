@@ -112,7 +112,10 @@ class FolderDocuments:
         return Draft(document, content.is_structured, links, tuple(fields.aliases), dangling)
 
     def documents(self, draft: Draft) -> list[Document]:
-        """The document of a file and its chunks. Blocks."""
+        """The document of a file and its chunks. Blocks.
+
+        :raises ValueError: as :meth:`orchestrator.indexing.chunks.Chunker.chunked`.
+        """
         parent, *chunks = self._chunker.chunked(draft.document, draft.is_structured)
         of_file = [link for place, link in draft.links if place < 0]
         metadata = {key: value for key, value in parent.metadata.items() if key not in {FINGERPRINT, ROOT}}

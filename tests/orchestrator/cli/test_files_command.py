@@ -137,6 +137,7 @@ def test_chunks_have_the_size_that_is_asked_for(docs: Path) -> None:
         (["{images}"], "{images} has no files to index (1 .png files are left out)"),
         (["{lines}", "--watch"], "--watch is for folders of files"),
         (["{lines}", "--keep-missing"], "--keep-missing is for folders of files"),
+        (["{lines}", "--chunk-tokens", "200"], "--chunk-tokens is for folders of files"),
         (["{docs}", "--keep-missing", "--remove-missing"], "--keep-missing and --remove-missing cannot both be given"),
         (["{docs}", "--chunk-tokens", "3"], "--chunk-tokens: 3, allowed are 16 to 4096"),
         (["{docs}", "--collection", ""], "--collection is '', allowed are names of 1 to 512 bytes"),

@@ -159,3 +159,19 @@ def test_passages_end_where_sentences_end(text: str, ends: tuple[str, ...]) -> N
     chunks = chunks_of(text, 60)[1:]
     assert len(chunks) > 2
     assert all(chunk.text.endswith(ends) for chunk in chunks)
+
+
+def test_chunks_that_are_too_large_together_are_refused() -> None:
+    """Each chunk has the metadata of its document, so a line could grow a hundred times."""
+    metadata = {f"key-{number}": "x" * 2_000 for number in range(100)}
+    text = "word " * 2_000
+    assert len(chunks_of(text, 40, metadata={"key": "x"})) > 50
+    with pytest.raises(ValueError, match=r"text: \d\d chunks and more, which have 16\d{6} bytes with the metadata"):
+        chunks_of(text, 20, metadata=metadata)
+
+
+def test_what_describes_a_chunk_alone_is_not_that_of_other_chunks() -> None:
+    fields = {"local_summary": "the beginning", "local_keywords": ("begin",), "keywords": ("all",)}
+    document, *chunks = chunks_of("word " * 100, **fields)
+    assert (document.local_summary, document.local_keywords) == ("the beginning", ("begin",))
+    assert {(chunk.local_summary, chunk.local_keywords, chunk.keywords) for chunk in chunks} == {("", (), ("all",))}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters import Document, Scope
+from adapters import Document, Link, Scope
 from adapters.graph.names import mentioned
 from adapters.model.document import encoded_texts
 from orchestrator.indexing.pipeline import IndexingPipeline, size_bytes
@@ -82,3 +82,6 @@ def test_the_size_of_a_document_grows_with_its_text_and_its_metadata() -> None:
     assert size_bytes(Document(id="a", text="x" * 600)) == 600
     metadata = {"a": "y" * 99, "bcd": [1, 2]}
     assert size_bytes(Document(id="a", text="x", metadata=metadata)) == 1 + 164 + 2 * 19 * (3 + 64)
+    assert size_bytes(Document(id="a", text="x", tags=("four", "six"), entities=("abc",))) == 1 + 3 * 64 + 4 + 3 + 3
+    assert size_bytes(Document(id="a", text="x", links=(Link("abc", "by"),))) == 1 + 64 + 3 + 2
+    assert size_bytes(Document(id="a", text="x", vector=(1.0, 2.0))) == 1 + 2 * 32

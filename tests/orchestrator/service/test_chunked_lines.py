@@ -97,3 +97,14 @@ async def test_what_is_stored_depends_on_the_last_text_alone(
         expected |= {f"{id_}#:{number}" for number in range(-(-count // 3))} if count > 3 else set()
     found = await ids(service)
     assert {each for each in found if each[0] in last} == expected
+
+
+async def test_a_document_whose_chunks_are_too_large_together_is_refused_and_the_others_are_written(
+    service: DocumentService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.indexing.chunks.MAX_BATCH_BYTES", 300)
+    large = Document(id="a", text=words(7), tags=("x" * 100,))
+    response = await put_split(service, large, Document(id="b", text=words(7)))
+    assert [(each.line, each.status) for each in response.lines] == [(1, "rejected"), *[(2, "indexed")] * 4]
+    assert "which have" in response.lines[0].error
+    assert await ids(service) == {"b", "b#:0", "b#:1", "b#:2"}
