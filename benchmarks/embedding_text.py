@@ -91,7 +91,7 @@ def _measured(
     model: MiniLM, dataset: Dataset, pairs: Sequence[tuple[Document, Document]], parts: _Parts
 ) -> Mapping[str, float]:
     encoded = [parts(chunk, document) for chunk, document in pairs]
-    windows = model.encode_documents([text for _, text in encoded], [title for title, _ in encoded])
+    windows = model.encode_texts([text for _, text in encoded], [title for title, _ in encoded])
     ids = np.array([document.id for _, document in pairs])
     rows = np.repeat(np.arange(len(pairs)), [len(each) for each in windows])
     vectors = np.concatenate(windows)

@@ -43,7 +43,7 @@ class FunctionEncoder:
 
     @property
     def identity(self) -> str:
-        """See :class:`adapters.ports.DocumentEncoder`. Another model needs another name of the function."""
+        """See :class:`adapters.ports.TextEncoder`. Another model needs another name of the function."""
         return f"{self._name}-{self.dimension}"
 
     def encode(self, text: str) -> Vector:
@@ -51,8 +51,8 @@ class FunctionEncoder:
         vector: Vector = self._called([text], "query")[0]
         return vector
 
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
-        """See :class:`adapters.ports.DocumentEncoder`. A title is the first line of its text."""
+    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
+        """See :class:`adapters.ports.TextEncoder`. A title is the first line of its text."""
         pairs = zip(texts, titles or [""] * len(texts), strict=True)
         titled = [f"{title}\n{text}" if title else text for text, title in pairs]
         matrices = [self._called(list(batch), "document") for batch in batches(titled, _BATCH)]

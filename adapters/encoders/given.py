@@ -21,14 +21,14 @@ class GivenVectors:
 
     @property
     def identity(self) -> str:
-        """See :class:`adapters.ports.DocumentEncoder`."""
+        """See :class:`adapters.ports.TextEncoder`."""
         return f"none-{self.dimension}"
 
     def encode(self, text: str) -> Vector:
         """:raises Rejected: always."""
         raise Rejected(f"a text of {len(text)} characters has no vector, and none://{self.dimension} encodes no text")
 
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
+    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
         """:raises Rejected: if there are texts."""
         del titles
         return [self.encode(text) for text in texts]

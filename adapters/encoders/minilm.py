@@ -64,7 +64,7 @@ class MiniLM:
 
     @property
     def identity(self) -> str:
-        """See :class:`adapters.ports.DocumentEncoder`."""
+        """See :class:`adapters.ports.TextEncoder`."""
         return f"{self._files.name}{_WINDOWS}-{self._files.weights[:8]}"
 
     def encode(self, text: str) -> Vector:
@@ -77,8 +77,8 @@ class MiniLM:
         vector: Vector = self._run(_inputs([ids]))[0]
         return vector
 
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
-        """See :class:`adapters.ports.DocumentEncoder`."""
+    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
+        """See :class:`adapters.ports.TextEncoder`."""
         windows = [self._windows(text, title) for text, title in zip(texts, titles or [""] * len(texts), strict=True)]
         vectors = self.encode_tokens([window for each in windows for window in each])
         ends = np.cumsum([len(each) for each in windows])

@@ -20,7 +20,7 @@ from adapters.engine.index import EmbeddedIndex
 from adapters.engine.manifest import Manifest
 from adapters.model.document import Record
 from adapters.model.errors import Damaged, Unavailable, VersionMismatch
-from adapters.ports.encoders import DocumentEncoder, Matrix, document_vectors
+from adapters.ports.encoders import DocumentEncoder, Matrix
 from adapters.ports.replica import VectorRecord
 from adapters.storage import files
 
@@ -80,8 +80,7 @@ def rebuild(
         while batch := list(islice(records, _BATCH_DOCUMENTS)):
             missing = [n for n, (_, vectors) in enumerate(batch) if vectors is None]
             damaged = [batch[n][0].whole for n in missing]
-            encoded_again = document_vectors(damaged, encoder)
-            computed = dict(zip(missing, encoded_again, strict=True))
+            computed = dict(zip(missing, encoder.encode_documents(damaged), strict=True))
             encoded += len(missing)
             index.write_blocking(
                 [

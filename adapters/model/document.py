@@ -24,6 +24,11 @@ SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "rest
 HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
 """The clearance of a caller that sees every document of its scope."""
 
+EncodedPart: TypeAlias = Literal["title", "headings", "summary", "boosters"]
+PARTS: tuple[EncodedPart, ...] = ("title", "headings", "summary", "boosters")
+"""What can be encoded beside the text of a document: ``title``, ``heading_path``, ``local_summary``,
+``semantic_boosters``."""
+
 METADATA = "metadata."
 """Before a key of the metadata, in the name of a field."""
 MAX_ID_BYTES = 512
@@ -167,20 +172,8 @@ def passage(document: Document) -> str:
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
-_BEGINNING_CHARS, _MAX_ABOUT_CHARS = 1_000, 1_000
 _TEXT_FIELDS = ("parent_id", "url", "language", "section", "window_id")
 _LIST_FIELDS = ("tags", "topics")
-
-
-def encoded_texts(document: Document) -> tuple[str, str]:
-    """The text of a document that is encoded, and what each of its windows begins with.
-
-    Of a document with chunks only the beginning is encoded: the chunks have the rest. A window begins with the title
-    and with what the author says that the document is about.
-    """
-    text = document.text[:_BEGINNING_CHARS] if document.chunk_count else document.text
-    about = "\n".join(filter(None, (document.local_summary, *document.semantic_boosters)))[:_MAX_ABOUT_CHARS]
-    return text, "\n".join(filter(None, (document.title, about)))
 
 
 def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple[Scalar, ...]]:

@@ -4,7 +4,7 @@ Here: protocols and the values that pass through them. Not here: any implementat
 """
 
 from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentPage, DocumentReader, DocumentSampler
-from adapters.ports.encoders import DocumentEncoder, Matrix, QueryEncoder, Vector
+from adapters.ports.encoders import DocumentEncoder, Matrix, QueryEncoder, TextEncoder, Vector
 from adapters.ports.expander import Expander
 from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.replica import IndexAdmin, Key, Replica, VectorRecord
@@ -43,6 +43,7 @@ __all__ = [
     "Snapshot",
     "Snapshots",
     "SourceQuery",
+    "TextEncoder",
     "Vector",
     "VectorRecord",
 ]

@@ -8,8 +8,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from adapters.model.document import Document, encoded_texts
-from adapters.model.vectors import unit
+from adapters.model.document import Document
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 """Shape (dimension,), of unit length."""
@@ -60,12 +59,12 @@ class QueryEncoder(Protocol):
         ...
 
 
-class DocumentEncoder(Protocol):
-    """Encodes documents. Blocks: call it off the event loop."""
+class TextEncoder(Protocol):
+    """Encodes texts of documents. Blocks: call it off the event loop."""
 
     @property
     def identity(self) -> str:
-        """Model, weights and recipe in one line; contained in the build id."""
+        """Model, weights and recipe in one line."""
         ...
 
     @property
@@ -78,7 +77,7 @@ class DocumentEncoder(Protocol):
         """As of :class:`QueryEncoder`."""
         ...
 
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
+    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
         """For each text, in order, one unit row for each of its windows, one at least.
 
         :param titles: of the texts, with which each of their windows begins; no titles by default.
@@ -86,12 +85,24 @@ class DocumentEncoder(Protocol):
         ...
 
 
-def document_vectors(documents: Sequence[Document], encoder: DocumentEncoder) -> list[Matrix]:
-    """For each document, in order, one unit row at least: that which it brings, or those of its text. Blocks.
+class DocumentEncoder(Protocol):
+    """Encodes documents. Blocks: call it off the event loop."""
 
-    :raises Rejected: if a document brings none, and texts are not encoded.
-    """
-    own = [None if each.vector is None else unit(each.vector)[np.newaxis] for each in documents]
-    texts = [encoded_texts(each) for each, vector in zip(documents, own, strict=True) if vector is None]
-    encoded = iter(encoder.encode_documents(*zip(*texts, strict=True)) if texts else ())
-    return [next(encoded) if vector is None else vector for vector in own]
+    @property
+    def identity(self) -> str:
+        """Encoder and texts in one line; contained in the build id."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def encodes_texts(self) -> bool:
+        """As of :class:`QueryEncoder`."""
+        ...
+
+    def encode_documents(self, documents: Sequence[Document]) -> list[Matrix]:
+        """For each document, in order, one unit row at least."""
+        ...

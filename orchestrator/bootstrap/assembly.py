@@ -260,7 +260,7 @@ def _max_concurrent(settings: Settings, has_servers: bool) -> int:
 
 
 def _pipeline(parts: _Parts) -> IndexingPipeline:
-    return IndexingPipeline(parts.encoding.model, _extractor(parts.settings))
+    return IndexingPipeline(parts.encoding.documents, _extractor(parts.settings))
 
 
 def _extractor(settings: Settings) -> Extractor:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.embedded import Components, EmbeddedSources, Fit
-from adapters.encoders.address import Encoder, encoder
+from adapters.encoders.address import Encoder
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_fit import fit
 from adapters.engine.component import IndexComponent
@@ -20,9 +20,9 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.extract import extractor_identity
 from adapters.keyword.component import KeywordComponent
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
-from adapters.ports.replica import VectorRecord
+from adapters.ports import DocumentEncoder, VectorRecord
 from adapters.vector.embedded import VectorComponent
-from orchestrator.bootstrap.encoders import Encoding
+from orchestrator.bootstrap.encoders import Encoding, open_document_vectors
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
 
@@ -61,10 +61,10 @@ def documents_in(settings: Settings) -> int | None:
 
 def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[int], None]) -> Rebuilt:
     """Replace a damaged index with a new one. See :func:`adapters.engine.salvage.rebuild`."""
-    model = encoder(settings.encoding.embedder)
-    components, build_id = _build(_components(settings), prepared_by(settings, model))
+    documents = open_document_vectors(settings)
+    components, build_id = _build(_components(settings), prepared_by(settings, documents))
     folder = settings.storage.data_dir / _FOLDER
-    return rebuild(folder, components, build_id, model, with_deleted, progress)
+    return rebuild(folder, components, build_id, documents, with_deleted, progress)
 
 
 def replaced_indexes(settings: Settings) -> list[Path]:
@@ -80,14 +80,19 @@ def refit_index(settings: Settings, progress: Callable[[int], None]) -> Rebuilt 
     :raises VersionMismatch: if another encoder or extractor prepared its documents.
     :raises AdapterError: as :func:`adapters.engine.salvage.rebuild`.
     """
-    model = encoder(settings.encoding.embedder)
-    preparation = prepared_by(settings, model)
+    documents = open_document_vectors(settings)
+    preparation = prepared_by(settings, documents)
     components, build_id = _build(_components(settings), preparation)
     folder = settings.storage.data_dir / _FOLDER
     if not components or Manifest.read(folder, build_id).build_id == build_id:
         return None
     return rebuild(
-        folder, components, build_id, model, progress=progress, accepts=lambda built: _is_prepared(built, preparation)
+        folder,
+        components,
+        build_id,
+        documents,
+        progress=progress,
+        accepts=lambda built: _is_prepared(built, preparation),
     )
 
 
@@ -100,7 +105,7 @@ def stored_documents(settings: Settings) -> Callable[[], Iterator[VectorRecord]]
     build_id = Manifest.read(folder, "").build_id
     if EMBEDDED in settings.sources.urls.values():
         return None
-    if not _is_prepared(build_id, prepared_by(settings, encoder(settings.encoding.embedder))):
+    if not _is_prepared(build_id, prepared_by(settings, open_document_vectors(settings))):
         return None
     return EmbeddedIndex(folder, (), build_id).current().records_with_vectors
 
@@ -110,9 +115,9 @@ def _is_prepared(build_id: str, prepared_by: str) -> bool:
     return build_id.startswith(f"{prepared_by}+")
 
 
-def prepared_by(settings: Settings, model: Encoder) -> str:
+def prepared_by(settings: Settings, documents: DocumentEncoder) -> str:
     """Identities of the encoder and of the extractor of documents: the first part of a build id."""
-    return f"{model.identity}+{extractor_identity(settings.encoding.entity_extractor)}"
+    return f"{documents.identity}+{extractor_identity(settings.encoding.entity_extractor)}"
 
 
 def open_embedded(settings: Settings, prepared_by: str, encoding: Encoding) -> EmbeddedSources:

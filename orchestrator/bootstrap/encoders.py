@@ -1,4 +1,4 @@
-"""The encoders of queries."""
+"""The encoders of documents and queries."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from adapters.encoders.address import Encoder, encoder
+from adapters.encoders.documents import DocumentVectors
 from adapters.encoders.function import FunctionEncoder
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
@@ -19,10 +20,12 @@ from orchestrator.settings.groups import Settings
 class Encoding:
     """What makes vectors and measures texts.
 
+    :param model: encodes queries and texts.
     :param static: the static encoder of the data folder, if there is one.
     """
 
     model: Encoder
+    documents: DocumentVectors
     tokens: Tokens
     static: StaticEncoderFile
 
@@ -36,7 +39,16 @@ def open_encoding(settings: Settings) -> Encoding:
     model = encoder(settings.encoding.embedder)
     tokens = model.tokens if isinstance(model, MiniLM) else Tokens()
     static = StaticEncoderFile(settings.storage.data_dir / "static-encoder.bin", tokens.tokenizer, model.identity)
-    return Encoding(model, tokens, static)
+    return Encoding(model, _documents(settings, model), tokens, static)
+
+
+def open_document_vectors(settings: Settings) -> DocumentVectors:
+    """What encodes documents. Blocks, and raises errors, as :func:`open_encoding`."""
+    return _documents(settings, encoder(settings.encoding.embedder))
+
+
+def _documents(settings: Settings, model: Encoder) -> DocumentVectors:
+    return DocumentVectors(model, settings.encoding.embedding_text)
 
 
 def query_encoders(encoding: Encoding, has_servers: bool, stack: AsyncExitStack) -> QueryEncoders:

@@ -111,7 +111,7 @@ async def open_replicas(
     :param stack: closes what is opened here.
     :raises AdapterError: if the embedded index cannot be opened, or a driver is not installed.
     """
-    preparation = prepared_by(settings, encoding.model)
+    preparation = prepared_by(settings, encoding.documents)
     required_build = "+".join((preparation, *build_formats(settings, FORMATS)))
     backends = server_backends(settings, encoding.model.dimension, required_build)
     for server in backends.servers.values():

@@ -12,7 +12,6 @@ from adapters.model.document import passage, values_of
 from adapters.model.index_terms import NUMBER_TERMS
 from adapters.model.vectors import packed
 from adapters.ports import DocumentEncoder, VectorRecord
-from adapters.ports.encoders import document_vectors
 from orchestrator.indexing.ndjson import ParsedLine, ValidLine
 
 MAX_BATCH_DOCUMENTS = 256
@@ -67,7 +66,7 @@ class IndexingPipeline:
         return await anyio.to_thread.run_sync(self._prepare, documents, scope)
 
     def _prepare(self, documents: list[Document], scope: Scope) -> list[VectorRecord]:
-        encoded = document_vectors(documents, self._encoder)
+        encoded = self._encoder.encode_documents(documents)
         return [
             VectorRecord(self._record(document, scope), vectors)
             for document, vectors in zip(documents, encoded, strict=True)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, fi
 from pydantic.fields import FieldInfo
 
 from adapters import Sensitivity, rerank
+from adapters.model.document import PARTS, EncodedPart
 from adapters.ports import embedder_address
 from fusion.joint_walk import JointWalk
 from fusion.rrf import RRF
@@ -41,6 +42,11 @@ class EncodingSettings(SettingsGroup):
         "numbers; or `python://package.module:function`, from a list of texts to a list of vectors. Vectors are "
         "compared by their cosine",
     )
+    embedding_text: tuple[EncodedPart, ...] = Field(
+        PARTS,
+        description="what of a document is encoded beside its text: `title`, `headings` (`heading_path`, of a chunk), "
+        "`summary` (`local_summary`), `boosters` (`semantic_boosters`); may be empty",
+    )
     query_encoder: EncoderName = Field(
         "model",
         description="what encodes queries: `model` (better), or `static` (20 times faster; fitted to the documents by "
@@ -64,6 +70,11 @@ class EncodingSettings(SettingsGroup):
     def _check_embedder(cls, value: str) -> str:
         embedder_address.check(value)
         return value
+
+    @field_validator("embedding_text", mode="before")
+    @classmethod
+    def _split_parts(cls, value: object) -> object:
+        return split(value)
 
     @field_validator("query_encoder")
     @classmethod

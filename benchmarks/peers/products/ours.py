@@ -29,7 +29,7 @@ class Product(Base):
         known = {
             (each["text"], each["title"]): vector[np.newaxis] for each, vector in zip(documents, vectors, strict=True)
         }
-        encode = MiniLM.encode_documents
+        encode = MiniLM.encode_texts
 
         def given(model: MiniLM, texts: Sequence[str], titles: Sequence[str] = ()) -> list[np.ndarray]:
             pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
@@ -38,7 +38,7 @@ class Product(Base):
                 known.update(zip(missing, encode(model, *map(list, zip(*missing, strict=True))), strict=True))
             return [known[pair] for pair in pairs]
 
-        MiniLM.encode_documents = given  # type: ignore[method-assign]
+        MiniLM.encode_texts = given  # type: ignore[method-assign]
 
         async def run() -> None:
             async with open_service(self._settings()) as service:

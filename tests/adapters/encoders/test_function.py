@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from adapters import Document
 from adapters.encoders.address import encoder
 from adapters.encoders.function import FunctionEncoder
-from adapters.encoders.given import GivenVectors
 from adapters.model.errors import Rejected, Unavailable
-from adapters.model.vectors import packed, unpacked
-from adapters.ports.encoders import document_vectors
 
 HERE = f"python://{__name__}"
 
@@ -33,7 +27,7 @@ def test_a_text_is_encoded_by_the_function_and_its_vector_has_unit_length() -> N
     function = encoder(f"{HERE}:lengths")
     assert (function.identity, function.dimension, function.encodes_texts) == (f"{HERE}:lengths-3", 3, True)
     assert np.allclose(function.encode("four"), np.array([4, 1, 0]) / np.sqrt(17))
-    first, second = function.encode_documents(["text", "longer text"], ["title", ""])
+    first, second = function.encode_texts(["text", "longer text"], ["title", ""])
     assert first.shape == second.shape == (1, 3)
     assert np.allclose(first[0], function.encode("title\ntext"))
     assert np.allclose(second[0], function.encode("longer text"))
@@ -42,7 +36,7 @@ def test_a_text_is_encoded_by_the_function_and_its_vector_has_unit_length() -> N
 def test_a_function_that_asks_for_it_is_told_what_a_text_is() -> None:
     function = FunctionEncoder(by_kind, "f")
     assert function.encode("x").tolist() == [1, 0]
-    assert np.concatenate(function.encode_documents(["x"])).tolist() == [[0, 1]]
+    assert np.concatenate(function.encode_texts(["x"])).tolist() == [[0, 1]]
 
 
 def test_many_texts_are_encoded_in_several_calls_in_order() -> None:
@@ -54,7 +48,7 @@ def test_many_texts_are_encoded_in_several_calls_in_order() -> None:
 
     function = FunctionEncoder(counting, "f")
     texts = ["x" * count for count in range(1, 101)]
-    vectors = np.concatenate(function.encode_documents(texts))
+    vectors = np.concatenate(function.encode_texts(texts))
     assert np.allclose(vectors[:, 0] / vectors[:, 1], range(1, 101))
     assert max(sizes) <= 32
     assert sum(sizes) == 101  # and that of the dimension
@@ -96,48 +90,3 @@ def test_a_function_that_fails_is_unavailable() -> None:
 def test_a_function_without_a_signature_can_be_called() -> None:
     with pytest.raises(Rejected, match="f returned"):
         FunctionEncoder(set, "f")
-
-
-class Lengths(GivenVectors):
-    encodes_texts = True
-
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[np.ndarray]:
-        return [np.full((1, self.dimension), len(text), np.float32) for text in texts]
-
-
-def test_a_vector_that_a_document_brings_is_used_instead_of_its_text() -> None:
-    documents = [
-        Document(id="1", text="one"),
-        Document(id="2", text="two", vector=(3.0, 4.0)),
-        Document(id="3", text="three"),
-    ]
-    vectors = [each.tolist() for each in document_vectors(documents, Lengths(2))]
-    assert vectors == [[[3, 3]], [np.array([0.6, 0.8], np.float32).tolist()], [[5, 5]]]
-
-
-def test_nothing_encodes_texts_if_vectors_are_given() -> None:
-    none = encoder("none://2")
-    assert (none.identity, none.dimension, none.encodes_texts) == ("none-2", 2, False)
-    own = Document(id="1", text="one", vector=(0.0, -2.0))
-    assert document_vectors([own], none)[0].tolist() == [[0, -1]]
-    with pytest.raises(Rejected, match="a text of 3 characters has no vector, and none://2 encodes no text"):
-        document_vectors([own, Document(id="2", text="two")], none)
-    with pytest.raises(Rejected):
-        none.encode("query")
-
-
-@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=20).filter(any))
-def test_numbers_of_single_precision_are_stored_as_they_are(numbers: list[float]) -> None:
-    read = unpacked(packed(numbers))
-    assert np.array_equal(np.float32(read), np.float32(numbers))
-    assert packed(read) == packed(numbers)
-
-
-def test_a_stored_number_is_read_as_it_was_written() -> None:
-    assert unpacked(packed([0.1, -2.5, 0.12345678, 1e-30])) == (0.1, -2.5, 0.12345678, 1e-30)
-
-
-@pytest.mark.parametrize("numbers", [[1e39], [1e-60], [0.0], [float("nan"), 1.0], []])
-def test_what_cannot_be_stored_is_refused(numbers: list[float]) -> None:
-    with pytest.raises(ValueError, match="must contain finite numbers, one of them not 0"):
-        packed(numbers)

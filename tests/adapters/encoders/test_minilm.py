@@ -20,20 +20,20 @@ TEXTS = ["The cat sits on the mat.", "A feline rests on a rug.", "Stock markets 
 
 
 async def test_similar_texts_have_similar_vectors_of_unit_length(model: MiniLM) -> None:
-    vectors = np.concatenate(model.encode_documents(TEXTS))
+    vectors = np.concatenate(model.encode_texts(TEXTS))
     assert vectors.shape == (5, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
     assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
 
 
 async def test_a_query_and_a_document_of_the_same_text_have_the_same_vector(model: MiniLM) -> None:
-    assert model.encode(TEXTS[0]) @ model.encode_documents(TEXTS[:1])[0][0] > 0.999
+    assert model.encode(TEXTS[0]) @ model.encode_texts(TEXTS[:1])[0][0] > 0.999
 
 
 async def test_a_batch_gives_the_vectors_of_its_single_texts(model: MiniLM) -> None:
     texts = [f"{'word ' * n} number {n}" for n in range(0, 200, 9)]
-    together = np.concatenate(model.encode_documents(texts))
-    single = np.concatenate([model.encode_documents([text])[0] for text in texts])
+    together = np.concatenate(model.encode_texts(texts))
+    single = np.concatenate([model.encode_texts([text])[0] for text in texts])
     # Dynamic quantisation takes its scale from the whole batch, so equal only up to that.
     assert (together * single).sum(axis=1).min() > 0.97
 
@@ -41,8 +41,8 @@ async def test_a_batch_gives_the_vectors_of_its_single_texts(model: MiniLM) -> N
 async def test_a_long_text_has_a_vector_for_each_of_its_windows(model: MiniLM) -> None:
     filler = "nothing of interest happens here " * 100  # 500 tokens
     (windows,), (query,) = (
-        model.encode_documents([filler + "The recipe needs flour, eggs and butter. " * 5 + filler]),
-        model.encode_documents(["a cake recipe with flour and eggs"]),
+        model.encode_texts([filler + "The recipe needs flour, eggs and butter. " * 5 + filler]),
+        model.encode_texts(["a cake recipe with flour and eggs"]),
     )
     cosines = windows @ query[0]
     assert cosines.argmax() in {2, 3}
@@ -51,7 +51,7 @@ async def test_a_long_text_has_a_vector_for_each_of_its_windows(model: MiniLM) -
 
 @pytest.mark.parametrize(("words", "windows"), [(0, 1), (254, 1), (255, 2), (444, 2), (445, 3), (100_000, 32)])
 async def test_windows_overlap_and_are_bounded(model: MiniLM, words: int, windows: int) -> None:
-    assert model.encode_documents(["x " * words])[0].shape == (windows, 384)
+    assert model.encode_texts(["x " * words])[0].shape == (windows, 384)
 
 
 async def test_every_token_is_in_a_window_and_a_short_passage_in_one_as_a_whole(model: MiniLM) -> None:
@@ -82,7 +82,7 @@ from adapters.encoders.minilm import MiniLM
 
 model, seen = MiniLM(), set()
 with ThreadPoolExecutor(1) as pool:
-    encoding = pool.submit(model.encode_documents, ["word " * 200] * 50)
+    encoding = pool.submit(model.encode_texts, ["word " * 200] * 50)
     while not encoding.done():
         for path in pathlib.Path("/proc/self/task").glob("*/stat"):
             with suppress(OSError):  # the thread has ended

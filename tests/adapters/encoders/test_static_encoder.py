@@ -21,7 +21,7 @@ def sample(model: MiniLM) -> list[VectorRecord]:
     texts = [
         f"{subject.title()} needs care. Chapter {n} is about {subject}." for subject in SUBJECTS for n in range(40)
     ]
-    vectors = model.encode_documents(texts)
+    vectors = model.encode_texts(texts)
     records = [vector_record(str(n), text, title=text.split(" needs")[0]) for n, text in enumerate(texts)]
     return [VectorRecord(each.record, vector) for each, vector in zip(records, vectors, strict=True)]
 

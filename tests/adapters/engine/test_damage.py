@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters import AdapterError, Damaged, Unavailable, VersionMismatch
+from adapters import AdapterError, Damaged, Document, Unavailable, VersionMismatch
 from adapters.engine import EmbeddedIndex
 from adapters.engine.salvage import Rebuilt, rebuild
 from adapters.graph.component import GraphComponent
@@ -37,11 +37,11 @@ class Encoder:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[np.ndarray]:
-        self.texts += texts
+    def encode_documents(self, documents: Sequence[Document]) -> list[np.ndarray]:
+        self.texts += [each.text for each in documents]
         vectors = np.zeros_like(vector_record("x").vectors)
         vectors[:, 0] = 1.0
-        return [vectors] * len(texts)
+        return [vectors] * len(documents)
 
 
 @pytest.fixture
@@ -216,14 +216,6 @@ def test_damaged_vectors_are_computed_again(written: Path) -> None:
     vectors = {each.record.document.id: each.vectors for each in index.current().sample_with_vectors(100)}
     np.testing.assert_array_equal(vectors["2"], vector_record("2", seed=2).vectors)
     assert vectors["5"][0, 0] == 1.0
-
-
-def test_of_a_document_with_chunks_its_beginning_is_encoded_again(open_index: Open, tmp_path: Path) -> None:
-    open_index().write_blocking([vector_record("long", "x" * 2_000, chunk_count=2)])
-    for path in (tmp_path / "index").rglob("vectors.f32"):
-        zero(path, random.Random(0))
-    _, _, encoder = run_rebuild(tmp_path / "index")
-    assert encoder.texts == ["x" * 1_000]
 
 
 def test_deleted_documents_come_back_only_by_request(written: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.encoders.documents import DocumentVectors
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from orchestrator.bootstrap.encoders import Encoding, query_encoders
@@ -23,7 +24,7 @@ async def test_the_model_runs_in_a_thread_if_searches_wait_for_servers(
     static = StaticEncoderFile(tmp_path / "table", model.tokens.tokenizer, model.identity)
     before = set(threading.enumerate())
     async with AsyncExitStack() as stack:
-        encoders = query_encoders(Encoding(model, model.tokens, static), has_servers, stack)
+        encoders = query_encoders(Encoding(model, DocumentVectors(model), model.tokens, static), has_servers, stack)
         await encoders.encode("a query", "model", "one")
         started = set(threading.enumerate()) - before
         assert encoders.waits is has_servers

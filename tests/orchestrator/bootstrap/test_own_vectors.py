@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from adapters import Document
+from adapters.encoders.documents import DocumentVectors
 from adapters.encoders.minilm import MiniLM
 from adapters.model.errors import Unavailable, VersionMismatch
 from adapters.model.vectors import packed, unpacked
-from adapters.ports.encoders import document_vectors
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.embedded import rebuild_index
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
@@ -41,7 +41,7 @@ QUERIES = ("Which river reaches the sea at Hamburg?", "how long does bread bake"
 
 def encoded(model: MiniLM) -> list[Document]:
     """The documents with the vectors of the built-in encoder."""
-    vectors = document_vectors(DOCUMENTS, model)
+    vectors = DocumentVectors(model).encode_documents(DOCUMENTS)
     return [
         msgspec.structs.replace(document, vector=unpacked(packed(matrix[0].tolist())))
         for document, matrix in zip(DOCUMENTS, vectors, strict=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from adapters import Document, Link, Scope
 from adapters.graph.names import mentioned
-from adapters.model.document import encoded_texts
 from orchestrator.indexing.pipeline import IndexingPipeline, size_bytes
 from tests.conftest import SCOPE
 
@@ -24,8 +22,8 @@ class LengthEncoder:
     identity, dimension = "test", 1
     encodes_texts = True
 
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[NDArray[np.float32]]:
-        return [np.array([[len(text)]], np.float32) for text in texts]
+    def encode_documents(self, documents: Sequence[Document]) -> list[NDArray[np.float32]]:
+        return [np.array([[len(each.text)]], np.float32) for each in documents]
 
 
 @pytest.fixture
@@ -46,24 +44,6 @@ async def test_entities_are_extracted_only_if_none_are_given(pipeline: IndexingP
 async def test_entities_are_extracted_from_the_title_too(pipeline: IndexingPipeline) -> None:
     (record,) = await pipeline.prepare([Document(id="a", title="On Ada Lovelace", text="a life")], SCOPE)
     assert "Ada Lovelace" in record.record.entities
-
-
-@pytest.mark.parametrize(
-    ("fields", "encoded"),
-    [
-        ({"text": "x"}, ("x", "")),
-        ({"text": "x", "title": "T"}, ("x", "T")),
-        ({"text": "x" * 2_000, "title": "T", "chunk_count": 2}, ("x" * 1_000, "T")),
-        (
-            {"text": "x", "title": "T", "local_summary": "sum", "semantic_boosters": ("b", "c")},
-            ("x", "T\nsum\nb\nc"),
-        ),
-        ({"text": "x", "title": "t" * 2_000, "local_summary": "s" * 2_000}, ("x", f"{'t' * 2_000}\n{'s' * 1_000}")),
-        ({"text": "x", "summary": "of the whole", "keywords": ("k",), "tags": ("t",)}, ("x", "")),
-    ],
-)
-def test_what_is_encoded_of_a_document(fields: dict[str, Any], encoded: tuple[str, str]) -> None:
-    assert encoded_texts(Document(id="a", **fields)) == encoded
 
 
 async def test_each_record_has_the_vector_of_its_own_document_and_the_scope(pipeline: IndexingPipeline) -> None:

@@ -43,8 +43,8 @@ class Encoder:
     identity, dimension = "test", 16
     encodes_texts = True
 
-    def encode_documents(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[NDArray[np.float32]]:
-        return [unit(len(text))[np.newaxis] for text in texts]
+    def encode_documents(self, documents: Sequence[Document]) -> list[NDArray[np.float32]]:
+        return [unit(len(each.text))[np.newaxis] for each in documents]
 
 
 class Words:
