@@ -47,10 +47,11 @@ def with_constraints(
     """
     names = list(sources)
     mode = {"enum": [AUTO, HYBRID, *names]}
+    vector = {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}}
     constraints: dict[str, Any] = {
         "SearchRequest": {
             "query": {"pattern": _NOT_ONLY_SPACE, "minLength": 1},
-            "vector": {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}},
+            "vector": vector,
             "mode": mode,
             "limit": {"minimum": 1, "maximum": max_limit},
             "fusion": {"pattern": _FUSION},
@@ -58,6 +59,7 @@ def with_constraints(
             "boosts": {"propertyNames": {"enum": list(get_args(BoostName))}, "properties": _boosts_without_age()},
         },
         "SearchResponse": {"mode": mode},
+        "Document": {"vector": vector},
         "Exists": {"field": _FIELD},
     }
     union = components["And"]["properties"]["filters"]["items"]
