@@ -8,7 +8,7 @@ import numpy as np
 
 from adapters.model.document import PARTS, Document, EncodedPart
 from adapters.model.vectors import unit
-from adapters.ports.encoders import Matrix, TextEncoder
+from adapters.ports.encoders import EncodedText, Matrix, TextEncoder
 
 _BEGINNING_CHARS, _MAX_ABOUT_CHARS = 1_000, 1_000
 
@@ -46,12 +46,12 @@ class DocumentVectors:
         :raises Rejected: if a document brings none, and texts are not encoded.
         """
         own = [None if each.vector is None else unit(each.vector)[np.newaxis] for each in documents]
-        texts = [self.texts(each) for each in documents if each.vector is None]
-        encoded = iter(self._encoder.encode_texts(*zip(*texts, strict=True)) if texts else ())
+        texts = [self.text_of(each) for each in documents if each.vector is None]
+        encoded = iter(self._encoder.encode_texts(texts) if texts else ())
         return [next(encoded) if vector is None else vector for vector in own]
 
-    def texts(self, document: Document) -> tuple[str, str]:
-        """The text of a document that is encoded, and what each of its windows begins with.
+    def text_of(self, document: Document) -> EncodedText:
+        """The text of a document that is encoded, and what is encoded with it.
 
         Of a document with chunks only the beginning is encoded: the chunks have the rest.
         """
@@ -63,7 +63,8 @@ class DocumentVectors:
             *self._if("headings", headings),
             "\n".join(filter(None, about))[:_MAX_ABOUT_CHARS],
         )
-        return text, "\n".join(filter(None, beginning))
+        neighbors = self._if("neighbors", (document.text_before, document.text_after))
+        return EncodedText(text, "\n".join(filter(None, beginning)), *neighbors)
 
     def _if(self, part: EncodedPart, texts: Iterable[str]) -> Iterable[str]:
         """The texts of a part that is encoded."""

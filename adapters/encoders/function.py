@@ -11,7 +11,7 @@ import numpy as np
 from adapters.model.batching import batches
 from adapters.model.errors import Rejected, Unavailable
 from adapters.model.vectors import MAX_DIMENSION, unit
-from adapters.ports.encoders import Matrix, Vector
+from adapters.ports.encoders import EncodedText, Matrix, Vector
 
 _KIND = "kind"
 _BATCH = 32
@@ -51,11 +51,10 @@ class FunctionEncoder:
         vector: Vector = self._called([text], "query")[0]
         return vector
 
-    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
-        """See :class:`adapters.ports.TextEncoder`. A title is the first line of its text."""
-        pairs = zip(texts, titles or [""] * len(texts), strict=True)
-        titled = [f"{title}\n{text}" if title else text for text, title in pairs]
-        matrices = [self._called(list(batch), "document") for batch in batches(titled, _BATCH)]
+    def encode_texts(self, texts: Sequence[EncodedText]) -> list[Matrix]:
+        """See :class:`adapters.ports.TextEncoder`. All that is encoded with a text is on lines around it."""
+        whole = ["\n".join(filter(None, (each.beginning, each.before, each.text, each.after))) for each in texts]
+        matrices = [self._called(list(batch), "document") for batch in batches(whole, _BATCH)]
         return [vector[np.newaxis] for matrix in matrices for vector in matrix]
 
     def _called(self, texts: list[str], kind: Literal["query", "document"]) -> Matrix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adapters.model.errors import Rejected
-from adapters.ports.encoders import Matrix, Vector
+from adapters.ports.encoders import EncodedText, Matrix, Vector
 
 
 class GivenVectors:
@@ -28,7 +28,6 @@ class GivenVectors:
         """:raises Rejected: always."""
         raise Rejected(f"a text of {len(text)} characters has no vector, and none://{self.dimension} encodes no text")
 
-    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
+    def encode_texts(self, texts: Sequence[EncodedText]) -> list[Matrix]:
         """:raises Rejected: if there are texts."""
-        del titles
-        return [self.encode(text) for text in texts]
+        return [self.encode(each.text) for each in texts]

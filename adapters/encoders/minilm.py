@@ -18,7 +18,7 @@ import onnxruntime
 
 from adapters.encoders import model_files
 from adapters.encoders.tokens import Tokens
-from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, Matrix, Vector
+from adapters.ports.encoders import MAX_QUERY_CHARS, MAX_QUERY_TOKENS, EncodedText, Matrix, Vector
 
 _WINDOW = 256
 """Maximum number of tokens of a text in the model's training, [CLS] and [SEP] included."""
@@ -77,9 +77,9 @@ class MiniLM:
         vector: Vector = self._run(_inputs([ids]))[0]
         return vector
 
-    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
+    def encode_texts(self, texts: Sequence[EncodedText]) -> list[Matrix]:
         """See :class:`adapters.ports.TextEncoder`."""
-        windows = [self._windows(text, title) for text, title in zip(texts, titles or [""] * len(texts), strict=True)]
+        windows = [self._windows(each) for each in texts]
         vectors = self.encode_tokens([window for each in windows for window in each])
         ends = np.cumsum([len(each) for each in windows])
         return np.split(vectors, ends[:-1])
@@ -97,15 +97,26 @@ class MiniLM:
                 vectors[batch] = result
         return vectors
 
-    def _windows(self, text: str, title: str = "") -> list[list[int]]:
+    def _windows(self, each: EncodedText) -> list[list[int]]:
         # 16 characters for each token: enough text to fill every window.
+        characters = _WINDOW * 16
         # Not ``encode``, which does not release the GIL: a long text would block the event loop for 9 ms.
-        characters = [title[: _WINDOW * 16], text[: _WINDOW * _MAX_WINDOWS * 16]]
-        split = self.tokens.tokenizer.encode_batch_fast(characters, add_special_tokens=False)
-        heading, body = (each.ids for each in split)
+        split = self.tokens.tokenizer.encode_batch_fast(
+            [
+                each.beginning[:characters],
+                each.text[: characters * _MAX_WINDOWS],
+                each.before[-characters:],
+                each.after[:characters],
+            ],
+            add_special_tokens=False,
+        )
+        heading, body, before, after = (part.ids for part in split)
         if len(heading) + len(body) > _WINDOW - 2:
             heading = heading[:_MAX_TITLE]
         size = _WINDOW - 2 - len(heading)
+        if (room := size - len(body)) > 0:
+            used = min(len(before), max(room // 2, room - len(after)))
+            body = before[len(before) - used :] + body + after[: room - used]
         starts = range(0, max(len(body) - _OVERLAP, 1), size - _OVERLAP)  # what is left after the last is in it, too
         return [heading + body[start : start + size] for start in starts][:_MAX_WINDOWS]
 

@@ -12,17 +12,21 @@ _OVERLAP = 10
 _MAX_CHARS = 16
 """Characters for each token that a passage may have: a long word without a break is a single token that means nothing,
 and is cut."""
+AROUND = 20
+"""Tokens before and after a passage that are encoded with it."""
 
 
 class Splitter:
     """See :class:`adapters.ports.encoders.TextSplitter`.
 
     :param tokens: of a passage, at most.
+    :param around: tokens on each side of a passage that are encoded with it.
     """
 
-    def __init__(self, tokenizer: Tokenizer, tokens: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, tokens: int, around: int = AROUND) -> None:
         self._tokenizer = tokenizer
         self._tokens = tokens
+        self._around = around
         self._markdown = MarkdownSplitter.from_huggingface_tokenizer(tokenizer, tokens, overlap=tokens // _OVERLAP)
 
     def fits(self, text: str) -> bool:
@@ -42,3 +46,12 @@ class Splitter:
             for start, passage in self._markdown.chunk_indices(text)
             for part in range(start, start + len(passage), longest)
         ]
+
+    def around(self, text: str, start: int, end: int) -> tuple[str, str]:
+        """See :class:`adapters.ports.encoders.TextSplitter`."""
+        characters = self._around * _MAX_CHARS
+        before, after = text[max(0, start - characters) : start], text[end : end + characters]
+        of_before, of_after = self._tokenizer.encode_batch([before, after], add_special_tokens=False)
+        first = of_before.offsets[-self._around :][0][0] if of_before.offsets else 0
+        last = of_after.offsets[: self._around][-1][1] if of_after.offsets else 0
+        return before[first:].strip(), after[:last].strip()

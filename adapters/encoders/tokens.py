@@ -6,7 +6,7 @@ from tokenizers import Tokenizer
 
 from adapters.encoders import model_files
 from adapters.encoders.model_files import ModelFiles
-from adapters.encoders.passages import Splitter
+from adapters.encoders.passages import AROUND, Splitter
 
 
 class Tokens:
@@ -24,6 +24,6 @@ class Tokens:
         """See :data:`adapters.ports.encoders.TokenEnds`."""
         return [end for _, end in self.tokenizer.encode(text, add_special_tokens=False).offsets]
 
-    def splitter(self, count: int) -> Splitter:
-        """What splits texts into passages of at most ``count`` tokens."""
-        return Splitter(self.tokenizer, count)
+    def splitter(self, count: int, around: int = AROUND) -> Splitter:
+        """What splits texts into passages of at most ``count`` tokens; parameters as of :class:`Splitter`."""
+        return Splitter(self.tokenizer, count, around)

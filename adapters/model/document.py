@@ -24,10 +24,10 @@ SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "rest
 HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
 """The clearance of a caller that sees every document of its scope."""
 
-EncodedPart: TypeAlias = Literal["title", "headings", "summary", "boosters"]
-PARTS: tuple[EncodedPart, ...] = ("title", "headings", "summary", "boosters")
+EncodedPart: TypeAlias = Literal["title", "headings", "summary", "boosters", "neighbors"]
+PARTS: tuple[EncodedPart, ...] = ("title", "headings", "summary", "boosters", "neighbors")
 """What can be encoded beside the text of a document: ``title``, ``heading_path``, ``local_summary``,
-``semantic_boosters``."""
+``semantic_boosters``, and ``text_before`` with ``text_after``."""
 
 METADATA = "metadata."
 """Before a key of the metadata, in the name of a field."""
@@ -78,6 +78,8 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     :param chunk_index: from 0, within the document ``parent_id``.
     :param parent_start: where the text begins in the document ``parent_id``, in characters from 0.
     :param parent_end: where it ends there.
+    :param text_before: the end of the text before a chunk, which is encoded with it; ``text_after``: the beginning of
+        the text after it.
     :param heading_path: the headings above a chunk, from the outermost.
     :param chunker_version: what made a chunk, or the chunks of a document.
     :param chunk_count: number of chunks of a document: then only its beginning is encoded, and its chunks as a whole.
@@ -98,6 +100,8 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     chunk_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     parent_start: Offset | None = None
     parent_end: Offset | None = None
+    text_before: str = ""
+    text_after: str = ""
     heading_path: tuple[str, ...] = ()
     chunker_version: str | None = None
     chunk_count: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0

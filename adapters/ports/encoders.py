@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,20 @@ MAX_QUERY_CHARS = 16 * MAX_QUERY_TOKENS
 """Maximum number of characters of a query that are split into tokens: enough for :data:`MAX_QUERY_TOKENS`."""
 
 
+class EncodedText(NamedTuple):
+    """A text to encode, and what is encoded with it.
+
+    :param beginning: what each window of the text begins with.
+    :param before: the end of the text before it; as much as fits into one window with the text.
+    :param after: the beginning of the text after it, likewise.
+    """
+
+    text: str
+    beginning: str = ""
+    before: str = ""
+    after: str = ""
+
+
 class TextSplitter(Protocol):
     """Splits texts into passages of at most a number of tokens, and of characters. Blocks."""
 
@@ -38,6 +52,10 @@ class TextSplitter(Protocol):
 
         Passages may overlap, and leave out nothing but white space around them.
         """
+        ...
+
+    def around(self, text: str, start: int, end: int) -> tuple[str, str]:
+        """A few tokens of a text before and after one of its passages, without white space around them."""
         ...
 
 
@@ -77,11 +95,8 @@ class TextEncoder(Protocol):
         """As of :class:`QueryEncoder`."""
         ...
 
-    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[Matrix]:
-        """For each text, in order, one unit row for each of its windows, one at least.
-
-        :param titles: of the texts, with which each of their windows begins; no titles by default.
-        """
+    def encode_texts(self, texts: Sequence[EncodedText]) -> list[Matrix]:
+        """For each text, in order, one unit row for each of its windows, one at least."""
         ...
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from adapters import Document
 from adapters.encoders.minilm import MiniLM
+from adapters.ports.encoders import EncodedText
 from benchmarks.corpus import distinct_queries
 from benchmarks.peers.products.product import Doc
 from orchestrator.evaluation.dataset import read_dataset
@@ -35,7 +36,7 @@ def prepare(beir: Path, folder: Path) -> None:
     ]
     model = MiniLM()
     # The other products have one vector for each document: the mean of its windows.
-    windows = model.encode_texts([each["text"] for each in documents], [each["title"] for each in documents])
+    windows = model.encode_texts([EncodedText(each["text"], each["title"]) for each in documents])
     means = np.stack([each.mean(axis=0) for each in windows])
     vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
     queries = read_dataset(beir).queries

@@ -15,7 +15,7 @@ from adapters.ports.encoders import TextSplitter
 from orchestrator.indexing.markdown import Section, anchor_of, outline, whole
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, size_bytes
 
-CHUNKER = "sections-1"
+CHUNKER = "sections-2"
 """What splits, and the version of its rules: the same text has other chunks only if this changes, or their size."""
 DEFAULT_CHUNK_TOKENS = 200
 MIN_CHUNK_TOKENS, MAX_CHUNK_TOKENS = 16, 4_096
@@ -63,8 +63,10 @@ class Chunker:
             repeated = sections_of[path]
             sections_of[path] += 1
             name = f"{path}-{repeated}" if repeated else path
+            body = document.text[section.body : section.end]
             for number, (start, end) in enumerate(self._passages(document.text, section)):
                 text = document.text[start:end]
+                before, after = self._splitter.around(body, max(start - section.body, 0), end - section.body)
                 yield replace(
                     document,
                     id=_chunk_id(document.id, name, number),
@@ -73,6 +75,8 @@ class Chunker:
                     chunk_index=index,
                     parent_start=start,
                     parent_end=end,
+                    text_before=before,
+                    text_after=after,
                     heading_path=section.headings,
                     chunker_version=self.version,
                     local_summary="",

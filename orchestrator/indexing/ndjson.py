@@ -37,7 +37,7 @@ MAX_KEY_CHARS = 256
 """Maximum length of a metadata key, as in filters."""
 _TEXT_LISTS = ("tags", "topics", "keywords", "local_keywords", "query_expansion_keywords", "semantic_boosters")
 """Lists of names, each of which is trimmed and has each name once."""
-_TEXTS = ("title", "text", "summary", "local_summary")
+_TEXTS = ("title", "text", "summary", "local_summary", "text_before", "text_after")
 _MAX_LENGTHS = {
     **dict.fromkeys(_TEXT_LISTS, MAX_ITEMS),
     "neighbor_chunk_ids": MAX_ITEMS,

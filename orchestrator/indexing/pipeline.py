@@ -22,7 +22,7 @@ MAX_WRITE_DOCUMENTS = 4_096
 """Maximum documents in one write: more need more memory and are lost in a crash; fewer make more commits."""
 _TERM_BYTES = 64
 """Bytes of a term in memory, without the name of its field and its text."""
-_TEXTS = ("title", "text", "summary", "local_summary")
+_TEXTS = ("title", "text", "summary", "local_summary", "text_before", "text_after")
 _NAMES = (
     "tags",
     "topics",

@@ -44,8 +44,8 @@ class EncodingSettings(SettingsGroup):
     )
     embedding_text: tuple[EncodedPart, ...] = Field(
         PARTS,
-        description="what of a document is encoded beside its text: `title`, `headings` (`heading_path`, of a chunk), "
-        "`summary` (`local_summary`), `boosters` (`semantic_boosters`); may be empty",
+        description="what is encoded with the text of a document: `title`, `headings` (`heading_path`), `summary` "
+        "(`local_summary`), `boosters` (`semantic_boosters`), `neighbors` (`text_before`, `text_after`); may be empty",
     )
     query_encoder: EncoderName = Field(
         "model",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from adapters.encoders.minilm import MiniLM
+from adapters.ports.encoders import EncodedText
 from benchmarks.beir_folder import index_folder
 from benchmarks.peers.products.product import LIMIT, Doc
 from benchmarks.peers.products.product import Product as Base
@@ -27,16 +28,16 @@ class Product(Base):
 
     def index(self, documents: list[Doc], vectors: np.ndarray) -> None:
         known = {
-            (each["text"], each["title"]): vector[np.newaxis] for each, vector in zip(documents, vectors, strict=True)
+            EncodedText(each["text"], each["title"]): vector[np.newaxis]
+            for each, vector in zip(documents, vectors, strict=True)
         }
         encode = MiniLM.encode_texts
 
-        def given(model: MiniLM, texts: Sequence[str], titles: Sequence[str] = ()) -> list[np.ndarray]:
-            pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
-            missing = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        def given(model: MiniLM, texts: Sequence[EncodedText]) -> list[np.ndarray]:
+            missing = [each for each in dict.fromkeys(texts) if each not in known]
             if missing:
-                known.update(zip(missing, encode(model, *map(list, zip(*missing, strict=True))), strict=True))
-            return [known[pair] for pair in pairs]
+                known.update(zip(missing, encode(model, missing), strict=True))
+            return [known[each] for each in texts]
 
         MiniLM.encode_texts = given  # type: ignore[method-assign]
 

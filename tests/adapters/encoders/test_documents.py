@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from adapters import Document
 from adapters.encoders.address import encoder
 from adapters.encoders.documents import DocumentVectors
-from adapters.model.document import EncodedPart
+from adapters.model.document import PARTS, EncodedPart
 from adapters.model.errors import Rejected
 from adapters.model.vectors import packed, unpacked
+from adapters.ports.encoders import EncodedText
 
 
 class Lengths:
@@ -23,8 +24,8 @@ class Lengths:
 
     identity, dimension, encodes_texts = "lengths", 2, True
 
-    def encode_texts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> list[np.ndarray]:
-        return [np.full((1, self.dimension), len(text), np.float32) for text in texts]
+    def encode_texts(self, texts: Sequence[EncodedText]) -> list[np.ndarray]:
+        return [np.full((1, self.dimension), len(each.text), np.float32) for each in texts]
 
 
 @pytest.mark.parametrize(
@@ -43,25 +44,35 @@ class Lengths:
     ],
 )
 def test_what_is_encoded_of_a_document(fields: dict[str, Any], encoded: tuple[str, str]) -> None:
-    assert DocumentVectors(Lengths()).texts(Document(id="a", **fields)) == encoded
+    assert DocumentVectors(Lengths()).text_of(Document(id="a", **fields)) == EncodedText(*encoded)
 
 
 @pytest.mark.parametrize(
     ("parts", "encoded", "identity"),
     [
-        (("title", "headings", "summary", "boosters"), "T\nA\nsum\nb", "lengths-thsb"),
-        (("boosters", "title"), "T\nb", "lengths-tb"),
-        (("headings",), "A", "lengths-h"),
-        (("summary",), "sum", "lengths-s"),
-        ((), "", "lengths-"),
+        (PARTS, ("T\nA\nsum\nb", "before", "after"), "lengths-thsbn"),
+        (("boosters", "title"), ("T\nb",), "lengths-tb"),
+        (("headings",), ("A",), "lengths-h"),
+        (("summary",), ("sum",), "lengths-s"),
+        (("neighbors",), ("", "before", "after"), "lengths-n"),
+        ((), (), "lengths-"),
     ],
 )
 def test_the_parts_that_are_chosen_are_encoded_and_identify_the_vectors(
-    parts: Collection[EncodedPart], encoded: str, identity: str
+    parts: Collection[EncodedPart], encoded: tuple[str, ...], identity: str
 ) -> None:
     vectors = DocumentVectors(Lengths(), parts)
-    document = Document(id="a", text="x", title="T", heading_path=("A",), local_summary="sum", semantic_boosters=("b",))
-    assert vectors.texts(document) == ("x", encoded)
+    document = Document(
+        id="a",
+        text="x",
+        title="T",
+        heading_path=("A",),
+        local_summary="sum",
+        semantic_boosters=("b",),
+        text_before="before",
+        text_after="after",
+    )
+    assert vectors.text_of(document) == EncodedText("x", *encoded)
     assert vectors.identity == identity
 
 

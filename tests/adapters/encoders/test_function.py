@@ -11,6 +11,7 @@ import pytest
 from adapters.encoders.address import encoder
 from adapters.encoders.function import FunctionEncoder
 from adapters.model.errors import Rejected, Unavailable
+from adapters.ports.encoders import EncodedText
 
 HERE = f"python://{__name__}"
 
@@ -27,16 +28,16 @@ def test_a_text_is_encoded_by_the_function_and_its_vector_has_unit_length() -> N
     function = encoder(f"{HERE}:lengths")
     assert (function.identity, function.dimension, function.encodes_texts) == (f"{HERE}:lengths-3", 3, True)
     assert np.allclose(function.encode("four"), np.array([4, 1, 0]) / np.sqrt(17))
-    first, second = function.encode_texts(["text", "longer text"], ["title", ""])
+    first, second = function.encode_texts([EncodedText("text", "title", "before", "after"), EncodedText("longer text")])
     assert first.shape == second.shape == (1, 3)
-    assert np.allclose(first[0], function.encode("title\ntext"))
+    assert np.allclose(first[0], function.encode("title\nbefore\ntext\nafter"))
     assert np.allclose(second[0], function.encode("longer text"))
 
 
 def test_a_function_that_asks_for_it_is_told_what_a_text_is() -> None:
     function = FunctionEncoder(by_kind, "f")
     assert function.encode("x").tolist() == [1, 0]
-    assert np.concatenate(function.encode_texts(["x"])).tolist() == [[0, 1]]
+    assert np.concatenate(function.encode_texts([EncodedText("x")])).tolist() == [[0, 1]]
 
 
 def test_many_texts_are_encoded_in_several_calls_in_order() -> None:
@@ -48,7 +49,7 @@ def test_many_texts_are_encoded_in_several_calls_in_order() -> None:
 
     function = FunctionEncoder(counting, "f")
     texts = ["x" * count for count in range(1, 101)]
-    vectors = np.concatenate(function.encode_texts(texts))
+    vectors = np.concatenate(function.encode_texts(list(map(EncodedText, texts))))
     assert np.allclose(vectors[:, 0] / vectors[:, 1], range(1, 101))
     assert max(sizes) <= 32
     assert sum(sizes) == 101  # and that of the dimension

@@ -12,28 +12,32 @@ import pytest
 from adapters import Unavailable
 from adapters.encoders import model_files
 from adapters.encoders.minilm import MiniLM
-from adapters.ports.encoders import MAX_QUERY_CHARS
+from adapters.ports.encoders import MAX_QUERY_CHARS, EncodedText, Matrix
 
 pytestmark = pytest.mark.anyio
 
 TEXTS = ["The cat sits on the mat.", "A feline rests on a rug.", "Stock markets fell sharply.", "", "日本語 🦊"]
 
 
+def encoded(model: MiniLM, *texts: str) -> list[Matrix]:
+    return model.encode_texts(list(map(EncodedText, texts)))
+
+
 async def test_similar_texts_have_similar_vectors_of_unit_length(model: MiniLM) -> None:
-    vectors = np.concatenate(model.encode_texts(TEXTS))
+    vectors = np.concatenate(encoded(model, *TEXTS))
     assert vectors.shape == (5, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
     assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
 
 
 async def test_a_query_and_a_document_of_the_same_text_have_the_same_vector(model: MiniLM) -> None:
-    assert model.encode(TEXTS[0]) @ model.encode_texts(TEXTS[:1])[0][0] > 0.999
+    assert model.encode(TEXTS[0]) @ encoded(model, TEXTS[0])[0][0] > 0.999
 
 
 async def test_a_batch_gives_the_vectors_of_its_single_texts(model: MiniLM) -> None:
     texts = [f"{'word ' * n} number {n}" for n in range(0, 200, 9)]
-    together = np.concatenate(model.encode_texts(texts))
-    single = np.concatenate([model.encode_texts([text])[0] for text in texts])
+    together = np.concatenate(encoded(model, *texts))
+    single = np.concatenate([encoded(model, text)[0] for text in texts])
     # Dynamic quantisation takes its scale from the whole batch, so equal only up to that.
     assert (together * single).sum(axis=1).min() > 0.97
 
@@ -41,8 +45,8 @@ async def test_a_batch_gives_the_vectors_of_its_single_texts(model: MiniLM) -> N
 async def test_a_long_text_has_a_vector_for_each_of_its_windows(model: MiniLM) -> None:
     filler = "nothing of interest happens here " * 100  # 500 tokens
     (windows,), (query,) = (
-        model.encode_texts([filler + "The recipe needs flour, eggs and butter. " * 5 + filler]),
-        model.encode_texts(["a cake recipe with flour and eggs"]),
+        encoded(model, filler + "The recipe needs flour, eggs and butter. " * 5 + filler),
+        encoded(model, "a cake recipe with flour and eggs"),
     )
     cosines = windows @ query[0]
     assert cosines.argmax() in {2, 3}
@@ -51,15 +55,32 @@ async def test_a_long_text_has_a_vector_for_each_of_its_windows(model: MiniLM) -
 
 @pytest.mark.parametrize(("words", "windows"), [(0, 1), (254, 1), (255, 2), (444, 2), (445, 3), (100_000, 32)])
 async def test_windows_overlap_and_are_bounded(model: MiniLM, words: int, windows: int) -> None:
-    assert model.encode_texts(["x " * words])[0].shape == (windows, 384)
+    assert encoded(model, "x " * words)[0].shape == (windows, 384)
 
 
 async def test_every_token_is_in_a_window_and_a_short_passage_in_one_as_a_whole(model: MiniLM) -> None:
     for count in range(1, 1_000, 7):
-        windows = model._windows("x " * count)
+        windows = model._windows(EncodedText("x " * count))
         assert 190 * (len(windows) - 1) + len(windows[-1]) == count
         assert all(len(window) == 254 for window in windows[:-1])
         assert len(windows) == 1 or len(windows[-1]) > 64
+
+
+async def test_as_much_of_what_is_around_a_text_is_encoded_as_fits_into_its_window(model: MiniLM) -> None:
+    def windows(**fields: str) -> list[int]:
+        return [len(each) for each in model._windows(EncodedText(**fields))]
+
+    def ids(text: str) -> list[int]:
+        return model.tokens.tokenizer.encode(text, add_special_tokens=False).ids
+
+    (window,) = model._windows(EncodedText("text", "title", "one two", "three four"))
+    assert window == ids("title one two text three four")
+    (window,) = model._windows(EncodedText("x " * 250, "", "one two three", "four"))
+    assert window == ids("one two three" + " x" * 250 + " four")
+    (window,) = model._windows(EncodedText("x " * 250, "title", "one two three", "four five"))
+    assert window == ids("title three" + " x" * 250 + " four five")
+    assert windows(text="x " * 254, before="one", after="two") == [254]
+    assert windows(text="x " * 300, before="one", after="two") == windows(text="x " * 300)
 
 
 async def test_a_long_query_is_cut_before_it_is_split_into_tokens(model: MiniLM) -> None:
@@ -79,10 +100,11 @@ os.setpriority(os.PRIO_PROCESS, 0, int(sys.argv[1]))  # before there are threads
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from adapters.encoders.minilm import MiniLM
+from adapters.ports.encoders import EncodedText
 
 model, seen = MiniLM(), set()
 with ThreadPoolExecutor(1) as pool:
-    encoding = pool.submit(model.encode_texts, ["word " * 200] * 50)
+    encoding = pool.submit(model.encode_texts, [EncodedText("word " * 200)] * 50)
     while not encoding.done():
         for path in pathlib.Path("/proc/self/task").glob("*/stat"):
             with suppress(OSError):  # the thread has ended

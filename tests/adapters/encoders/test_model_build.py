@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 from adapters.encoders import model_build, model_files
 from adapters.encoders.minilm import MiniLM
+from adapters.ports.encoders import EncodedText
 
 TEXTS = ["The cat sits on the mat.", "A feline rests on a rug.", "Stock markets fell sharply."]
 
@@ -29,7 +30,7 @@ def test_int8_vectors_agree_with_the_published_weights(model: MiniLM) -> None:
         ids = model.tokens.tokenizer.encode(text).ids
         batch = np.array([ids], np.int32)
         expected = full.run(None, {"input_ids": batch, "attention_mask": np.ones_like(batch)})[0][0]
-        cosines.append(float(expected @ model.encode_texts([text])[0][0]))
+        cosines.append(float(expected @ model.encode_texts([EncodedText(text)])[0][0]))
     assert min(cosines) > 0.98
 
 

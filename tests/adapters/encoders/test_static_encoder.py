@@ -11,6 +11,7 @@ from adapters.encoders.static_encoder import StaticQueryEncoder
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.encoders.static_fit import fit, pseudo_queries
 from adapters.ports import VectorRecord
+from adapters.ports.encoders import EncodedText
 from tests.conftest import vector_record
 
 SUBJECTS = ("cooking pasta", "open heart surgery", "stock markets", "ocean sailing", "jazz music", "volcano eruptions")
@@ -21,7 +22,7 @@ def sample(model: MiniLM) -> list[VectorRecord]:
     texts = [
         f"{subject.title()} needs care. Chapter {n} is about {subject}." for subject in SUBJECTS for n in range(40)
     ]
-    vectors = model.encode_texts(texts)
+    vectors = model.encode_texts(list(map(EncodedText, texts)))
     records = [vector_record(str(n), text, title=text.split(" needs")[0]) for n, text in enumerate(texts)]
     return [VectorRecord(each.record, vector) for each, vector in zip(records, vectors, strict=True)]
 

@@ -175,3 +175,27 @@ def test_what_describes_a_chunk_alone_is_not_that_of_other_chunks() -> None:
     document, *chunks = chunks_of("word " * 100, **fields)
     assert (document.local_summary, document.local_keywords) == ("the beginning", ("begin",))
     assert {(chunk.local_summary, chunk.local_keywords, chunk.keywords) for chunk in chunks} == {("", (), ("all",))}
+
+
+@given(TEXTS, SIZES)
+def test_what_is_around_a_chunk_is_the_text_beside_it_within_its_section(text: str, tokens: int) -> None:
+    document, *chunks = chunks_of(text, tokens) if text.strip() else [None]
+    for chunk in chunks:
+        assert chunk.parent_start is not None
+        assert chunk.parent_end is not None
+        for around, place in (
+            (chunk.text_before, slice(chunk.parent_start)),
+            (chunk.text_after, slice(chunk.parent_end, None)),
+        ):
+            beside = document.text[place].strip()
+            assert beside.endswith(around) if place.start is None else beside.startswith(around)
+            assert len(all_tokens().ends(around)) <= 20 + 1  # a cut word may be another token
+
+
+def test_what_is_around_a_chunk_ends_with_its_section() -> None:
+    text = "# One\n\n" + "one " * 60 + "\n\n# Two\n\n" + "two " * 60
+    _, *chunks = chunks_of(text, 40)
+    first, second, third, *_ = chunks
+    assert (first.text_before, first.text_after.split()) == ("", ["one"] * 20)
+    assert second.text_after == ""
+    assert (third.heading_path, third.text_before, third.text_after.split()) == (("Two",), "", ["two"] * 20)

@@ -60,6 +60,9 @@ class Words:
         found = list(re.finditer(r"\S+", text))
         return [(part[0].start(), part[-1].end()) for part in batches(found, self._count)]
 
+    def around(self, text: str, start: int, end: int) -> tuple[str, str]:
+        return " ".join(text[:start].split()[-1:]), " ".join(text[end:].split()[:1])
+
 
 class FixedWriter:
     """Acknowledges with the given acknowledgements, one after the other."""
