@@ -123,14 +123,17 @@ def find(paths: Iterable[NamedPath], data_dir: Path | None = None) -> FoundFiles
     are left out.
 
     :param data_dir: a folder of the index itself, which is not searched.
-    :raises NoFiles: if two folders have the same name.
+    :raises NoFiles: if two folders have the same name, or a path is within the folder of the index.
     """
+    excluded = data_dir.resolve() if data_dir else None
     found = FoundFiles()
     bases: dict[str, Path] = {}
     by_id: dict[str, FoundFile] = {}
     named = [(_real(path), base.resolve()) for path, base in paths]
     folders = [path for path, _ in named if path.is_dir()]
     for path, own_base in named:
+        if excluded is not None and path.is_relative_to(excluded):
+            raise NoFiles(f"{path} is in the data folder of the index, which TRIVIUM_DATA_DIR names")
         within = [each for each in folders if path.is_relative_to(each)]
         outer = min(within, key=lambda each: len(each.parts), default=None)
         base = outer or own_base
@@ -141,7 +144,7 @@ def find(paths: Iterable[NamedPath], data_dir: Path | None = None) -> FoundFiles
             if path != outer:
                 continue  # a part of another folder
             found.roots[base.name] = root
-            files = _in_folder(base, root, found, data_dir.resolve() if data_dir else None)
+            files = _in_folder(base, root, found, excluded)
         elif not path.is_relative_to(base):
             found.left_out[_OUTSIDE] += 1
             continue

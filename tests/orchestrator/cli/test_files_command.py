@@ -156,6 +156,16 @@ def test_what_cannot_be_indexed_is_named(docs: Path, tmp_path: Path, arguments: 
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("path", ["data", "data/index"])
+def test_the_folder_of_the_index_is_not_indexed(docs: Path, tmp_path: Path, path: str) -> None:
+    run("index", str(docs))
+    code, _, err = run("index", str(tmp_path / path))
+    assert code == 1
+    assert f"{tmp_path / path} is in the data folder of the index, which TRIVIUM_DATA_DIR names" in err.replace(
+        "\n", ""
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.process
 def test_changes_are_followed_until_ctrl_c(docs: Path, env: dict[str, str]) -> None:
