@@ -8,7 +8,7 @@ import numpy as np
 
 from adapters.model.document import PARTS, Document, EncodedPart
 from adapters.model.vectors import unit
-from adapters.ports.encoders import EncodedText, Matrix, TextEncoder
+from adapters.ports.encoders import PARTS_MARK, EncodedText, Matrix, TextEncoder
 
 _BEGINNING_CHARS, _MAX_ABOUT_CHARS = 1_000, 1_000
 
@@ -28,7 +28,7 @@ class DocumentVectors:
         """The encoder, and the first letter of each part."""
         if not self.encodes_texts:
             return self._encoder.identity
-        return f"{self._encoder.identity}-{''.join(part[0] for part in PARTS if part in self._parts)}"
+        return f"{self._encoder.identity}{PARTS_MARK}{''.join(part[0] for part in PARTS if part in self._parts)}"
 
     @property
     def dimension(self) -> int:

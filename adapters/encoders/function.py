@@ -7,25 +7,35 @@ from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from adapters.encoders.daemon_threads import DaemonThreads
 from adapters.model.batching import batches
-from adapters.model.errors import Rejected, Unavailable
+from adapters.model.errors import Rejected, TimedOut, Unavailable
 from adapters.model.vectors import MAX_DIMENSION, unit
 from adapters.ports.encoders import EncodedText, Matrix, Vector
 
 _KIND = "kind"
 _BATCH = 32
 """Texts in one call: the memory that a model needs grows with their number."""
+_MAX_S = 300.0
+"""Seconds that a call for documents may take."""
+MAX_CALLS = 8
+"""Calls for documents, and for queries, that may run at once."""
+_NUMBERS = "fiu"
+"""Kinds of numpy's types."""
 
 
 class FunctionEncoder:
     """Calls ``function(texts)``, or ``function(texts, kind=…)`` if it has a parameter of this name, which is
     ``"query"`` or ``"document"``. Threads may call it at the same time.
 
-    Its vectors may have any length; each text has one. The dimension is that of a first call.
+    Its vectors may have any length; each text has one. The dimension is that of a first call. Calls for documents run
+    in threads of their own; a query is encoded in the thread that asks for it.
 
     :param name: of the function in error messages, and in the identity.
-    :raises Unavailable: if the function fails.
+    :raises Unavailable: if the function fails, or runs too often at once.
+    :raises TimedOut: if it takes too long.
     :raises Rejected: if what it returns are no vectors.
     """
 
@@ -34,12 +44,13 @@ class FunctionEncoder:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self._function = function
         self._name = name
+        self._threads = DaemonThreads(name, MAX_CALLS)
         try:
             self._takes_kind = _KIND in signature(function).parameters
         except (TypeError, ValueError):  # of a function in C, which has no signature
             self._takes_kind = False
         self.dimension = 0
-        self.dimension = len(self._called(["dimension"], "document")[0])
+        self.dimension = self._of_documents(["dimension"]).shape[1]
 
     @property
     def identity(self) -> str:
@@ -48,31 +59,44 @@ class FunctionEncoder:
 
     def encode(self, text: str) -> Vector:
         """See :class:`adapters.ports.QueryEncoder`. Takes as long as the function does."""
-        vector: Vector = self._called([text], "query")[0]
+        vector: Vector = self._vectors([text], self._call([text], "query"))[0]
         return vector
 
     def encode_texts(self, texts: Sequence[EncodedText]) -> list[Matrix]:
         """See :class:`adapters.ports.TextEncoder`. All that is encoded with a text is on lines around it."""
         whole = ["\n".join(filter(None, (each.beginning, each.before, each.text, each.after))) for each in texts]
-        matrices = [self._called(list(batch), "document") for batch in batches(whole, _BATCH)]
-        return [vector[np.newaxis] for matrix in matrices for vector in matrix]
+        return [vector[np.newaxis] for batch in batches(whole, _BATCH) for vector in self._of_documents(list(batch))]
 
-    def _called(self, texts: list[str], kind: Literal["query", "document"]) -> Matrix:
+    def _of_documents(self, texts: list[str]) -> Matrix:
+        """:raises TimedOut: if the function takes too long."""
+        call = self._threads.submit(self._call, texts, "document")
+        try:
+            returned = call.result(_MAX_S)
+        except TimeoutError:
+            raise TimedOut(f"{self._name} did not return within {_MAX_S:g} s") from None
+        return self._vectors(texts, returned)
+
+    def _call(self, texts: list[str], kind: Literal["query", "document"]) -> list[npt.NDArray[Any]]:
         options = {_KIND: kind} if self._takes_kind else {}
         try:
-            returned = self._function(texts, **options)
-        except Exception as error:
-            raise Unavailable(f"{self._name} failed", type(error).__name__) from error
-        try:
-            matrix = np.asarray([unit(vector) for vector in returned], np.float32)
-        except (TypeError, ValueError) as error:
-            raise Rejected(f"{self._name} returned no vectors: {error}") from error
-        if matrix.ndim != 2:
-            raise Rejected(f"{self._name} returned no vectors: numbers")
-        if len(matrix) != len(texts):
-            raise Rejected(f"{self._name} returned {len(matrix)} vectors for {len(texts)} texts")
-        dimension = matrix.shape[1]
-        if not 1 <= dimension <= MAX_DIMENSION or self.dimension not in {0, dimension}:
-            allowed = f"{self.dimension} as before" if self.dimension else f"1 to {MAX_DIMENSION}"
-            raise Rejected(f"{self._name} returned vectors of {dimension} numbers, allowed are {allowed}")
-        return matrix
+            return [np.asarray(each) for each in self._function(texts, **options)]
+        except (Exception, SystemExit) as error:
+            raise Unavailable(f"{self._name} failed", f"{type(error).__name__}: {str(error)[:500]}") from error
+
+    def _vectors(self, texts: Sequence[str], returned: Sequence[npt.NDArray[Any]]) -> Matrix:
+        if len(returned) != len(texts):
+            raise Rejected(f"{self._name} returned {len(returned)} vectors for {len(texts)} texts")
+        expected = self.dimension or (len(returned[0]) if returned[0].ndim else 0)
+        for text, vector in zip(texts, returned, strict=True):
+            if vector.ndim != 1 or vector.dtype.kind not in _NUMBERS:
+                raise Rejected(f"{self._name} returned {_shown(vector)}, allowed are lists of numbers")
+            if len(vector) != expected or not 1 <= expected <= MAX_DIMENSION:
+                allowed = f"{self.dimension} as before" if self.dimension else f"1 to {MAX_DIMENSION}, always as many"
+                raise Rejected(f"{self._name} returned vectors of {len(vector)} numbers, allowed are {allowed}")
+            if not np.isfinite(vector).all() or not vector.any():
+                raise Rejected(f"{self._name} returned {_shown(vector)} for {text[:80]!r}: no direction")
+        return np.stack([unit(vector.tolist()) for vector in returned])
+
+
+def _shown(vector: npt.NDArray[Any]) -> str:
+    return str(vector.tolist())[:80]

@@ -4,7 +4,9 @@ words.
 
 from __future__ import annotations
 
-from semantic_text_splitter import MarkdownSplitter
+import re
+
+from semantic_text_splitter import MarkdownSplitter, TextSplitter
 from tokenizers import Tokenizer
 
 _OVERLAP = 10
@@ -12,6 +14,7 @@ _OVERLAP = 10
 _MAX_CHARS = 16
 """Characters for each token that a passage may have: a long word without a break is a single token that means nothing,
 and is cut."""
+_WORD = re.compile(r"[^\W_]")
 AROUND = 20
 """Tokens before and after a passage that are encoded with it."""
 
@@ -27,7 +30,9 @@ class Splitter:
         self._tokenizer = tokenizer
         self._tokens = tokens
         self._around = around
-        self._markdown = MarkdownSplitter.from_huggingface_tokenizer(tokenizer, tokens, overlap=tokens // _OVERLAP)
+        overlap = tokens // _OVERLAP
+        self._markdown = MarkdownSplitter.from_huggingface_tokenizer(tokenizer, tokens, overlap=overlap)
+        self._plain = TextSplitter.from_huggingface_tokenizer(tokenizer, tokens, overlap=overlap)
 
     def fits(self, text: str) -> bool:
         """Takes a tenth of the time of :meth:`split`."""
@@ -35,16 +40,18 @@ class Splitter:
             return False
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids) <= self._tokens
 
-    def split(self, text: str) -> list[tuple[int, int]]:
-        """The passages without the white space around them."""
+    def split(self, text: str, is_markdown: bool = True) -> list[tuple[int, int]]:
+        """The passages that have a letter or a digit, without the white space around them."""
         if self.fits(text):
             start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-            return [(start, end)] if start < end else []
+            return [(start, end)] if _WORD.search(text) else []
         longest = self._tokens * _MAX_CHARS
+        splitter = self._markdown if is_markdown else self._plain
         return [
-            (part, min(part + longest, start + len(passage)))
-            for start, passage in self._markdown.chunk_indices(text)
+            (part, end)
+            for start, passage in splitter.chunk_indices(text)
             for part in range(start, start + len(passage), longest)
+            if _WORD.search(text, part, end := min(part + longest, start + len(passage)))
         ]
 
     def around(self, text: str, start: int, end: int) -> tuple[str, str]:

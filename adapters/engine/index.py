@@ -59,7 +59,7 @@ class EmbeddedIndex:
         self._folder = folder
         self._components = tuple(components)
         self._component_names = tuple(component.name for component in components)
-        self._build_id = build_id
+        self.required_build = build_id
         self._exchange = RLock()
         """Locked while the view is replaced, so that :meth:`refresh` never undoes a write of this process."""
         files.ensure_folder(folder)
@@ -80,13 +80,13 @@ class EmbeddedIndex:
         return self._describe_mismatch(self._view.manifest)
 
     def _describe_mismatch(self, manifest: Manifest) -> str | None:
-        if manifest.build_id == self._build_id:
+        if manifest.build_id == self.required_build:
             return None
-        prepared = self._build_id.removesuffix("+".join(each.format for each in self._components))
+        prepared = self.required_build.removesuffix("+".join(each.format for each in self._components))
         advice = "use the settings that built it, or index again into another TRIVIUM_DATA_DIR"
         if manifest.build_id.startswith(prepared):  # its records and vectors are as required
             advice = "`trivium fill` builds it for these settings from its own documents"
-        return f"the index was built as {manifest.build_id!r}, the settings require {self._build_id!r}: {advice}"
+        return f"the index was built as {manifest.build_id!r}, the settings require {self.required_build!r}: {advice}"
 
     def generation(self) -> int:
         """The commit that searches of this process see."""
@@ -97,7 +97,7 @@ class EmbeddedIndex:
 
         :raises Damaged: on a checksum mismatch of the manifest.
         """
-        return Manifest.read(self._folder, self._build_id).generation
+        return Manifest.read(self._folder, self.required_build).generation
 
     def data_version(self) -> int:
         """See :class:`orchestrator.indexing.data_version.VersionSource`: the generation."""
@@ -119,7 +119,7 @@ class EmbeddedIndex:
     def refresh(self) -> bool:
         """Open what another process has committed; returns whether there was anything new."""
         with self._exchange:
-            newest = Manifest.read(self._folder, self._build_id)
+            newest = Manifest.read(self._folder, self.required_build)
             if newest.generation == self._view.manifest.generation:
                 return False
             self._view = self._open(newest, self._view)
@@ -296,7 +296,7 @@ class EmbeddedIndex:
             except Exception as error:
                 # The engines raise different errors for a missing file. If two newer commits were published while this
                 # one was opened, its files were removed, and the newest commit is opened instead.
-                newest = Manifest.read(self._folder, self._build_id)
+                newest = Manifest.read(self._folder, self.required_build)
                 if newest.generation == manifest.generation:
                     if isinstance(error, Damaged):
                         raise

@@ -32,7 +32,10 @@ def packed(numbers: Sequence[float]) -> bytes:
     """
     with np.errstate(over="ignore"):
         stored = np.asarray(numbers, np.float64).astype(_STORED)
-    unit(stored.tolist())
+    try:
+        unit(stored.tolist())
+    except ValueError as error:
+        raise ValueError(f"{error}, in single precision") from error
     return stored.tobytes()
 
 

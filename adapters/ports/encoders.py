@@ -19,11 +19,18 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 TokenEnds: TypeAlias = Callable[[str], Sequence[int]]
 """Where each token of a text ends, in characters from its beginning. Blocks, for 1 µs for each token."""
 
+PARTS_MARK = "~"
+"""In the identity of a :class:`DocumentEncoder`, between that of the encoder and what is encoded."""
 MAX_QUERY_TOKENS = 128
 """Maximum number of tokens of a query, [CLS] and [SEP] not included. Later ones are ignored, because time grows with
 them. With 64 or 96, data sets with long questions lose .005 and .011 nDCG@10."""
 MAX_QUERY_CHARS = 16 * MAX_QUERY_TOKENS
 """Maximum number of characters of a query that are split into tokens: enough for :data:`MAX_QUERY_TOKENS`."""
+
+
+def encoder_of(build_id: str) -> str:
+    """The identity of the encoder with whose vectors an index was built: queries need the same one."""
+    return build_id.partition("+")[0].partition(PARTS_MARK)[0]
 
 
 class EncodedText(NamedTuple):
@@ -47,10 +54,11 @@ class TextSplitter(Protocol):
         """Whether a text is one passage."""
         ...
 
-    def split(self, text: str) -> Sequence[tuple[int, int]]:
+    def split(self, text: str, is_markdown: bool = True) -> Sequence[tuple[int, int]]:
         """Where each passage of a text begins and ends, in characters.
 
-        Passages may overlap, and leave out nothing but white space around them.
+        Passages may overlap, and leave out nothing but white space around them, and passages without letters and
+        digits, such as the lines of a table.
         """
         ...
 

@@ -28,4 +28,8 @@ def import_function(address: str, allowed: str) -> Callable[..., Any]:
         function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise Unavailable(f"{address} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:  # of the module, which is not ours
+        raise Unavailable(f"{address} cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(function):
+        raise Unavailable(f"{address} is no function: it is {repr(function)[:80]}")
     return function

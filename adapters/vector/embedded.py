@@ -21,7 +21,7 @@ from adapters.engine.segment import Segment
 from adapters.engine.segment_set import Mask, SegmentSet
 from adapters.model.errors import Rejected
 from adapters.model.sources import VECTOR
-from adapters.ports.encoders import Vector
+from adapters.ports.encoders import Vector, encoder_of
 from adapters.ports.retriever import SourceQuery
 from adapters.storage import files
 from adapters.vector import hnsw
@@ -90,7 +90,7 @@ class EmbeddedVector:
     def search_now(self, query: SourceQuery) -> Ranking:
         """The nearest documents by cosine; the score is the cosine, in [-1, 1]. Ties by position.
 
-        :raises Rejected: if the query has no vector, or one of another length than the documents'.
+        :raises Rejected: if the query has no vector, one of another length, or if another encoder made the documents'.
         """
         view = pinned_view(self._index, query)
         segments = view.segments
@@ -98,6 +98,8 @@ class EmbeddedVector:
             raise Rejected("the vector source needs a vector, and the query has none")
         if not len(segments):
             return Ranking.empty(VECTOR.name)
+        if encoder_of(self._index.build_id) != encoder_of(self._index.required_build):
+            raise Rejected("the index has vectors of another encoder than the settings name")
         dimension = segments.segments[0].vectors.shape[1]
         if len(query.vector) != dimension:
             raise Rejected(f"the query's vector has {len(query.vector)} numbers, the index has {dimension}")

@@ -7,8 +7,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from adapters.encoders.address import Encoder, encoder
+from adapters.encoders.daemon_threads import DaemonThreads
 from adapters.encoders.documents import DocumentVectors
-from adapters.encoders.function import FunctionEncoder
+from adapters.encoders.function import MAX_CALLS, FunctionEncoder
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.encoders.tokens import Tokens
@@ -58,8 +59,11 @@ def query_encoders(encoding: Encoding, has_servers: bool, stack: AsyncExitStack)
     :param has_servers: whether they do: then the event loop has other work while the model runs in a thread.
     :param stack: ends the thread.
     """
-    if not (has_servers or isinstance(encoding.model, FunctionEncoder)):
-        return QueryEncoders(encoding.model, encoding.static)
+    model = encoding.model
+    if isinstance(model, FunctionEncoder):
+        return QueryEncoders(model, encoding.static, thread=DaemonThreads(model.identity, MAX_CALLS))
+    if not has_servers:
+        return QueryEncoders(model, encoding.static)
     thread = ThreadPoolExecutor(1, thread_name_prefix="query-encoder")
     stack.callback(thread.shutdown, wait=False)
-    return QueryEncoders(encoding.model, encoding.static, thread=thread)
+    return QueryEncoders(model, encoding.static, thread=thread)

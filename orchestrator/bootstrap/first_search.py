@@ -19,11 +19,13 @@ _log = logging.getLogger(__name__)
 async def warm_up(service: Service) -> None:
     """Search once in every mode, concurrently: this loads everything that is loaded on first use."""
     modes = (AUTO, HYBRID, *(source.name for source in service.search.sources))
-    await asyncio.gather(*(_search(service, mode) for mode in modes))
+    encoders = service.search.retrieval.preparation.encoders
+    vector = None if encoders.encodes_texts else (1.0,) * encoders.dimension
+    await asyncio.gather(*(_search(service, mode, vector) for mode in modes))
 
 
-async def _search(service: Service, mode: str) -> None:
-    request = SearchRequest(query="warm up", mode=mode, timeout_ms=_TIMEOUT_MS)
+async def _search(service: Service, mode: str, vector: tuple[float, ...] | None) -> None:
+    request = SearchRequest(query="warm up", mode=mode, vector=vector, timeout_ms=_TIMEOUT_MS)
     try:
         await service.search.search(request, service.anonymous, "warm-up")
     except (AllSourcesFailed, AdapterError, Overloaded) as error:  # an unavailable server must not stop the start

@@ -46,7 +46,7 @@ class Chunker:
         sections = outline(document.text).sections if is_structured else [whole(document.text)]
         chunks: list[Document] = []
         size = 0
-        for chunk in self._chunks(document, sections):
+        for chunk in self._chunks(document, sections, is_structured):
             chunks.append(chunk)
             if (size := size + size_bytes(chunk)) > MAX_BATCH_BYTES:
                 raise ValueError(
@@ -55,7 +55,7 @@ class Chunker:
                 )
         return [replace(document, chunk_count=len(chunks), chunker_version=self.version), *chunks]
 
-    def _chunks(self, document: Document, sections: Sequence[Section]) -> Iterator[Document]:
+    def _chunks(self, document: Document, sections: Sequence[Section], is_structured: bool) -> Iterator[Document]:
         sections_of: Counter[str] = Counter()
         index = 0
         for section in sections:
@@ -64,7 +64,7 @@ class Chunker:
             sections_of[path] += 1
             name = f"{path}-{repeated}" if repeated else path
             body = document.text[section.body : section.end]
-            for number, (start, end) in enumerate(self._passages(document.text, section)):
+            for number, (start, end) in enumerate(self._passages(document.text, section, is_structured)):
                 text = document.text[start:end]
                 before, after = self._splitter.around(body, max(start - section.body, 0), end - section.body)
                 yield replace(
@@ -81,6 +81,9 @@ class Chunker:
                     chunker_version=self.version,
                     local_summary="",
                     local_keywords=(),
+                    window_id=None,
+                    window_index=None,
+                    neighbor_chunk_ids=(),
                     vector=None,
                     url=_url(document.url, section.anchor),
                     entities=None if document.entities is None else _within(document.entities, text),
@@ -88,11 +91,16 @@ class Chunker:
                 )
                 index += 1
 
-    def _passages(self, text: str, section: Section) -> Iterator[tuple[int, int]]:
-        """Where the passages of a section are; the first one has the heading."""
-        for number, (start, end) in enumerate(self._splitter.split(text[section.body : section.end])):
-            has_heading = not number and section.start < section.body
-            yield (section.start if has_heading else start + section.body), end + section.body
+    def _passages(self, text: str, section: Section, is_structured: bool) -> Iterator[tuple[int, int]]:
+        """Where the passages of a section are; the first one has the heading, which may be all there is."""
+        passages = self._splitter.split(text[section.body : section.end], is_structured)
+        first = section.start
+        if first < section.body and (not passages or text[section.body :][: passages[0][0]].strip()):
+            yield first, first + len(text[first : section.body].rstrip())  # what follows it is left out
+            first = section.body
+        for number, (start, end) in enumerate(passages):
+            has_heading = not number and first < section.body
+            yield (first if has_heading else start + section.body), end + section.body
 
 
 def _chunk_id(parent: str, path: str, number: int) -> str:

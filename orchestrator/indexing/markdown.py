@@ -98,7 +98,7 @@ def _sections(tokens: Sequence[Token], starts: Sequence[int], text: str) -> list
         if token.type != "heading_open" or token.level or token.map is None:
             continue
         first, last = token.map
-        if _has_body(tokens, index):
+        if text[body : starts[first]].strip():
             sections.append(Section(tuple(name for _, name in path), anchor, start, body, starts[first]))
             start = starts[first]
         body = starts[min(last, len(starts) - 1)]
@@ -125,15 +125,10 @@ def _title(tokens: Sequence[Token], sections: Sequence[Section]) -> str:
     return next((section.headings[0] for section in sections if section.headings), "")
 
 
-def _has_body(tokens: Sequence[Token], heading: int) -> bool:
-    """Whether anything is between a heading and the one before, or the beginning of the text."""
-    return heading > 0 and tokens[heading - 1].type != "heading_close"
-
-
 def _plain(inline: Token) -> str:
     """The text of a heading, without markup."""
     parts = [" " if child.type == "softbreak" else child.content for child in inline.children or ()]
-    return _PERMALINK.sub("", "".join(parts)).strip()
+    return " ".join(_PERMALINK.sub("", "".join(parts)).split())
 
 
 def _references(tokens: Sequence[Token], starts: Sequence[int], text: str) -> Iterator[Reference]:

@@ -172,6 +172,7 @@ def checked(document: Document) -> Document:
         **texts,
         **{name: trimmed(names) for name in _TEXT_LISTS if (names := getattr(document, name))},
         neighbor_chunk_ids=trimmed(document.neighbor_chunk_ids),
+        heading_path=tuple(heading for each in document.heading_path if (heading := each.strip())),
         entities=None if document.entities is None else trimmed(document.entities),
         links=tuple(dict.fromkeys(document.links)),
         metadata={key: _distinct(value) for key, value in document.metadata.items()},
@@ -204,8 +205,8 @@ def _check_metadatum(key: str, value: Metadatum) -> None:
 
 
 def _check_vector(numbers: Sequence[float] | None) -> None:
-    if numbers is None:
-        return
+    if not numbers:
+        return  # how many are needed depends on the encoder
     if len(numbers) > MAX_DIMENSION:
         raise ValueError(f"vector: {len(numbers)} numbers, allowed are {MAX_DIMENSION}")
     try:

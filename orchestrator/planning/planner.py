@@ -62,7 +62,8 @@ def make_plan(
         raise BadRequest(f"limit: {limit}, allowed are 1 to {settings.requests.max_limit}")
     profile = profile_of(request, settings)
     weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
-    routing = choose_sources(request, sources, weights, trust)
+    has_vector = request.vector is not None or encodes_texts
+    routing = choose_sources(request, sources, weights, trust, has_vector)
     is_single = request.mode not in (AUTO, HYBRID)
     # The hits of a single source are ordered by its scores.
     default = BY_SCORE if is_single else profile.weighted_fusion if request.weights else profile.fusion
@@ -77,7 +78,7 @@ def make_plan(
     has_seeds = any(call.stage > 1 for call in calls)
     collapse = request.collapse or ("none" if is_single else settings.requests.collapse)
     vector = None if request.vector is None else unit_vector(request.vector, dimension)
-    if vector is None and not encodes_texts:
+    if not has_vector:
         require_vector(routing.sources, dimension)
     ranking_hash = hash_key(*ranking_identity(request, vector, filters.filter, collapse, principal))[:HASH_BYTES]
     rerank = _rerank(settings) if is_reranked(request, settings) else None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from adapters.model.vectors import unit
 from fusion.source import Source
 from orchestrator.planning.errors import BadRequest
+from orchestrator.planning.routing import compares_vectors
 
 
 def unit_vector(numbers: Sequence[float], dimension: int) -> bytes:
@@ -29,8 +30,8 @@ def require_vector(sources: Iterable[Source], dimension: int) -> None:
     :param sources: that it searches.
     :raises BadRequest: if one of them compares vectors.
     """
-    if any("query_vector" in source.needs for source in sources):
+    if any(map(compares_vectors, sources)):
         raise BadRequest(
             f"vector: missing, and TRIVIUM_EMBEDDER is none://{dimension}, which encodes no text; give {dimension} "
-            'numbers, or the mode "keyword" or "graph"'
+            'numbers, or the mode "auto", which leaves out what needs them'
         )

@@ -30,16 +30,26 @@ class Routing:
 
 
 def choose_sources(
-    request: SearchRequest, sources: Sequence[Source], default_weights: Mapping[str, float], trust: float
+    request: SearchRequest,
+    sources: Sequence[Source],
+    default_weights: Mapping[str, float],
+    trust: float,
+    has_vector: bool = True,
 ) -> Routing:
     """Choose by mode and query; the weights of the request override the defaults.
 
+    :param has_vector: whether the query has a vector, or can be encoded. If not, mode ``auto`` leaves out the sources
+        that compare vectors.
     :param default_weights: from the settings; 1 where they have none.
     :param trust: in [0, 1], factor on the default weight of sources that are scaled by trust.
     :raises BadRequest: if the mode or a weight names no source, or all weights are 0.
     """
     _check_names(request, sources)
     routed, weights, reason = _by_mode(request, sources, default_weights, trust)
+    if request.mode == AUTO and not has_vector:
+        left_out = [source.name for source in routed if compares_vectors(source)]
+        routed = [source for source in routed if not compares_vectors(source)] or routed
+        reason += "".join(f"; {name} is left out: the query has no vector, and nothing encodes it" for name in left_out)
     weights |= request.weights
     chosen = tuple(source for source in routed if weights[source.name])
     if not chosen:
@@ -48,6 +58,11 @@ def choose_sources(
     if weightless := [source.name for source in routed if not weights[source.name]]:
         reason += "".join(f"; {name} has weight 0: not searched" for name in weightless)
     return Routing(chosen, weights, reason)
+
+
+def compares_vectors(source: Source) -> bool:
+    """Whether a source needs the vector of a query."""
+    return "query_vector" in source.needs
 
 
 def _check_names(request: SearchRequest, sources: Sequence[Source]) -> None:

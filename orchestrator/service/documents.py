@@ -111,7 +111,8 @@ class DocumentService:
                 outcomes.extend(map(without_document, written))
 
             async with self.writes.slot(tenant, self.write_timeout_s):
-                report = await self.lines.write(self._batches(lines, principal, chunks), principal, keep)
+                batches = self._batches(self.lines.with_vectors(lines), principal, chunks)
+                report = await self.lines.write(batches, principal, keep)
                 report.require_lines()
             return await anyio.to_thread.run_sync(bulk_response, outcomes, report, principal.scope, self.generation())
 
@@ -148,7 +149,8 @@ class DocumentService:
                 if isinstance(line, InvalidLine):
                     on_invalid(line)
 
-        report = await self.lines.write(batches_of(lines), principal, report_lines, on_progress)
+        batches = batches_of(self.lines.with_vectors(lines))
+        report = await self.lines.write(batches, principal, report_lines, on_progress)
         return report.require_lines()
 
     async def get(self, id_: str, principal: Principal, collection: str | None = None) -> Document:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,6 +68,12 @@ class LineWriter:
     metadata_keys: MetadataKeys
     pipeline: IndexingPipeline
 
+    def with_vectors(self, lines: Iterable[ParsedLine]) -> Iterator[ParsedLine]:
+        """The lines; those without a vector that can be compared with the others become invalid."""
+        for line in lines:
+            problem = self.pipeline.vector_problem(line.document) if isinstance(line, ValidLine) else ""
+            yield InvalidLine(line.line, problem) if problem else line
+
     async def write(
         self,
         batches: AsyncIterable[Batch],
@@ -100,15 +106,9 @@ class LineWriter:
         return report
 
     def _checked(self, lines: Iterable[ParsedLine], principal: Principal) -> Sequence[ParsedLine]:
-        """The lines; those above the writer's clearance, without a vector that can be compared with the others, and
-        with too many new metadata keys, become invalid."""
-        within = [self._with_vector(_within_clearance(line, principal.clearance)) for line in lines]
+        """The lines; those above the writer's clearance, and with too many new metadata keys, become invalid."""
+        within = [_within_clearance(line, principal.clearance) for line in lines]
         return self.metadata_keys.checked(within, principal.scope)
-
-    def _with_vector(self, line: ParsedLine) -> ParsedLine:
-        if isinstance(line, InvalidLine) or not (problem := self.pipeline.vector_problem(line.document)):
-            return line
-        return InvalidLine(line.line, problem)
 
     async def _write(self, write: _Write, principal: Principal, report: IndexReport) -> list[ParsedLine]:
         """Write the records of lines, and delete what they replace; a line becomes invalid if its document was not

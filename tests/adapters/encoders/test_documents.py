@@ -50,12 +50,12 @@ def test_what_is_encoded_of_a_document(fields: dict[str, Any], encoded: tuple[st
 @pytest.mark.parametrize(
     ("parts", "encoded", "identity"),
     [
-        (PARTS, ("T\nA\nsum\nb", "before", "after"), "lengths-thsbn"),
-        (("boosters", "title"), ("T\nb",), "lengths-tb"),
-        (("headings",), ("A",), "lengths-h"),
-        (("summary",), ("sum",), "lengths-s"),
-        (("neighbors",), ("", "before", "after"), "lengths-n"),
-        ((), (), "lengths-"),
+        (PARTS, ("T\nA\nsum\nb", "before", "after"), "lengths~thsbn"),
+        (("boosters", "title"), ("T\nb",), "lengths~tb"),
+        (("headings",), ("A",), "lengths~h"),
+        (("summary",), ("sum",), "lengths~s"),
+        (("neighbors",), ("", "before", "after"), "lengths~n"),
+        ((), (), "lengths~"),
     ],
 )
 def test_the_parts_that_are_chosen_are_encoded_and_identify_the_vectors(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from adapters.encoders.address import encoder
-from adapters.encoders.function import FunctionEncoder
-from adapters.model.errors import Rejected, Unavailable
+from adapters.encoders.function import MAX_CALLS, FunctionEncoder
+from adapters.model.errors import Rejected, TimedOut, Unavailable
 from adapters.ports.encoders import EncodedText
 
 HERE = f"python://{__name__}"
@@ -58,13 +60,16 @@ def test_many_texts_are_encoded_in_several_calls_in_order() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda texts: None, "f returned no vectors: 'NoneType'"),
-        (lambda texts: ["abc"], "f returned no vectors: could not convert"),
-        (lambda texts: [[0.0, 0.0]], "f returned no vectors: must contain finite numbers"),
-        (lambda texts: [[float("nan"), 1.0]], "f returned no vectors: must contain finite numbers"),
+        (lambda texts: ["abc"], "f returned abc, allowed are lists of numbers"),
+        (lambda texts: [["1", "2"]], "f returned ['1', '2'], allowed are lists of numbers"),
+        (lambda texts: [[True, False]], "f returned [True, False], allowed are lists of numbers"),
+        (lambda texts: [[10**400, 1]], "allowed are lists of numbers"),
+        (lambda texts: [[0.0, 0.0]], "f returned [0.0, 0.0] for 'dimension': no direction"),
+        (lambda texts: [[float("nan"), 1.0]], "f returned [nan, 1.0] for 'dimension': no direction"),
         (lambda texts: [[1.0]] * 2, "f returned 2 vectors for 1 texts"),
-        (lambda texts: [[1.0] * 4_097], "f returned vectors of 4097 numbers, allowed are 1 to 4096"),
-        (lambda texts: [1.0], "f returned no vectors: numbers"),
+        (lambda texts: [[1.0] * 4_097], "f returned vectors of 4097 numbers, allowed are 1 to 4096, always as many"),
+        (lambda texts: [1.0], "f returned 1.0, allowed are lists of numbers"),
+        (lambda texts: [], "f returned 0 vectors for 1 texts"),
     ],
 )
 def test_what_is_no_vector_is_refused(function: Callable[[list[str]], Any], message: str) -> None:
@@ -79,15 +84,64 @@ def test_a_dimension_that_changes_is_refused() -> None:
         function.encode("abc")
 
 
-def test_a_function_that_fails_is_unavailable() -> None:
-    def failing(texts: list[str]) -> list[list[float]]:
-        raise RuntimeError("secret")
+class Odd:
+    """What becomes an array only with an error, as some tensors do."""
 
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise RuntimeError("detach it first")
+
+
+def failing(texts: list[str]) -> list[list[float]]:
+    raise RuntimeError("out of memory")
+
+
+def generating(texts: list[str]) -> Iterator[list[float]]:
+    yield [1.0]
+    raise RuntimeError("out of memory")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (failing, "f failed: RuntimeError: out of memory"),
+        (generating, "f failed: RuntimeError: out of memory"),
+        (lambda texts: sys.exit(3), "f failed: SystemExit: 3"),
+        (lambda texts: [Odd()], "f failed: RuntimeError: detach it first"),
+        (lambda texts: None, "f failed: TypeError: 'NoneType' object is not iterable"),
+    ],
+)
+def test_a_function_that_fails_is_unavailable_and_says_why(function: Callable[[list[str]], Any], message: str) -> None:
     with pytest.raises(Unavailable) as failed:
-        FunctionEncoder(failing, "f")
-    assert failed.value.for_operators == "f failed: RuntimeError"
+        FunctionEncoder(function, "f")
+    assert failed.value.for_operators == message
+
+
+def test_a_function_that_does_not_return_is_given_up_and_leaves_room_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adapters.encoders.function._MAX_S", 0.05)
+    go_on = threading.Event()
+
+    def hanging(texts: list[str]) -> list[list[float]]:
+        if texts == ["hang"]:
+            go_on.wait()
+        return lengths(texts)
+
+    function = FunctionEncoder(hanging, "f")
+    for _ in range(MAX_CALLS):
+        with pytest.raises(TimedOut, match=r"f did not return within 0.05 s"):
+            function.encode_texts([EncodedText("hang")])
+    with pytest.raises(Unavailable, match="f runs 8 times already, which is the maximum"):
+        function.encode_texts([EncodedText("text")])
+    go_on.set()
+    while True:  # until the threads have ended
+        try:
+            assert len(function.encode_texts([EncodedText("text")])) == 1
+            break
+        except Unavailable:
+            continue
 
 
 def test_a_function_without_a_signature_can_be_called() -> None:
-    with pytest.raises(Rejected, match="f returned"):
+    with pytest.raises(Rejected, match="f returned dimension"):
         FunctionEncoder(set, "f")

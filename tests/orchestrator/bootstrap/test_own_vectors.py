@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -18,8 +18,10 @@ from adapters.model.errors import Unavailable, VersionMismatch
 from adapters.model.vectors import packed, unpacked
 from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.embedded import rebuild_index
+from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
 from orchestrator.planning.errors import BadRequest
+from orchestrator.service.documents import ChunkHandling
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
 from orchestrator.settings.loading import SettingsError, load
@@ -96,7 +98,7 @@ async def test_a_document_without_a_vector_that_fits_is_refused_by_name(given: S
         assert errors == [
             "vector: missing, and nothing encodes texts; give 384 numbers, as in the vectors of none-384",
             "vector: 383 numbers, allowed are 384 numbers, as in the vectors of none-384",
-            "vector: must contain finite numbers, one of them not 0",
+            "vector: must contain finite numbers, one of them not 0, in single precision",
             "vector: 4097 numbers, allowed are 4096",
             "vector[0]: '1', allowed are numbers",
         ]
@@ -108,9 +110,13 @@ async def test_a_query_without_a_vector_is_refused_by_name_unless_no_vectors_are
 ) -> None:
     async with open_service(given) as service:
         await index(service, encoded(model))
-        for mode in ("auto", "hybrid", "vector"):
+        for mode in ("hybrid", "vector"):
             with pytest.raises(BadRequest, match=r"vector: missing, and TRIVIUM_EMBEDDER is none://384"):
                 await search(service, "Hamburg", mode=mode)
+        found = await search(service, "Hamburg")
+        assert found.hits[0].id == "elbe"
+        assert found.route.sources == ("graph", "keyword")
+        assert "vector is left out: the query has no vector, and nothing encodes it" in found.route.reason
         with pytest.raises(BadRequest, match="vector: 2 numbers, the documents have 384"):
             await search(service, "Hamburg", vector=(1.0, 2.0))
         assert [hit.id for hit in (await search(service, "Hamburg", mode="keyword")).hits] == ["elbe"]
@@ -142,6 +148,53 @@ async def test_chunks_of_a_document_with_a_vector_are_encoded(chosen: Settings) 
         assert {each.vector for each in documents.values()} == {None}
         (best, *_) = (await search(service, "nothing", mode="vector", vector=own, collapse="none")).hits
         assert (best.id, best.score) == ("long", pytest.approx(1.0, abs=0.01))
+
+
+@pytest.mark.parametrize("chunks", ["split", "given"])
+async def test_a_document_whose_vector_does_not_fit_has_no_chunks_and_replaces_none(
+    chosen: Settings, chunks: ChunkHandling
+) -> None:
+    text = "A sentence of this part. " * 60
+
+    def reading(*documents: Document) -> Callable[[], Awaitable[list[ParsedLine]]]:
+        async def read() -> list[ParsedLine]:
+            return [ValidLine(number, document) for number, document in enumerate(documents, start=1)]
+
+        return read
+
+    async with open_service(chosen) as service:
+        await service.documents.put(reading(Document(id="a", text=text)), service.anonymous, "split")
+        before = [each async for each in service.documents.all(service.anonymous)]
+        assert len(before) > 1
+        wrong = reading(Document(id="a", text="new " + text, vector=(1.0, 2.0)))
+        if chunks == "given":
+            with pytest.raises(BadRequest, match="line 1 is invalid, so nothing is written: vector: 2 numbers"):
+                await service.documents.put(wrong, service.anonymous, chunks)
+        else:
+            response = await service.documents.put(wrong, service.anonymous, chunks)
+            assert [(each.line, each.status) for each in response.lines] == [(1, "rejected")]
+        assert [each async for each in service.documents.all(service.anonymous)] == before
+
+
+async def test_vectors_of_another_encoder_are_not_compared_although_they_have_the_same_length(
+    given: Settings, model: MiniLM
+) -> None:
+    async with open_service(given) as service:
+        await index(service, encoded(model))
+    async with open_service(given.changed(embedder="minilm://")) as other:
+        found = await search(other, "Hamburg", mode="hybrid")
+        assert found.hits[0].id == "elbe"
+        assert {hit.sources["vector"] for hit in found.hits} == {None}
+        reasons = {each.source: each.reason for each in found.degraded}
+        assert reasons["vector"] == "the index has vectors of another encoder than the settings name"
+    async with open_service(given) as service:
+        assert not (await search(service, "Hamburg", vector=encoded(model)[0].vector)).degraded
+
+
+async def test_a_service_with_given_vectors_is_warmed_up(given: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    async with open_service(given) as service:
+        await warm_up(service)
+    assert not [line for line in caplog.messages if "warming up" in line]
 
 
 async def test_an_index_of_other_vectors_is_not_written_and_searches_say_so(given: Settings, model: MiniLM) -> None:

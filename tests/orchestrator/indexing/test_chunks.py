@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -48,7 +49,8 @@ def test_chunks_are_parts_of_their_document_and_leave_nothing_out(text: str, tok
         assert text[chunk.parent_start : chunk.parent_end] == chunk.text
         covered.update(range(chunk.parent_start, chunk.parent_end))
     if chunks:
-        assert all(text[index].isspace() for index in range(len(text)) if index not in covered)
+        left_out = "".join(text[index] for index in range(len(text)) if index not in covered)
+        assert not re.search(r"[^\W_]", left_out)
         assert parent.chunk_count == len(chunks)
         assert [chunk.chunk_index for chunk in chunks] == list(range(len(chunks)))
         assert len({chunk.id for chunk in chunks}) == len(chunks)
@@ -199,3 +201,31 @@ def test_what_is_around_a_chunk_ends_with_its_section() -> None:
     assert (first.text_before, first.text_after.split()) == ("", ["one"] * 20)
     assert second.text_after == ""
     assert (third.heading_path, third.text_before, third.text_after.split()) == (("Two",), "", ["two"] * 20)
+
+
+@pytest.mark.parametrize("blank", ["", "\u00a0", "\u2028", "\u0085", "---", "| - | - |"])
+def test_a_heading_that_nothing_readable_follows_is_in_a_chunk(blank: str) -> None:
+    text = "# Guide\n\n" + "one " * 40 + f"\n\n## Kettle\n\n{blank}\n\n## Other\n\n" + "two " * 40
+    assert any("Kettle" in chunk.text for chunk in chunks_of(text)[1:])
+
+
+def test_passages_without_letters_and_digits_are_no_chunks() -> None:
+    text = "| name | value |\n|" + "-" * 400 + "|\n| one | two |\n\n" + "word " * 40
+    assert all(re.search(r"\w", chunk.text) for chunk in chunks_of(text)[1:])
+
+
+def test_white_space_in_a_heading_is_a_space() -> None:
+    _, *chunks = chunks_of("# Step 1:\tInstall\u0085it\n\n" + "word " * 40)
+    assert {chunk.heading_path for chunk in chunks} == {("Step 1: Install it",)}
+    assert all(checked(chunk) == chunk for chunk in chunks)
+
+
+def test_lines_of_a_text_that_is_no_markdown_are_no_headings() -> None:
+    text = "# not a heading\n" + "word " * 15 + "\n# nor this\n" + "word " * 15
+    _, *chunks = chunker(20).chunked(Document(id="a.txt", text=text), is_structured=False)
+    assert min(len(chunk.text.split()) for chunk in chunks) > 5
+
+
+def test_places_of_the_document_are_not_those_of_its_chunks() -> None:
+    _, *chunks = chunks_of("word " * 100, window_id="w", window_index=3, neighbor_chunk_ids=("x",))
+    assert {(chunk.window_id, chunk.window_index, chunk.neighbor_chunk_ids) for chunk in chunks} == {(None, None, ())}

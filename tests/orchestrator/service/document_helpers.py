@@ -56,7 +56,7 @@ class Words:
     def fits(self, text: str) -> bool:
         return len(text.split()) <= self._count
 
-    def split(self, text: str) -> list[tuple[int, int]]:
+    def split(self, text: str, is_markdown: bool = True) -> list[tuple[int, int]]:
         found = list(re.finditer(r"\S+", text))
         return [(part[0].start(), part[-1].end()) for part in batches(found, self._count)]
 
