@@ -66,7 +66,7 @@ class Chunker:
             body = document.text[section.body : section.end]
             for number, (start, end) in enumerate(self._passages(document.text, section, is_structured)):
                 text = document.text[start:end]
-                before, after = self._splitter.around(body, max(start - section.body, 0), end - section.body)
+                before, after = self._splitter.around(body, max(start - section.body, 0), max(end - section.body, 0))
                 yield replace(
                     document,
                     id=_chunk_id(document.id, name, number),
