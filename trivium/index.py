@@ -20,6 +20,7 @@ from orchestrator import SearchResponse, Service, open_service
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
 from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.arrays import with_list
 from orchestrator.schema.search_input import filter_of, search_request
 from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.documents import MAX_LISTED
@@ -152,7 +153,7 @@ class Index:
         :raises ValueError: if a field is unknown or its value is not allowed; the message lists what is.
         """
         try:
-            request = search_request({"timeout_ms": _TIMEOUT_MS, **fields, "query": query})
+            request = search_request({"timeout_ms": _TIMEOUT_MS, **with_list(fields), "query": query})
             return self._call(self._service.search.search, request, self._service.anonymous, "in-process")
         except BadRequest as error:
             raise ValueError(str(error)) from error
@@ -209,7 +210,7 @@ class Index:
                 page = self._call(self._service.documents.page, self._service.anonymous, condition, MAX_LISTED, start)
             except BadRequest as error:
                 raise ValueError(str(error)) from error
-            yield from (record.document for record in page.records)
+            yield from (record.whole for record in page.records)
             if page.next is None:
                 return
             start = page.next

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import inf
 
 import anyio.to_thread
@@ -138,6 +138,7 @@ async def open_service(
 def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceService) -> Service:
     settings, replicas, counters = parts.settings, parts.replicas, parts.caches.counters
     backends, data_dir, documents = replicas.backends, settings.storage.data_dir, _documents(parts)
+    model = parts.encoding.model
     keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
     scope = Scope(settings.access.tenant, settings.access.environment)
     upkeep = Upkeep(
@@ -164,7 +165,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         health=HealthService(
             sources=tuple(backends.bindings),
             servers=backends.servers,
-            searches=search_probes(backends, scope, parts.encoding.model.dimension),
+            searches=search_probes(backends, scope, model.dimension),
             embedded=backends.embedded,
             static_encoder_agreement=parts.encoding.static.agreement,
             replication=replicas.replication,
@@ -173,7 +174,8 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             maintenance=maintenance,
             metadata_keys=parts.metadata_keys,
             link_strengths=backends.link_strengths,
-            encoder=f"{parts.encoding.model.identity}, {parts.encoding.model.dimension} numbers",
+            encoder=f"{model.identity}, {model.dimension} numbers",
+            encode_query=partial(parts.encoders.encode, "a query", "model", "") if model.encodes_texts else None,
             anonymous_scope=scope,
             is_cache_open=is_open(settings.cache.url),
         ),

@@ -99,12 +99,14 @@ def _follow(paths: Sequence[NamedPath], options: FileOptions) -> bool:
         for changed in watched:
             if not changed and not is_first:
                 continue
-            is_first = False
             try:
                 is_complete = _run(paths, options)
-            except (NoFiles, BadRequest, AdapterError) as error:  # the next change may mend it
+            except (NoFiles, BadRequest, AdapterError) as error:
+                if is_first:
+                    raise
                 print_error(error.for_operators if isinstance(error, AdapterError) else str(error))
-                is_complete = False
+                is_complete = False  # the next change may mend it
+            is_first = False
             err.print("watching for changes; Ctrl-C ends", highlight=False)
     return is_complete
 
@@ -113,9 +115,12 @@ def _run(paths: Sequence[NamedPath], options: FileOptions) -> bool:
     start = monotonic()
     settings = with_cli_timeout(load())
     found = find(paths, settings.storage.data_dir)
-    if not found.files:
+    if not found.files and not (options.missing == "force" and found.roots):
         names = ", ".join(str(path) for path, _ in paths)
-        raise NoFiles(f"{names} has no files to index{_left_out(found)}: give a folder of documents, or an NDJSON file")
+        gone = "; if its files are gone, --remove-missing removes their documents" if found.roots else ""
+        raise NoFiles(
+            f"{names} has no files to index{_left_out(found)}: give a folder of documents, or an NDJSON file{gone}"
+        )
     collection = options.collection or DEFAULT_COLLECTION
 
     async def run(service: Service) -> tuple[FolderReport, Scope, int | None]:

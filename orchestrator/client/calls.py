@@ -16,6 +16,7 @@ from adapters.model.document import Document
 from orchestrator.client.errors import BadReply, DeadlineExceeded, TriviumError, Unreachable, refusal
 from orchestrator.client.packages import httpx2
 from orchestrator.client.retries import RetryBudget
+from orchestrator.schema.arrays import ENCODER
 from orchestrator.schema.documents import (
     BulkResponse,
     CollectionsResponse,
@@ -69,7 +70,7 @@ class Call(Generic[T]):
         fields = dict(self.fields)
         if self.has_deadline and fields.get("timeout_ms") is None:
             fields["timeout_ms"] = max(1, min(_MAX_TIMEOUT_MS, int(remaining_s * 1_000 * _MARGIN)))
-        return msgspec.json.encode(fields)
+        return ENCODER.encode(fields)
 
     @property
     def media_type(self) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from adapters.model.document import Document
+from orchestrator.schema.arrays import ENCODER
 from orchestrator.schema.documents import BulkResponse, LineOutcome
 
 Input: TypeAlias = Document | Mapping[str, Any]
@@ -55,11 +56,10 @@ def requests(documents: Iterable[Input], in_one: bool) -> Iterator[tuple[bytes, 
     :param in_one: whether there may be only one.
     :raises ValueError: if there may be only one, and the documents do not fit in it.
     """
-    encode = msgspec.json.Encoder().encode
     lines: list[bytes] = []
     size = 0
     for document in documents:
-        line = encode(document)
+        line = ENCODER.encode(document)
         if lines and (len(lines) == MAX_LINES or size + len(line) > MAX_BYTES):
             if in_one:
                 raise ValueError(

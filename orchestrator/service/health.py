@@ -72,6 +72,7 @@ class HealthService:
         finds; ``None`` if there is no such encoder.
     :param link_strengths: ``None`` if there is no graph.
     :param encoder: name and dimension of the encoder.
+    :param encode_query: encodes a query; ``None`` if nothing does.
     :param is_cache_open: whether the shared cache is on another host, and has no password.
     """
 
@@ -88,6 +89,7 @@ class HealthService:
     link_strengths: LinkStrengthReader | None
     encoder: str
     anonymous_scope: Scope
+    encode_query: Probe | None = None
     is_cache_open: bool = False
     now: Callable[[], float] = time
     _probes: CoalescedTtlValue[dict[str, str]] = field(init=False)
@@ -121,7 +123,7 @@ class HealthService:
 
     async def examine(self) -> list[Finding]:
         """Every finding, in order."""
-        findings = [Finding("embedder", True, self.encoder), *self._examine_embedded()]
+        findings = [await self._examine_encoder(), *self._examine_embedded()]
         if self.embedded is not None:
             damaged = await anyio.to_thread.run_sync(self.embedded.damaged)
             findings += [Finding(path, False, "checksum mismatch", _REBUILD_ADVICE) for path in damaged]
@@ -140,6 +142,15 @@ class HealthService:
         findings.append(self._examine_trust())
         findings += await self._examine_links()
         return [*findings, await self._examine_cache()]
+
+    async def _examine_encoder(self) -> Finding:
+        try:
+            if self.encode_query:
+                await _limited(self.encode_query)()
+        except AdapterError as error:
+            advice = "follow the message: until then searches lack vectors"
+            return Finding("embedder", False, f"{self.encoder}; no query: {error.for_operators}", advice)
+        return Finding("embedder", True, self.encoder)
 
     def _examine_embedded(self) -> Iterator[Finding]:
         engine = self.embedded

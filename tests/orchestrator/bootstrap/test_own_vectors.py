@@ -250,13 +250,15 @@ class Switched:
 
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self.hangs_on = ""
         self.may_go_on = threading.Event()
         self.may_go_on.set()
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
         if self.error:
             raise self.error
-        self.may_go_on.wait()
+        if self.hangs_on in texts:
+            self.may_go_on.wait()
         return letters(texts)
 
 
@@ -291,6 +293,10 @@ async def test_a_function_that_fails_costs_the_vectors_of_a_search_and_the_whole
         with pytest.raises(Unavailable, match="switched failed"):
             await index(service, [Document(id="new", text="new")])
         assert await service.count() == len(DOCUMENTS)
+        found = {each.subject: each for each in await service.health.examine()}
+        assert not found["embedder"].is_well
+        assert "no query: " in found["embedder"].observation
+        assert "switched failed: RuntimeError: out of memory" in found["embedder"].observation
 
 
 async def test_a_function_that_hangs_costs_the_vectors_of_a_search_and_no_more_than_its_time(
@@ -298,11 +304,13 @@ async def test_a_function_that_hangs_costs_the_vectors_of_a_search_and_no_more_t
 ) -> None:
     async with open_service(chosen.changed(embedder=f"{HERE}:switched")) as service:
         await index(service, DOCUMENTS)
+        function.hangs_on = "Hamburg"
         function.may_go_on.clear()
         found = await search(service, "Hamburg", timeout_ms=200)
         assert [each.source for each in found.degraded] == ["vector"]
         assert found.hits[0].id == "elbe"
         assert found.took_ms < 5_000
+        assert not (await search(service, "Rotterdam")).degraded  # the call for the other one still hangs
         function.may_go_on.set()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,7 +134,10 @@ def test_chunks_have_the_size_that_is_asked_for(docs: Path) -> None:
         (["{docs}/READM.md"], "there is no file {docs}/READM.md; the nearest is {docs}/README.md"),
         (["{docs}/*.xyz"], "no file matches {docs}/*.xyz"),
         (["{docs}", "{lines}"], "{lines} has documents on its lines, and the others are files: index it by itself"),
-        (["{empty}"], "{empty} has no files to index: give a folder of documents, or an NDJSON file"),
+        (
+            ["{empty}"],
+            "{empty} has no files to index: give a folder of documents, or an NDJSON file; if its files are gone, ",
+        ),
         (["{images}"], "{images} has no files to index (1 .png files are left out)"),
         (["{lines}", "--watch"], "--watch is for folders of files"),
         (["{lines}", "--keep-missing"], "--keep-missing is for folders of files"),
@@ -154,6 +158,23 @@ def test_what_cannot_be_indexed_is_named(docs: Path, tmp_path: Path, arguments: 
     assert code in {1, 2}
     assert error.format(**paths) in " ".join(err.replace("│", " ").split())
     assert not (tmp_path / "data").exists()
+
+
+def test_the_documents_of_an_emptied_folder_are_removed_on_request(docs: Path) -> None:
+    run("index", str(docs))
+    shutil.rmtree(docs)
+    docs.mkdir()
+    code, _, err = run("index", str(docs))
+    assert (code, "--remove-missing removes their documents" in err.replace("\n", " ")) == (1, True)
+    code, out, _ = run("index", str(docs), "--remove-missing")
+    assert (code, "0 files added, 0 changed, 0 unchanged, 3 removed" in out.replace("\n", " ")) == (0, True)
+    assert "the index has 0 documents" in out.replace("\n", " ")
+
+
+def test_watching_ends_at_once_if_nothing_can_be_indexed(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, _, err = run("index", str(tmp_path / "empty"), "--watch")
+    assert (code, "has no files to index" in err) == (1, True)
 
 
 @pytest.mark.parametrize("path", ["data", "data/index"])

@@ -1,0 +1,32 @@
+"""Vectors of programs, which are arrays of numpy and the like, as the lists that JSON has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+def as_list(value: Any) -> Any:
+    """An array as a list, one of its numbers as a number: what msgspec calls for a type that it does not know.
+
+    :raises NotImplementedError: if it is something else.
+    """
+    if callable(to_list := getattr(value, "tolist", None)):
+        return to_list()
+    raise NotImplementedError(f"a value is of the type {type(value).__name__}, which JSON does not have")
+
+
+def with_list(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields with ``vector`` as a list of numbers, if it is an array, or has numbers of one."""
+    vector = fields.get("vector")
+    if hasattr(vector, "tolist"):
+        return {**fields, "vector": as_list(vector)}
+    if isinstance(vector, list | tuple) and any(hasattr(each, "tolist") for each in vector):
+        return {**fields, "vector": [each.tolist() if hasattr(each, "tolist") else each for each in vector]}
+    return fields
+
+
+ENCODER = msgspec.json.Encoder(enc_hook=as_list)
+"""Encodes what a program gives."""
