@@ -242,6 +242,8 @@ class SearchService:
         degraded += (*retrieved.degraded, *failures)
         if ranking.min_confidence and ranked.confidences.answer is None:
             reason = f"not measured yet: run `trivium tidy`, with at least {MIN_DOCUMENTS} documents"
+            if not self.retrieval.preparation.encoders.encodes_texts:
+                reason = "it cannot be measured, because nothing encodes queries"
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)

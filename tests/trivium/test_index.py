@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from anyio.from_thread import BlockingPortal
 
@@ -253,3 +254,13 @@ with trivium.open({str(tmp_path)!r}, model_dir={str(model_dir)!r}) as index:
 """
     done = subprocess.run([python, "-c", program], timeout=60, check=False, capture_output=True, text=True)
     assert "KeyboardInterrupt" in done.stderr
+
+
+def test_vectors_may_be_arrays_and_are_kept(tmp_path: Path, model_dir: Path) -> None:
+    arrays = [np.array([1, 0, 0]), np.array([0.25, 0.5, 1], np.float32), list(np.array([0, 0, 2], np.float32))]
+    with trivium.open(tmp_path / "data", model_dir=model_dir, embedder="none://3") as index:
+        assert index.add([{"id": str(n), "text": "x", "vector": each} for n, each in enumerate(arrays)]) == 3
+        assert index.search("x", mode="vector", vector=arrays[1]).hits[0].id == "1"
+        assert [each.vector for each in index.documents()] == [(1, 0, 0), (0.25, 0.5, 1), (0, 0, 2)]
+        with pytest.raises(InvalidDocuments, match="vector: 2 numbers, allowed are 3 numbers"):
+            index.add([{"id": "a", "text": "x", "vector": np.ones(2)}])

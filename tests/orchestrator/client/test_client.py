@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
+import numpy as np
 import pytest
 
 from orchestrator.client import (
@@ -201,3 +202,14 @@ def test_hits_may_have_some_of_their_fields_only(client: Client) -> None:
     assert hit.title
     assert hit.text is msgspec.UNSET
     assert client.search(SearchRequest(query="nolan", fields=("title",), limit=1)).hits == response.hits
+
+
+def test_vectors_may_be_arrays(client: Client) -> None:
+    vector = np.zeros(384, np.float32)
+    vector[7] = 1
+    assert client.index([{"id": "array", "text": "An array.", "vector": vector}]).indexed == 1
+    assert client.get("array").vector == tuple(vector.tolist())
+    assert client.search("x", mode="vector", vector=vector, limit=1).hits[0].id == "array"
+    lines = client.search_batch([{"query": "x", "mode": "vector", "vector": vector}])
+    assert [line.response.hits[0].id for line in lines] == ["array"]
+    client.delete("array")
