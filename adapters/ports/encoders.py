@@ -67,8 +67,8 @@ class TextSplitter(Protocol):
         ...
 
 
-class QueryEncoder(Protocol):
-    """Encodes queries into the space of the documents, in a few milliseconds, on the event loop."""
+class Encoder(Protocol):
+    """What all encoders have."""
 
     @property
     def dimension(self) -> int:
@@ -80,12 +80,16 @@ class QueryEncoder(Protocol):
         """Whether it can: else documents and queries bring their vectors."""
         ...
 
+
+class QueryEncoder(Encoder, Protocol):
+    """Encodes queries into the space of the documents, in a few milliseconds, on the event loop."""
+
     def encode(self, text: str) -> Vector:
         """A unit vector. Reads :data:`MAX_QUERY_TOKENS` tokens at most."""
         ...
 
 
-class TextEncoder(Protocol):
+class TextEncoder(Encoder, Protocol):
     """Encodes texts of documents. Blocks: call it off the event loop."""
 
     @property
@@ -93,37 +97,17 @@ class TextEncoder(Protocol):
         """Model, weights and recipe in one line."""
         ...
 
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        ...
-
-    @property
-    def encodes_texts(self) -> bool:
-        """As of :class:`QueryEncoder`."""
-        ...
-
     def encode_texts(self, texts: Sequence[EncodedText]) -> list[Matrix]:
         """For each text, in order, one unit row for each of its windows, one at least."""
         ...
 
 
-class DocumentEncoder(Protocol):
+class DocumentEncoder(Encoder, Protocol):
     """Encodes documents. Blocks: call it off the event loop."""
 
     @property
     def identity(self) -> str:
         """Encoder and texts in one line; contained in the build id."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        ...
-
-    @property
-    def encodes_texts(self) -> bool:
-        """As of :class:`QueryEncoder`."""
         ...
 
     def encode_documents(self, documents: Sequence[Document]) -> list[Matrix]:

@@ -95,7 +95,7 @@ class Chunker:
         """Where the passages of a section are; the first one has the heading, which may be all there is."""
         passages = self._splitter.split(text[section.body : section.end], is_structured)
         first = section.start
-        if first < section.body and (not passages or text[section.body :][: passages[0][0]].strip()):
+        if first < section.body and (not passages or text[section.body : section.body + passages[0][0]].strip()):
             yield first, first + len(text[first : section.body].rstrip())  # what follows it is left out
             first = section.body
         for number, (start, end) in enumerate(passages):
