@@ -100,7 +100,7 @@ def _follow(paths: Sequence[NamedPath], options: FileOptions) -> bool:
             if not changed and not is_first:
                 continue
             try:
-                is_complete = _run(paths, options)
+                is_complete = _run(paths, options, optimizes=is_first)
             except (NoFiles, BadRequest, AdapterError) as error:
                 if is_first:
                     raise
@@ -111,7 +111,11 @@ def _follow(paths: Sequence[NamedPath], options: FileOptions) -> bool:
     return is_complete
 
 
-def _run(paths: Sequence[NamedPath], options: FileOptions) -> bool:
+def _run(paths: Sequence[NamedPath], options: FileOptions, optimizes: bool = True) -> bool:
+    """Index files once; returns whether all of them are indexed.
+
+    :param optimizes: whether segments are merged, and the documents measured, if anything has changed.
+    """
     start = monotonic()
     settings = with_cli_timeout(load())
     found = find(paths, settings.storage.data_dir)
@@ -134,7 +138,7 @@ def _run(paths: Sequence[NamedPath], options: FileOptions) -> bool:
             report = await service.folders.index(
                 files, writer, collection, options.chunk_tokens, options.missing, advance
             )
-        return report, writer.scope, await optimized_count(service, is_changed=report.written.generation > 0)
+        return report, writer.scope, await optimized_count(service, optimizes and report.written.generation > 0)
 
     report, scope, documents = with_service(settings, run, writes=True)
     if options.as_json:
