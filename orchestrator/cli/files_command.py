@@ -14,7 +14,8 @@ import typer
 from rich.markup import escape
 from watchfiles import watch as changes
 
-from adapters import AdapterError, Scope
+from adapters import AdapterError, Scope, Sensitivity
+from adapters.model.document import is_visible
 from fusion.doc_ids import DEFAULT_COLLECTION
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.scope_options import owner
@@ -144,12 +145,12 @@ def _run(paths: Sequence[NamedPath], options: FileOptions, optimizes: bool = Tru
     if options.as_json:
         _print_json(report, scope, collection, documents)
     else:
-        _print(report, documents)
+        _print(report, documents, settings.access.open_clearance)
         print_where(scope, f"collection {collection}", monotonic() - start)
     return documents is not None and not report.errors and is_applied(report.written)
 
 
-def _print(report: FolderReport, documents: int | None) -> None:
+def _print(report: FolderReport, documents: int | None, clearance: Sensitivity) -> None:
     for problems, style in ((report.errors, "red"), (report.notes, "yellow")):
         for id_, reason in list(problems.items())[:_MAX_SHOWN]:
             err.print(f"[{style}]{escape(f'{id_}: {reason}')}[/{style}]", soft_wrap=True)
@@ -164,7 +165,7 @@ def _print(report: FolderReport, documents: int | None) -> None:
         f"{failed}; {report.chunks} chunks written{total}",
         soft_wrap=True,
     )
-    for line in (*_left_out_lines(report), *_graph_lines(report)):
+    for line in (*_left_out_lines(report), *_hidden_lines(report, clearance), *_graph_lines(report)):
         err.print(escape(line), soft_wrap=True, highlight=False)
 
 
@@ -172,6 +173,14 @@ def _left_out_lines(report: FolderReport) -> Iterator[str]:
     counts = [f"{reason} ({count})" for reason, count in report.left_out.most_common() if count]
     if counts:
         yield f"left out: {', '.join(counts)}"
+
+
+def _hidden_lines(report: FolderReport, clearance: Sensitivity) -> Iterator[str]:
+    """What a search here does not find."""
+    for sensitivity, count in report.sensitivities.items():
+        if not is_visible(sensitivity, clearance):
+            files = "1 file is" if count == 1 else f"{count} files are"
+            yield f"{files} {sensitivity}: searches here find them with TRIVIUM_OPEN_CLEARANCE={sensitivity} only"
 
 
 def _graph_lines(report: FolderReport) -> Iterator[str]:

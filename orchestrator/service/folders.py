@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import anyio.to_thread
 
-from adapters import AdapterError, Document
+from adapters import AdapterError, Document, Sensitivity
 from adapters.model.batching import batches as slices
 from adapters.model.document import METADATA
 from adapters.model.filter import And, Eq, Exists, In
@@ -56,6 +56,7 @@ class FolderReport:
     :param dangling: references that lead nowhere; some are ``examples``.
     :param names: titles and other names that are looked for in all texts.
     :param linked: ids of the files with a link to or from another file.
+    :param sensitivities: number of files by sensitivity.
     """
 
     added: int = 0
@@ -71,6 +72,7 @@ class FolderReport:
     examples: list[str] = field(default_factory=list)
     names: int = 0
     linked: set[str] = field(default_factory=set)
+    sensitivities: Counter[Sensitivity] = field(default_factory=Counter)
     written: IndexReport = field(default_factory=IndexReport)
 
     @property
@@ -164,6 +166,7 @@ class ReadFiles:
             self.report.errors[file.id] = str(error)
             return None
         self.report.add_graph(draft)
+        self.report.sensitivities[draft.document.sensitivity] += 1
         return draft
 
     def _leave_out(self, file: FoundFile, reason: NoText) -> None:

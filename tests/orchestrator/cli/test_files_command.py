@@ -171,6 +171,16 @@ def test_the_documents_of_an_emptied_folder_are_removed_on_request(docs: Path) -
     assert "the index has 0 documents" in out.replace("\n", " ")
 
 
+def test_files_that_searches_here_do_not_find_are_counted(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (docs / "secret.md").write_text("---\nsensitivity: sensitive\n---\n# Secret\n\nThe platypus pays no taxes.\n")
+    line = "1 file is sensitive: searches here find them with TRIVIUM_OPEN_CLEARANCE=sensitive only"
+    assert line in run("index", str(docs))[2]
+    assert "nothing found" in run("search", "platypus", "--mode", "keyword")[1]
+    monkeypatch.setenv("TRIVIUM_OPEN_CLEARANCE", "sensitive")
+    assert line not in run("index", str(docs))[2]
+    assert "secret.md" in run("search", "platypus", "--mode", "keyword")[1]
+
+
 def test_watching_ends_at_once_if_nothing_can_be_indexed(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     code, _, err = run("index", str(tmp_path / "empty"), "--watch")
