@@ -18,6 +18,7 @@ _QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
 _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
 """Matches in a word such as ``os.path``, ``a/bc``, ``getName`` and ``E1234``; not in ``e.g.``."""
 _MAX_IDENTIFIER_CHARS = 128
+_EVERY = ": every source is searched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,9 @@ def choose_sources(
     if request.mode == AUTO and not has_vector:
         left_out = [source.name for source in routed if compares_vectors(source)]
         routed = [source for source in routed if not compares_vectors(source)] or routed
-        reason += "".join(f"; {name} is left out: the query has no vector, and nothing encodes it" for name in left_out)
+        if left_out:
+            reason = reason.removesuffix(_EVERY)
+            reason += f"; {' and '.join(left_out)} is left out: the query has no vector, and nothing encodes it"
     weights |= request.weights
     chosen = tuple(source for source in routed if weights[source.name])
     if not chosen:
@@ -96,7 +99,7 @@ def _by_mode(
         for name in boosted:
             weights[name] *= IDENTIFIER_FACTOR
         return sources, weights, f"{identifier!r} looks like an identifier: {' and '.join(boosted)} weighs more"
-    return sources, weights, "a question in words: every source is searched"
+    return sources, weights, f"a question in words{_EVERY}"
 
 
 def find_identifier(query: str) -> str | None:
