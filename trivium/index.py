@@ -20,7 +20,7 @@ from orchestrator import SearchResponse, Service, open_service
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine
 from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.arrays import with_list
+from orchestrator.schema.arrays import with_lists
 from orchestrator.schema.search_input import filter_of, search_request
 from orchestrator.service.document_reports import IndexReport
 from orchestrator.service.documents import MAX_LISTED
@@ -153,7 +153,7 @@ class Index:
         :raises ValueError: if a field is unknown or its value is not allowed; the message lists what is.
         """
         try:
-            request = search_request({"timeout_ms": _TIMEOUT_MS, **with_list(fields), "query": query})
+            request = search_request({"timeout_ms": _TIMEOUT_MS, **with_lists(fields), "query": query})
             return self._call(self._service.search.search, request, self._service.anonymous, "in-process")
         except BadRequest as error:
             raise ValueError(str(error)) from error

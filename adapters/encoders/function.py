@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import signature
+from traceback import walk_tb
 from typing import Any, Literal
 
 import numpy as np
@@ -81,20 +82,28 @@ class FunctionEncoder:
         try:
             return [np.asarray(each) for each in self._function(texts, **options)]
         except (Exception, SystemExit) as error:
-            raise Unavailable(f"{self._name} failed", f"{type(error).__name__}: {str(error)[:500]}") from error
+            raise Unavailable(f"{self._name} failed", self._described(error)) from error
+
+    def _described(self, error: BaseException) -> str:
+        """The error, once there are documents without its text, which may have theirs."""
+        (*_, (frame, line)) = walk_tb(error.__traceback__)
+        place = f"{type(error).__name__} in {frame.f_code.co_filename}, line {line}"
+        return place if self.dimension else f"{place}: {str(error)[:500]}"
 
     def _vectors(self, texts: Sequence[str], returned: Sequence[npt.NDArray[Any]]) -> Matrix:
         if len(returned) != len(texts):
             raise Rejected(f"{self._name} returned {len(returned)} vectors for {len(texts)} texts")
         expected = self.dimension or (len(returned[0]) if returned[0].ndim else 0)
-        for text, vector in zip(texts, returned, strict=True):
+        for number, vector in enumerate(returned, start=1):
             if vector.ndim != 1 or vector.dtype.kind not in _NUMBERS:
                 raise Rejected(f"{self._name} returned {_shown(vector)}, allowed are lists of numbers")
             if len(vector) != expected or not 1 <= expected <= MAX_DIMENSION:
                 allowed = f"{self.dimension} as before" if self.dimension else f"1 to {MAX_DIMENSION}, always as many"
                 raise Rejected(f"{self._name} returned vectors of {len(vector)} numbers, allowed are {allowed}")
             if not np.isfinite(vector).all() or not vector.any():
-                raise Rejected(f"{self._name} returned {_shown(vector)} for {text[:80]!r}: no direction")
+                raise Rejected(
+                    f"{self._name} returned {_shown(vector)} for text {number} of {len(texts)}: no direction"
+                )
         return np.stack([unit(vector.tolist()) for vector in returned])
 
 

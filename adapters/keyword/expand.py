@@ -65,8 +65,10 @@ class Synonyms:
         """
         try:
             lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise Unavailable(f"{path} cannot be read: {error}") from error
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise Unavailable(f"{path} cannot be read: it is not UTF-8") from error
         rules: list[tuple[str, Iterable[str]]] = []
         for number, line in enumerate(lines, start=1):
             text = line.strip()

@@ -80,3 +80,12 @@ class VersionConflict(AdapterError):
 
 class VersionMismatch(AdapterError):
     """The index was built by another encoder, analyser or file format than the settings require."""
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, for operators: of an error of the operating system the file and the text, without the number."""
+    if isinstance(error, AdapterError):
+        return error.for_operators
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return str(error)

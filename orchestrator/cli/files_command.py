@@ -16,6 +16,7 @@ from watchfiles import watch as changes
 
 from adapters import AdapterError, Scope, Sensitivity
 from adapters.model.document import is_visible
+from adapters.model.errors import reason_of
 from fusion.doc_ids import DEFAULT_COLLECTION
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.scope_options import owner
@@ -105,7 +106,7 @@ def _follow(paths: Sequence[NamedPath], options: FileOptions) -> bool:
             except (NoFiles, BadRequest, AdapterError) as error:
                 if is_first:
                     raise
-                print_error(error.for_operators if isinstance(error, AdapterError) else str(error))
+                print_error(reason_of(error))
                 is_complete = False  # the next change may mend it
             is_first = False
             err.print("watching for changes; Ctrl-C ends", highlight=False)

@@ -17,6 +17,7 @@ import typer
 from rich.markup import escape
 
 from adapters import AdapterError
+from adapters.model.errors import reason_of
 from orchestrator.auth.keyring import KeyFileError, read_key_file
 from orchestrator.bootstrap.embedded import documents_in, rebuild_index
 from orchestrator.cli.progress import duration, progress_bar
@@ -108,9 +109,8 @@ def examine(settings: Settings) -> list[Finding]:
         with TemporaryDirectory() if not has_data(data_dir) else nullcontext(str(data_dir)) as folder:
             findings += with_service(settings.changed(data_dir=folder), run, prepare=False, writes=True)
     except (AdapterError, SettingsError, OSError) as error:
-        observation = error.for_operators if isinstance(error, AdapterError) else str(error)
         advice = "follow the message; the rest cannot be examined until then"
-        findings.append(Finding("service", False, observation, advice))
+        findings.append(Finding("service", False, reason_of(error), advice))
     return list({(each.subject, each.observation): each for each in findings}.values())
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from adapters import AdapterError
+from adapters.model.errors import reason_of
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.auth.principal import Forbidden
 from orchestrator.bootstrap import open_service
@@ -53,7 +54,7 @@ def reported_errors(usage_errors: _Errors = (), failures: _Errors = ()) -> Itera
     except (*_USAGE_ERRORS, *usage_errors) as error:
         _exit(str(error), code=2)
     except (*_FAILURES, *failures) as error:
-        _exit(error.for_operators if isinstance(error, AdapterError) else str(error), code=1)
+        _exit(reason_of(error), code=1)
 
 
 def print_error(message: str) -> None:

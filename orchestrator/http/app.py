@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from adapters import AdapterError
+from adapters.model.errors import reason_of
 from adapters.model.spelling import nearest
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.bootstrap import open_service
@@ -100,11 +101,8 @@ async def _opened(settings: Settings, app: Starlette) -> AsyncIterator[Service]:
         try:
             service = await stack.enter_async_context(open_service(settings))
             await warm_up(service)
-        except AdapterError as error:
-            app.state.start_failure = error.for_operators
-            raise
-        except (KeyFileError, SettingsError, OSError) as error:
-            app.state.start_failure = str(error)
+        except (AdapterError, KeyFileError, SettingsError, OSError) as error:
+            app.state.start_failure = reason_of(error)
             raise
         yield service
 

@@ -9,7 +9,7 @@ import msgspec
 
 from adapters import Document
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, checked, from_fields, size_error
-from orchestrator.schema.arrays import with_list
+from orchestrator.schema.arrays import with_lists
 from orchestrator.schema.decode import describe_decode_error
 
 
@@ -28,7 +28,7 @@ def _parsed(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[Parse
     for number, document in enumerate(documents, start=1):
         try:
             # The fields of a struct that a program makes are not checked, so it is converted, too.
-            fields = msgspec.to_builtins(document) if isinstance(document, Document) else with_list(document)
+            fields = msgspec.to_builtins(document) if isinstance(document, Document) else with_lists(document)
             converted = from_fields(fields)
             if too_large := size_error(len(msgspec.json.encode(converted))):
                 yield InvalidLine(number, too_large)

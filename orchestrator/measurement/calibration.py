@@ -24,7 +24,7 @@ from fusion.confidence import Calibration, Calibrations, calibration_name, evide
 from fusion.source import Source
 from orchestrator.auth.visibility import access_filter
 from orchestrator.measurement.scope_file import Measurements, ScopeFile
-from orchestrator.measurement.scope_sample import sample_by_access
+from orchestrator.measurement.scope_sample import MIN_DOCUMENTS, sample_by_access
 from orchestrator.measurement.unanswerable import unanswerable_queries
 from orchestrator.schema.search import EncoderName
 
@@ -139,6 +139,16 @@ class CalibrationMeasurement:
             candidates = Candidates.of([rankings[source.name] for source in used])
             best[calibration_name(used)] = float(evidence(candidates, used, text).max()) if len(candidates) else 0.0
         return best
+
+
+def why_unmeasured(encodes_texts: bool) -> str:
+    """Why a scope has no calibration.
+
+    :param encodes_texts: whether queries can be encoded.
+    """
+    if not encodes_texts:
+        return "it cannot be measured, because nothing encodes queries"
+    return f"not measured yet: run `trivium tidy`, with at least {MIN_DOCUMENTS} documents"
 
 
 def _groups(sources: Sequence[Source]) -> list[tuple[Source, ...]]:

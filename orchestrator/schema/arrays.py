@@ -18,14 +18,17 @@ def as_list(value: Any) -> Any:
     raise NotImplementedError(f"a value is of the type {type(value).__name__}, which JSON does not have")
 
 
-def with_list(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields with ``vector`` as a list of numbers, if it is an array, or has numbers of one."""
-    vector = fields.get("vector")
-    if hasattr(vector, "tolist"):
-        return {**fields, "vector": as_list(vector)}
-    if isinstance(vector, list | tuple) and any(hasattr(each, "tolist") for each in vector):
-        return {**fields, "vector": [each.tolist() if hasattr(each, "tolist") else each for each in vector]}
-    return fields
+def with_lists(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields with lists and numbers instead of arrays and their numbers."""
+    return {name: _plain(value) for name, value in fields.items()}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple) and any(hasattr(each, "tolist") for each in value):
+        return [_plain(each) for each in value]
+    return value
 
 
 ENCODER = msgspec.json.Encoder(enc_hook=as_list)

@@ -15,6 +15,7 @@ import anyio.to_thread
 from adapters import AdapterError, Document, Sensitivity
 from adapters.model.batching import batches as slices
 from adapters.model.document import METADATA
+from adapters.model.errors import reason_of
 from adapters.model.filter import And, Eq, Exists, In
 from adapters.ports.encoders import TextSplitter
 from adapters.ports.names import NameRules
@@ -181,7 +182,7 @@ class ReadFiles:
             self._leave_out(file, error)
             return None
         except (AdapterError, OSError, ValueError) as error:
-            self.report.errors[file.id] = error.for_operators if isinstance(error, AdapterError) else str(error)
+            self.report.errors[file.id] = reason_of(error)
             return None
         if content.note:
             self.report.notes[file.id] = content.note

@@ -25,7 +25,7 @@ from orchestrator.execution.budget import EXPLAIN, WRITES, Clock, Deadline, sour
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import AllSourcesFailed, Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
-from orchestrator.measurement.scope_sample import MIN_DOCUMENTS
+from orchestrator.measurement.calibration import why_unmeasured
 from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.plan import DAY_S, Plan, RankingPlan
 from orchestrator.planning.plan_key import cache_key
@@ -241,9 +241,7 @@ class SearchService:
         )
         degraded += (*retrieved.degraded, *failures)
         if ranking.min_confidence and ranked.confidences.answer is None:
-            reason = f"not measured yet: run `trivium tidy`, with at least {MIN_DOCUMENTS} documents"
-            if not self.retrieval.preparation.encoders.encodes_texts:
-                reason = "it cannot be measured, because nothing encodes queries"
+            reason = why_unmeasured(self.retrieval.preparation.encoders.encodes_texts)
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)

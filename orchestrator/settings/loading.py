@@ -107,6 +107,10 @@ def _reason(error: ErrorDetails, field: FieldInfo) -> str:
     return f", allowed are {allowed}{f'; the nearest is {near}' if near else ''}"
 
 
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error.strerror)
+
+
 def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
     """The settings in a file, by name, not validated yet: for :func:`load`.
 
@@ -117,7 +121,7 @@ def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
         with path.open(encoding="utf-8") as file:
             bindings = list(parse_stream(file))
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{named_by} is {str(path)!r}, which cannot be read: {error}") from error
+        raise SettingsError(f"{named_by} is {str(path)!r}, which cannot be read: {_why(error)}") from error
     for binding in bindings:
         if binding.error or (binding.key is not None and binding.value is None):
             raise SettingsError(f"{path}, line {binding.original.line}: allowed are lines of the form NAME=value")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -64,8 +65,8 @@ def test_many_texts_are_encoded_in_several_calls_in_order() -> None:
         (lambda texts: [["1", "2"]], "f returned ['1', '2'], allowed are lists of numbers"),
         (lambda texts: [[True, False]], "f returned [True, False], allowed are lists of numbers"),
         (lambda texts: [[10**400, 1]], "allowed are lists of numbers"),
-        (lambda texts: [[0.0, 0.0]], "f returned [0.0, 0.0] for 'dimension': no direction"),
-        (lambda texts: [[float("nan"), 1.0]], "f returned [nan, 1.0] for 'dimension': no direction"),
+        (lambda texts: [[0.0, 0.0]], "f returned [0.0, 0.0] for text 1 of 1: no direction"),
+        (lambda texts: [[float("nan"), 1.0]], "f returned [nan, 1.0] for text 1 of 1: no direction"),
         (lambda texts: [[1.0]] * 2, "f returned 2 vectors for 1 texts"),
         (lambda texts: [[1.0] * 4_097], "f returned vectors of 4097 numbers, allowed are 1 to 4096, always as many"),
         (lambda texts: [1.0], "f returned 1.0, allowed are lists of numbers"),
@@ -103,17 +104,17 @@ def generating(texts: list[str]) -> Iterator[list[float]]:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (failing, "f failed: RuntimeError: out of memory"),
-        (generating, "f failed: RuntimeError: out of memory"),
-        (lambda texts: sys.exit(3), "f failed: SystemExit: 3"),
-        (lambda texts: [Odd()], "f failed: RuntimeError: detach it first"),
-        (lambda texts: None, "f failed: TypeError: 'NoneType' object is not iterable"),
+        (failing, r"f failed: RuntimeError in .*test_function.py, line \d+: out of memory"),
+        (generating, r"f failed: RuntimeError in .*test_function.py, line \d+: out of memory"),
+        (lambda texts: sys.exit(3), r"f failed: SystemExit in .*test_function.py, line \d+: 3"),
+        (lambda texts: [Odd()], r"f failed: RuntimeError in .*test_function.py, line \d+: detach it first"),
+        (lambda texts: None, r"f failed: TypeError in .*function.py, line \d+: 'NoneType' object is not iterable"),
     ],
 )
 def test_a_function_that_fails_is_unavailable_and_says_why(function: Callable[[list[str]], Any], message: str) -> None:
     with pytest.raises(Unavailable) as failed:
         FunctionEncoder(function, "f")
-    assert failed.value.for_operators == message
+    assert re.fullmatch(message, failed.value.for_operators)
 
 
 def test_a_function_that_does_not_return_is_given_up_and_leaves_room_for_others(
@@ -145,3 +146,16 @@ def test_a_function_that_does_not_return_is_given_up_and_leaves_room_for_others(
 def test_a_function_without_a_signature_can_be_called() -> None:
     with pytest.raises(Rejected, match="f returned dimension"):
         FunctionEncoder(set, "f")
+
+
+def test_the_error_of_a_function_shows_no_text_of_a_document() -> None:
+    def failing_later(texts: list[str]) -> list[list[float]]:
+        if "secret" in texts:
+            raise ValueError(f"cannot encode {texts}")
+        return lengths(texts)
+
+    function = FunctionEncoder(failing_later, "f")
+    with pytest.raises(Unavailable) as failed:
+        function.encode_texts([EncodedText("secret")])
+    assert "ValueError in " in failed.value.for_operators
+    assert "secret" not in failed.value.for_operators

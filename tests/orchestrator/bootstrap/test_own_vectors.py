@@ -296,7 +296,7 @@ async def test_a_function_that_fails_costs_the_vectors_of_a_search_and_the_whole
         found = {each.subject: each for each in await service.health.examine()}
         assert not found["embedder"].is_well
         assert "no query: " in found["embedder"].observation
-        assert "switched failed: RuntimeError: out of memory" in found["embedder"].observation
+        assert "switched failed: RuntimeError in " in found["embedder"].observation
 
 
 async def test_a_function_that_hangs_costs_the_vectors_of_a_search_and_no_more_than_its_time(
