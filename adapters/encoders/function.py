@@ -96,16 +96,12 @@ class FunctionEncoder:
         expected = self.dimension or (len(returned[0]) if returned[0].ndim else 0)
         for number, vector in enumerate(returned, start=1):
             if vector.ndim != 1 or vector.dtype.kind not in _NUMBERS:
-                raise Rejected(f"{self._name} returned {_shown(vector)}, allowed are lists of numbers")
+                shape = "x".join(map(str, vector.shape)) or "no"
+                raise Rejected(f"{self._name} returned {shape} values of {vector.dtype}, allowed are lists of numbers")
             if len(vector) != expected or not 1 <= expected <= MAX_DIMENSION:
                 allowed = f"{self.dimension} as before" if self.dimension else f"1 to {MAX_DIMENSION}, always as many"
                 raise Rejected(f"{self._name} returned vectors of {len(vector)} numbers, allowed are {allowed}")
             if not np.isfinite(vector).all() or not vector.any():
-                raise Rejected(
-                    f"{self._name} returned {_shown(vector)} for text {number} of {len(texts)}: no direction"
-                )
+                shown = str(vector.tolist())[:80]
+                raise Rejected(f"{self._name} returned {shown} for text {number} of {len(texts)}: no direction")
         return np.stack([unit(vector.tolist()) for vector in returned])
-
-
-def _shown(vector: npt.NDArray[Any]) -> str:
-    return str(vector.tolist())[:80]
