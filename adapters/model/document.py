@@ -11,7 +11,6 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from adapters.model import numbers
-from adapters.model.vectors import unpacked
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from fusion.values import DocId, DocumentFields
 
@@ -153,7 +152,11 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def whole(self) -> Document:
         """The document as it was written, with its vector."""
-        return self.document if self.vector is None else replace(self.document, vector=unpacked(self.vector))
+        if self.vector is None:
+            return self.document
+        from adapters.model.vectors import unpacked  # noqa: PLC0415, numpy, which clients do not need
+
+        return replace(self.document, vector=unpacked(self.vector))
 
     @property
     def doc_id(self) -> DocId:
