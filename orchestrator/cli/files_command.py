@@ -132,7 +132,6 @@ def _run(paths: Sequence[NamedPath], options: FileOptions, optimizes: bool = Tru
     async def run(service: Service) -> tuple[FolderReport, Scope, int | None]:
         writer = owner(service, options.tenant, options.environment)
         require_own_build(service)
-        service.documents.require_encoder("files")
         total = len(found.files)
         with progress_bar(err, "reading", "files", total) as advance:
             files = await service.folders.read(found, advance)

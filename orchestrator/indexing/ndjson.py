@@ -35,11 +35,12 @@ MAX_NAME_CHARS = 512
 """Maximum length of a tag, an entity or the language."""
 MAX_KEY_CHARS = 256
 """Maximum length of a metadata key, as in filters."""
-_TEXT_LISTS = ("tags", "topics", "keywords", "local_keywords", "query_expansion_keywords", "semantic_boosters")
+TEXT_LISTS = ("tags", "topics", "keywords", "local_keywords", "query_expansion_keywords", "semantic_boosters")
 """Lists of names, each of which is trimmed and has each name once."""
-_TEXTS = ("title", "text", "summary", "local_summary", "text_before", "text_after")
+TEXTS = ("title", "text", "summary", "local_summary", "text_before", "text_after")
+"""Texts of any content."""
 _MAX_LENGTHS = {
-    **dict.fromkeys(_TEXT_LISTS, MAX_ITEMS),
+    **dict.fromkeys(TEXT_LISTS, MAX_ITEMS),
     "neighbor_chunk_ids": MAX_ITEMS,
     "entities": MAX_ITEMS,
     "links": MAX_ITEMS,
@@ -152,7 +153,7 @@ def checked(document: Document) -> Document:
     for name, limit in _MAX_LENGTHS.items():
         if (count := len(getattr(document, name) or ())) > limit:
             raise ValueError(f"{name}: {count}, allowed are {limit}")
-    texts = {name: _without_control(text) for name in _TEXTS if (text := getattr(document, name))}
+    texts = {name: _without_control(text) for name in TEXTS if (text := getattr(document, name))}
     if not (texts.get("text", "").strip() or texts.get("title", "").strip()):
         raise ValueError("text: empty, and so is the title; one of them must not be empty")
     if document.created_at and document.created_at.tzinfo is None:
@@ -170,7 +171,7 @@ def checked(document: Document) -> Document:
     cleaned = msgspec.structs.replace(
         document,
         **texts,
-        **{name: trimmed(names) for name in _TEXT_LISTS if (names := getattr(document, name))},
+        **{name: trimmed(names) for name in TEXT_LISTS if (names := getattr(document, name))},
         neighbor_chunk_ids=trimmed(document.neighbor_chunk_ids),
         heading_path=tuple(heading for each in document.heading_path if (heading := each.strip())),
         entities=None if document.entities is None else trimmed(document.entities),
@@ -229,7 +230,7 @@ def _names(document: Document) -> Iterator[tuple[str, str]]:
         if value is not None:
             yield name, value
     yield from (("heading_path", heading) for heading in document.heading_path)
-    yield from ((field, name) for field in (*_TEXT_LISTS, "neighbor_chunk_ids") for name in getattr(document, field))
+    yield from ((field, name) for field in (*TEXT_LISTS, "neighbor_chunk_ids") for name in getattr(document, field))
     yield from (("entities", entity) for entity in document.entities or ())
     yield from (("links", each) for link in document.links for each in (link.target, link.type))
     yield from (("metadata", key) for key in document.metadata)

@@ -12,7 +12,7 @@ from adapters.model.document import passage, values_of
 from adapters.model.index_terms import NUMBER_TERMS
 from adapters.model.vectors import packed
 from adapters.ports import DocumentEncoder, VectorRecord
-from orchestrator.indexing.ndjson import ParsedLine, ValidLine
+from orchestrator.indexing.ndjson import TEXT_LISTS, TEXTS, ParsedLine, ValidLine
 
 MAX_BATCH_DOCUMENTS = 256
 """Documents that are checked and encoded together."""
@@ -22,18 +22,7 @@ MAX_WRITE_DOCUMENTS = 4_096
 """Maximum documents in one write: more need more memory and are lost in a crash; fewer make more commits."""
 _TERM_BYTES = 64
 """Bytes of a term in memory, without the name of its field and its text."""
-_TEXTS = ("title", "text", "summary", "local_summary", "text_before", "text_after")
-_NAMES = (
-    "tags",
-    "topics",
-    "keywords",
-    "local_keywords",
-    "query_expansion_keywords",
-    "semantic_boosters",
-    "neighbor_chunk_ids",
-    "heading_path",
-    "entities",
-)
+_NAMES = (*TEXT_LISTS, "neighbor_chunk_ids", "heading_path", "entities")
 _NUMBER_BYTES = 32
 """Bytes of a number of a vector in memory, with its place in the list."""
 
@@ -82,7 +71,7 @@ class IndexingPipeline:
 
 def size_bytes(document: Document) -> int:
     """Approximate size in memory of a document and of its filter terms, each of which has the name of its field."""
-    texts = sum(len(getattr(document, name)) for name in _TEXTS)
+    texts = sum(len(getattr(document, name)) for name in TEXTS)
     names = sum(_TERM_BYTES + len(each) for field in _NAMES for each in getattr(document, field) or ())
     links = sum(_TERM_BYTES + len(link.target) + len(link.type) for link in document.links)
     vector = len(document.vector or ()) * _NUMBER_BYTES

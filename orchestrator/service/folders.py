@@ -204,7 +204,9 @@ class FolderService:
         """Read the names that files have, for the links and mentions among them.
 
         :param on_read: called with the number of files that were read since the last call.
+        :raises BadRequest: if nothing encodes texts.
         """
+        self.documents.require_encoder("files")
         files = ReadFiles(found, FolderReport(left_out=found.left_out, errors=dict(found.unreadable)))
         await anyio.to_thread.run_sync(files.read_names, on_read)
         return files
@@ -230,11 +232,10 @@ class FolderService:
         :param files: read for this run.
         :param on_indexed: called with the number of files that are done since the last call.
         :raises Forbidden: if the principal may not write.
-        :raises BadRequest: if it is not certain that files are gone, or nothing encodes texts; then nothing is written.
+        :raises BadRequest: if it is not certain that files are gone; then nothing is written.
         :raises AdapterError: if a write failed; the ones before it are durable.
         """
         principal.require("admin")
-        self.documents.require_encoder("files")
         found = files.found
         known = await self._known(found, principal, collection)
         present = {file.id for file in found.files}
