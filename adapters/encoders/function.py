@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from adapters.encoders.daemon_threads import DaemonThreads
 from adapters.model.batching import batches
 from adapters.model.errors import Rejected, TimedOut, Unavailable
 from adapters.model.vectors import MAX_DIMENSION, unit
+from adapters.ports.daemon_threads import DaemonThreads
 from adapters.ports.encoders import EncodedText, Matrix, Vector
 
 _KIND = "kind"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from math import isfinite
-from threading import Semaphore
 from typing import Any
 
-import anyio.to_thread
-
-from adapters.model.errors import Rejected, Unavailable
+from adapters.model.errors import Rejected
+from adapters.ports.daemon_threads import DaemonThreads
 from adapters.ports.reranker import RerankResult
 from adapters.rerank.reply import validated
 
@@ -26,15 +25,13 @@ class FunctionReranker:
     def __init__(self, function: Callable[[str, list[str]], Any], name: str) -> None:
         self._function = function
         self._name = name
-        self._slots = Semaphore(_MAX_CONCURRENT)
+        self._threads = DaemonThreads(name, _MAX_CONCURRENT)
 
     async def rerank(self, query: str, passages: Sequence[str]) -> RerankResult:
         """See :class:`adapters.ports.Reranker`. A cancelled call continues in its thread to its end."""
-        if not self._slots.acquire(blocking=False):
-            raise Unavailable(f"{self._name} already runs {_MAX_CONCURRENT} times, which is the maximum")
+        call = self._threads.submit(self._function, query, list(passages))
         try:
-            returned = await anyio.to_thread.run_sync(self._call, query, list(passages), abandon_on_cancel=True)
-            scores = [float(score) for score in returned]
+            scores = [float(score) for score in await asyncio.wrap_future(call)]
         except Exception as error:
             raise Rejected(f"{self._name} failed", type(error).__name__) from error
         if len(scores) != len(passages) or not all(map(isfinite, scores)):
@@ -43,9 +40,3 @@ class FunctionReranker:
             )
         best = sorted(range(len(scores)), key=lambda index: -scores[index])
         return validated([(index, scores[index]) for index in best], len(passages))
-
-    def _call(self, query: str, passages: list[str]) -> Any:
-        try:
-            return self._function(query, passages)
-        finally:
-            self._slots.release()

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from adapters.encoders.address import Encoder, encoder
-from adapters.encoders.daemon_threads import DaemonThreads
 from adapters.encoders.documents import DocumentVectors
 from adapters.encoders.function import MAX_CALLS, FunctionEncoder
 from adapters.encoders.minilm import MiniLM
 from adapters.encoders.static_encoder_file import StaticEncoderFile
 from adapters.encoders.tokens import Tokens
+from adapters.ports.daemon_threads import DaemonThreads
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.settings.groups import Settings
 

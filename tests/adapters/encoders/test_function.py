@@ -132,7 +132,7 @@ def test_a_function_that_does_not_return_is_given_up_and_leaves_room_for_others(
     for _ in range(MAX_CALLS):
         with pytest.raises(TimedOut, match=r"f did not return within 0.05 s"):
             function.encode_texts([EncodedText("hang")])
-    with pytest.raises(Unavailable, match="f runs 8 times already, which is the maximum"):
+    with pytest.raises(Unavailable, match="f already runs 8 times, which is the maximum"):
         function.encode_texts([EncodedText("text")])
     go_on.set()
     while True:  # until the threads have ended

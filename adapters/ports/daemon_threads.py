@@ -14,7 +14,7 @@ class DaemonThreads(Executor):
     """Runs each call in a thread of its own. The end of the process does not wait for it.
 
     :param name: of what is called, in error messages.
-    :param count: calls that may run at once; another one raises :class:`Unavailable`.
+    :param count: calls that may run at once, those included that are not waited for any more.
     """
 
     def __init__(self, name: str, count: int) -> None:
@@ -23,11 +23,13 @@ class DaemonThreads(Executor):
         self._slots = Semaphore(count)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """See :meth:`concurrent.futures.Executor.submit`."""
-        future: Future[Any] = Future()
+        """See :meth:`concurrent.futures.Executor.submit`.
+
+        :raises Unavailable: if as many calls are running already.
+        """
         if not self._slots.acquire(blocking=False):
-            future.set_exception(Unavailable(f"{self._name} runs {self._count} times already, which is the maximum"))
-            return future
+            raise Unavailable(f"{self._name} already runs {self._count} times, which is the maximum")
+        future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
         def run() -> None:
