@@ -1,6 +1,7 @@
 """The ports: what the orchestrator needs from an adapter, as small protocols, some of them combined.
 
-Here: protocols and the values that pass through them. Not here: any implementation.
+Here: protocols, the values that pass through them, and how functions of users are found and run. Not here: any
+implementation of a protocol.
 """
 
 from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentPage, DocumentReader, DocumentSampler
