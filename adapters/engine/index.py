@@ -29,7 +29,7 @@ from adapters.engine.segment import Segment, Stored
 from adapters.engine.segment_set import SegmentSet
 from adapters.engine.view import IndexView, by_segment
 from adapters.model.document import HIGHEST_CLEARANCE, Record, Scope, Sensitivity, hidden_keys
-from adapters.model.errors import Damaged, Unavailable, VersionMismatch
+from adapters.model.errors import BUILD_ADVICE, Damaged, Unavailable, VersionMismatch
 from adapters.model.filter import Filter
 from adapters.ports.documents import ChunkPosition, DocumentPage
 from adapters.ports.replica import Key, VectorRecord
@@ -60,6 +60,7 @@ class EmbeddedIndex:
         self._components = tuple(components)
         self._component_names = tuple(component.name for component in components)
         self.required_build = build_id
+        self.least_generation = 0  # of the next commit: an index that was live before has had smaller ones
         self._exchange = RLock()
         """Locked while the view is replaced, so that :meth:`refresh` never undoes a write of this process."""
         files.ensure_folder(folder)
@@ -83,7 +84,7 @@ class EmbeddedIndex:
         if manifest.build_id == self.required_build:
             return None
         prepared = self.required_build.removesuffix("+".join(each.format for each in self._components))
-        advice = "use the settings that built it, or index again into another TRIVIUM_DATA_DIR"
+        advice = BUILD_ADVICE
         if manifest.build_id.startswith(prepared):  # its records and vectors are as required
             advice = "`trivium fill` builds it for these settings from its own documents"
         return f"the index was built as {manifest.build_id!r}, the settings require {self.required_build!r}: {advice}"
@@ -107,10 +108,8 @@ class EmbeddedIndex:
         """Number of documents in each index by its own count. If they differ, an index is damaged."""
         view = self._view
         if not view.opened:
-            return {component.name: 0 for component in self._components}
-        return {
-            component.name: component.count(view.component(component), view.segments) for component in self._components
-        }
+            return dict.fromkeys(self._component_names, 0)
+        return {each.name: each.count(view.component(each), view.segments) for each in self._components}
 
     def current(self) -> IndexView:
         """The newest commit that this process has opened."""
@@ -187,7 +186,7 @@ class EmbeddedIndex:
             if not newest and not removed:
                 return Acknowledgement(self._view.manifest.generation, hidden=hidden, absent=absent)
             first = self._view.manifest.next_docno
-            added = [Stored(first + n, each.record, each.vectors) for n, each in enumerate(newest.values())]
+            added = [Stored(n, each.record, each.vectors) for n, each in enumerate(newest.values(), first)]
             dead = ~segments.live
             dead[removed] = True
             unmerged = count_unmerged(by_segment(dead, segments), len(added))
@@ -234,7 +233,7 @@ class EmbeddedIndex:
         manifest = self._view.manifest
         draft = msgspec.structs.replace(
             manifest,
-            generation=manifest.generation + 1,
+            generation=max(manifest.generation + 1, self.least_generation),
             next_docno=manifest.next_docno + len(added),
             optimized=optimized,
         )

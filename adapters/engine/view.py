@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -26,6 +26,7 @@ from adapters.ports.documents import MAX_PAGE_BYTES, ChunkPosition, DocumentPage
 from adapters.ports.replica import VectorRecord
 from fusion.columns import Documents
 from fusion.doc_ids import doc_id, id_and_collection
+from fusion.rank_fields import Ints
 from fusion.values import DocId
 
 T = TypeVar("T")
@@ -142,9 +143,17 @@ class IndexView:
 
     def records_with_vectors(self) -> Iterator[VectorRecord]:
         """All documents. Reading one blocks."""
-        for position in np.flatnonzero(self.segments.live).tolist():
-            segment, row = self.segments.locate(position)
-            yield VectorRecord(segment.record(row), segment.vectors_of(row))
+        return (record for _, record in self.numbered(lambda docnos: np.ones(len(docnos), np.bool_)))
+
+    def numbered(self, chosen: Callable[[Ints], Flags]) -> Iterator[tuple[int, VectorRecord]]:
+        """The documents whose numbers are chosen, with these, in their order. Reading one blocks.
+
+        A document keeps its number until it is replaced: then it has a new one, larger than all before.
+        """
+        segments = self.segments
+        for position in np.flatnonzero(segments.live & chosen(segments.docnos)).tolist():
+            segment, row = segments.locate(position)
+            yield int(segments.docnos[position]), VectorRecord(segment.record(row), segment.vectors_of(row))
 
     def sample_with_vectors(self, count: int) -> list[VectorRecord]:
         """Returns at most ``count`` documents, evenly spread over the order of writing."""

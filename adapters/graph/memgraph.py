@@ -25,7 +25,7 @@ from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
 from adapters.model.batching import batches
 from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
-from adapters.model.errors import AdapterError, VersionConflict, VersionMismatch
+from adapters.model.errors import BUILD_ADVICE, AdapterError, VersionConflict, VersionMismatch
 from adapters.ports.graph import Centrality, LinkStrength
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
@@ -130,7 +130,7 @@ class MemgraphGraph:
             # Without the server's build id, which may be any text.
             raise VersionMismatch(
                 f"the graph {self._name!r} was built with other settings, the current ones require {self._build_id!r}: "
-                "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
+                + BUILD_ADVICE
             )
 
     async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:

@@ -21,7 +21,7 @@ from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
 from adapters.keyword.opensearch_replies import check_shards, search_responses
 from adapters.model.batching import batches, sized_batches
-from adapters.model.errors import TimedOut, VersionConflict, VersionMismatch
+from adapters.model.errors import BUILD_ADVICE, TimedOut, VersionConflict, VersionMismatch
 from adapters.model.sources import KEYWORD
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
@@ -115,7 +115,7 @@ class OpenSearchKeyword(OpenSearchDocuments):
             found = ", ".join(map(shown_build, indexes))
             raise VersionMismatch(
                 f"opensearch's alias {self._name!r} points to {found}, the settings require {self._index!r}: "
-                "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
+                + BUILD_ADVICE
             )
         return bool(indexes)
 

@@ -82,6 +82,10 @@ class VersionMismatch(AdapterError):
     """The index was built by another encoder, analyser or file format than the settings require."""
 
 
+BUILD_ADVICE = "`trivium backfill` builds one as the settings require, beside it; or use the settings that built it"
+"""What to do about an index of another build."""
+
+
 def reason_of(error: Exception) -> str:
     """What went wrong, for operators: of an error of the operating system the file and the text, without the number."""
     if isinstance(error, AdapterError):

@@ -57,6 +57,12 @@ def sync_tree(folder: Path) -> None:
     sync(folder)
 
 
+def size_bytes(path: Path) -> int:
+    """Size of a file, or of all files in a folder; 0 if there is none."""
+    paths = path.rglob("*") if path.is_dir() else [path]
+    return sum(each.lstat().st_size for each in paths if each.is_file())
+
+
 def link_or_copy(source: Path, target: Path) -> None:
     """Put a file that never changes at a second path: by a hard link, or by a copy where links are not supported."""
     try:
@@ -82,6 +88,14 @@ def exclusive(path: Path) -> Iterator[None]:
     """Lock ``path`` against all other processes, waiting for the lock. It is released when the process ends."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def shared(path: Path) -> Iterator[None]:
+    """Lock ``path`` against :func:`exclusive`, not against others that share it, waiting for the lock."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
         yield
 
 

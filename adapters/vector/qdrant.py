@@ -17,7 +17,7 @@ from qdrant_client import models as qdrant
 
 from adapters.model.batching import batches, sized_batches
 from adapters.model.document import Record, Scope, fields, rank_fields
-from adapters.model.errors import BadResponse, Rejected, Unavailable, VersionMismatch
+from adapters.model.errors import BUILD_ADVICE, BadResponse, Rejected, Unavailable, VersionMismatch
 from adapters.model.index_terms import filter_compiler, filter_terms
 from adapters.model.sources import VECTOR
 from adapters.ports.replica import Key, VectorRecord
@@ -145,8 +145,7 @@ class QdrantVector:
         if collection not in (None, self._collection):
             raise VersionMismatch(
                 f"qdrant's alias {self._name!r} points to {shown_build(collection)}, the settings require "
-                f"{self._collection!r}: "
-                "use the settings that built it, or index again under another TRIVIUM_INDEX_NAME"
+                f"{self._collection!r}: " + BUILD_ADVICE
             )
         return collection is not None
 

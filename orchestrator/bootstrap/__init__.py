@@ -3,7 +3,7 @@
 Here: which adapter belongs to which setting, and how everything is connected. Not here: the behaviour of the parts.
 """
 
-from orchestrator.bootstrap.assembly import open_service
+from orchestrator.bootstrap.service import open_service
 from orchestrator.bootstrap.sources import SourceBinding
 
 __all__ = ["SourceBinding", "open_service"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from math import inf
 
 import anyio.to_thread
@@ -14,7 +13,6 @@ from threadpoolctl import threadpool_limits
 
 from adapters import Scope
 from adapters.encoders.static_fit import pseudo_queries
-from adapters.graph.extract import Extractor, extractor
 from adapters.graph.name_rules import NameRules
 from adapters.keyword.expand import expander
 from adapters.keyword.snippets import snippet
@@ -29,18 +27,15 @@ from orchestrator.bootstrap.replicas import Replicas, open_replicas
 from orchestrator.bootstrap.rerankers import open_reranker
 from orchestrator.bootstrap.server_indexes import prepare_servers
 from orchestrator.bootstrap.sources import (
-    WRITE_TIMEOUT_S,
     NoCentralities,
     SourceBinding,
     check_weights,
     search_probes,
     source_calls,
 )
-from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS, Chunker
-from orchestrator.indexing.grouped_writes import GroupedWriter
-from orchestrator.indexing.invalidation import InvalidatingWriter
+from orchestrator.bootstrap.writing import document_service, extractor_of, open_stores
+from orchestrator.indexing.generations.stores import Stores
 from orchestrator.indexing.metadata_keys import MetadataKeys
-from orchestrator.indexing.pipeline import IndexingPipeline
 from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.measurement.calibration import CALIBRATION_FILE, CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
@@ -57,10 +52,8 @@ from orchestrator.retrieval.source_call import SourceCall
 from orchestrator.schema.search import EncoderName
 from orchestrator.service.admission import Admission
 from orchestrator.service.batch import BatchService
-from orchestrator.service.documents import DocumentService
 from orchestrator.service.folders import FolderService
 from orchestrator.service.health import HealthService
-from orchestrator.service.line_writer import LineWriter
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.replica_fill import ReplicaFill
 from orchestrator.service.search import SearchService
@@ -72,9 +65,7 @@ from orchestrator.settings.groups import Settings
 _MAX_COMPUTING, _MAX_NETWORK = 1, 64
 """Concurrent searches of a process that only computes, and of one that waits for servers."""
 _MAX_WAITING = 256
-"""Searches, or reads, of all tenants that may wait for a slot."""
-_MAX_WRITES, _MAX_DELETES, _MAX_UPLOADS, _MAX_WAITING_WRITES = 8, 64, 4, 64
-"""Writes at once, deletes by id at once, bodies of writes of one tenant in memory, and writes that may wait."""
+"""Searches of all tenants that may wait for a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +79,18 @@ class _Parts:
     encoders: QueryEncoders
     trust: GraphTrust
     calibrations: ConfidenceCalibrations
-    metadata_keys: MetadataKeys
+    stores: Stores
 
 
 @asynccontextmanager
-async def open_service(
+async def open_generation(
     settings: Settings,
     *,
     prepare: bool = True,
     more_sources: Sequence[SourceBinding] = (),
     max_query_chars: int = MAX_QUERY_CHARS,
 ) -> AsyncIterator[Service]:
-    """Open everything that the settings name, and close it at the end. The service belongs to one event loop.
+    """Open the generation in the data folder of the settings. See :func:`open_service`.
 
     Indexes that do not exist on servers yet are created. The service also starts if a server is unavailable: its source
     is missing from responses until the server is available.
@@ -117,17 +108,18 @@ async def open_service(
         encoding = await anyio.to_thread.run_sync(open_encoding, settings)
         replicas = await open_replicas(settings, encoding, more_sources, stack)
         check_weights(settings, replicas.backends.bindings)
+        caches = Caches(settings, replicas.local, replicas.backends.embedded is None, stack)
+        metadata_keys = MetadataKeys(data_dir / "metadata-keys")
         parts = _Parts(
             settings,
             encoding,
             replicas,
-            Caches(settings, replicas.local, replicas.backends.embedded is None, stack),
+            caches,
             query_encoders(encoding, bool(replicas.backends.servers), stack),
             GraphTrust(data_dir / TRUST_FILE),
             ConfidenceCalibrations(data_dir / CALIBRATION_FILE),
-            MetadataKeys(data_dir / "metadata-keys"),
+            open_stores(settings, encoding, replicas, metadata_keys, caches.data_versions),
         )
-        caches = parts.caches
         calls, checks = source_calls(replicas.backends, settings, caches.memo, caches.data_versions)
         if prepare:
             await prepare_servers(replicas.backends.servers, checks, settings.storage.strict_index)
@@ -137,7 +129,8 @@ async def open_service(
 
 def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceService) -> Service:
     settings, replicas, counters = parts.settings, parts.replicas, parts.caches.counters
-    backends, data_dir, documents = replicas.backends, settings.storage.data_dir, _documents(parts)
+    backends, data_dir = replicas.backends, settings.storage.data_dir
+    documents = document_service(settings, parts.encoding, replicas, parts.stores)
     model = parts.encoding.model
     keyring = Keyring(settings.access.keys_file) if settings.access.keys_file else None
     scope = Scope(settings.access.tenant, settings.access.environment)
@@ -153,11 +146,12 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         search=search,
         batch=BatchService(search),
         documents=documents,
-        folders=FolderService(documents, NameRules(_extractor(settings)), parts.encoding.tokens.splitter),
+        folders=FolderService(documents, NameRules(extractor_of(settings)), parts.encoding.tokens.splitter),
         maintenance=maintenance,
+        stores=parts.stores,
         fill=ReplicaFill(
             replicas.reader,
-            _pipeline(parts).prepare,
+            parts.stores.pipeline.prepare,
             backends.embedded,
             replicas.replication,
             parts.caches.data_versions,
@@ -172,7 +166,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             replica_counts=replicas.counts,
             counters=counters,
             maintenance=maintenance,
-            metadata_keys=parts.metadata_keys,
+            metadata_keys=parts.stores.metadata_keys,
             link_strengths=backends.link_strengths,
             encoder=f"{model.identity}, {model.dimension} numbers",
             encode_query=partial(parts.encoders.encode, "a query", "model", "") if model.encodes_texts else None,
@@ -251,7 +245,7 @@ def _search(
         mismatches=mismatches,
         max_query_chars=max_query_chars,
         shows=maintenance.shows,
-        known_keys=parts.metadata_keys.keys,
+        known_keys=parts.stores.metadata_keys.keys,
     )
 
 
@@ -259,31 +253,6 @@ def _max_concurrent(settings: Settings, has_servers: bool) -> int:
     functions = (settings.encoding.query_expansion, settings.encoding.embedder)
     waits = has_servers or settings.rerank.url != NONE or any(each.startswith("python://") for each in functions)
     return settings.server.search_concurrency or (_MAX_NETWORK if waits else _MAX_COMPUTING)
-
-
-def _pipeline(parts: _Parts) -> IndexingPipeline:
-    return IndexingPipeline(parts.encoding.documents, _extractor(parts.settings))
-
-
-def _extractor(settings: Settings) -> Extractor:
-    return extractor(settings.encoding.entity_extractor)
-
-
-def _documents(parts: _Parts) -> DocumentService:
-    replicas = parts.replicas
-    writer = GroupedWriter(InvalidatingWriter(replicas.writer, parts.caches.data_versions, replicas.has_unapplied))
-    return DocumentService(
-        documents=replicas.reader,
-        lines=LineWriter(writer, parts.metadata_keys, _pipeline(parts)),
-        reads=Admission(_MAX_NETWORK, _MAX_WAITING),
-        uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),
-        writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),
-        deletes=Admission(_MAX_DELETES, _MAX_WAITING),
-        is_current=replicas.is_current,
-        generation=replicas.generation,
-        write_timeout_s=WRITE_TIMEOUT_S,
-        chunker=cache(lambda: Chunker(parts.encoding.tokens.splitter(DEFAULT_CHUNK_TOKENS), DEFAULT_CHUNK_TOKENS)),
-    )
 
 
 def _maintenance(parts: _Parts) -> MaintenanceService:
@@ -308,7 +277,7 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
         data_versions=parts.caches.data_versions,
         documents=replicas.reader,
         is_current=replicas.is_current,
-        metadata_keys=parts.metadata_keys,
+        metadata_keys=parts.stores.metadata_keys,
         trust=trust,
         trust_measurement=TrustMeasurement(replicas.reader, parts.encoding.model, vectors.retriever, graph.retriever),
         calibrations=calibrations,

@@ -12,6 +12,7 @@ import anyio
 import typer
 from rich.filesize import decimal
 
+from adapters.storage import files
 from orchestrator.bootstrap.embedded import replaced_indexes
 from orchestrator.cli.judged_sets import open_for_evaluation
 from orchestrator.cli.progress import duration
@@ -36,7 +37,7 @@ def leftovers(
     with reported_errors():
         settings = load()
         found = list(_leftovers(settings))
-        sizes = {each.path: _size_bytes(each.path) for each in found}
+        sizes = {each.path: files.size_bytes(each.path) for each in found}
         rows = [
             (str(each.path.relative_to(settings.storage.data_dir)), decimal(sizes[each.path]), each.meaning)
             for each in found
@@ -64,7 +65,3 @@ def _leftovers(settings: Settings) -> Iterator[_Leftover]:
         yield _Leftover(path, meaning, is_evaluation=True)
     for path in replaced_indexes(settings):
         yield _Leftover(path, "an index that `trivium rebuild` or `trivium fill` replaced")
-
-
-def _size_bytes(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())

@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli import (
+    backfill_command,
     demo,
     documents_command,
     evaluate_command,
     fill_command,
+    generations_command,
     index_command,
     keys,
     leftovers_command,
@@ -56,6 +58,8 @@ main.command("list")(documents_command.list_documents)
 main.command()(documents_command.export)
 main.command()(documents_command.delete)
 main.command()(fill_command.fill)
+main.command()(backfill_command.backfill)
+main.add_typer(generations_command.main, name="generations")
 main.command()(maintain.tidy)
 main.command()(maintain.doctor)
 main.command()(maintain.rebuild)

@@ -57,6 +57,8 @@ class RequestBoundary:
             context.span = tracing.start(scope["method"], context.headers)
         outgoing = _Outgoing(context, scope, send, start)
         metrics.in_flight += 1
+        uses = metrics.uses
+        uses.begin()
         try:
             context.require_single_headers()
             await self._app(scope, receive, outgoing.send)
@@ -77,6 +79,7 @@ class RequestBoundary:
             _clear_variables(error)
         finally:
             metrics.in_flight -= 1
+            uses.end()
             context.give_back_bytes()
             outgoing.record(metrics)  # after the response, so that the client does not wait for it
             # The scope and the context reference each other. Otherwise each request would be left to the garbage

@@ -36,6 +36,30 @@ _REDIS = "cache"
 """The name of the shared cache among the sources that have a circuit breaker."""
 
 
+class Uses:
+    """The requests that use a service."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._ended = asyncio.Event()
+
+    def begin(self) -> None:
+        """A request has begun."""
+        self._count += 1
+        self._ended.clear()
+
+    def end(self) -> None:
+        """A request has ended."""
+        self._count -= 1
+        if not self._count:
+            self._ended.set()
+
+    async def ended(self) -> None:
+        """Wait until no request uses the service."""
+        if self._count:
+            await self._ended.wait()
+
+
 class ServiceMetrics:
     """The metrics of a service. ``in_flight``: requests that have no complete response yet."""
 
@@ -43,9 +67,14 @@ class ServiceMetrics:
         self.in_flight = 0
         self._sampling = Lock()
         self._metrics = Metrics()
+        self._release = version("trivium")
+        self.follow(service)
+
+    def follow(self, service: Service) -> None:
+        """Record a service from now on. The requests that begin later are its uses."""
+        self.uses = Uses()
         self._service = service
         self._sources = frozenset(source.name for source in service.search.sources)
-        self._release = version("trivium")
 
     def record(
         self, method: str, path: str, status: int, seconds: float, search: EncodedResponse | None, trace_id: str = ""

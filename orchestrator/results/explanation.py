@@ -23,9 +23,12 @@ _MAX_LISTED = 100
 """Documents that are listed for each stage."""
 
 
-async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> Explanation:
+async def explain(
+    plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot, generation: str
+) -> Explanation:
     """The explanation of a page. It is the same for every request with the same plan: it is cached with the hits.
 
+    :param generation: name of the generation that was searched.
     :raises AdapterError: if the documents cannot be read.
     """
     documents, ranking = snapshot.documents, plan.ranking
@@ -43,6 +46,7 @@ async def explain(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, 
     rows = np.array(list(ranked.collapsed_into.items()), np.int64).reshape(-1, 2)
     collapsed = zip(candidates.ids(rows[:, 0]), candidates.ids(rows[:, 1]), strict=True)
     return Explanation(
+        generation=generation,
         profile=plan.profile,
         fusion=ranked.fused.strategy,
         weights=ranking.weights,

@@ -44,8 +44,11 @@ class Removed(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """How a response was computed. ``expansions``: the synonyms that were added to the query."""
+    """How a response was computed. ``generation``: the generation of the index that all hits are of, by name.
+    ``expansions``: the synonyms that were added to the query.
+    """
 
+    generation: str
     profile: str
     fusion: str
     weights: Mapping[str, float]

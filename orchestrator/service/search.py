@@ -250,7 +250,7 @@ class SearchService:
         explanation: Explanation | UnsetType = UNSET
         if plan.page.explain:
             async with context.best_effort("explain", EXPLAIN) as attempt:
-                explanation = await explain(plan, retrieved, ranked, page, snapshot)
+                explanation = await explain(plan, retrieved, ranked, page, snapshot, self.settings.storage.index_name)
             degraded += attempt.failures
         warnings: tuple[str, ...] = ()
         if plan.collections or metadata_keys(ranking.filter):

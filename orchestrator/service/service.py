@@ -9,6 +9,7 @@ from typing import Any
 from adapters.ports.encoders import TokenEnds
 from orchestrator.auth.keyring import Keyring
 from orchestrator.auth.principal import Principal
+from orchestrator.indexing.generations.stores import Stores
 from orchestrator.schema.operations import CacheReport
 from orchestrator.service.batch import BatchService
 from orchestrator.service.documents import DocumentService
@@ -29,6 +30,7 @@ class Service:
     :param keyring: ``None`` if there are no keys: every request is one of ``anonymous``.
     :param anonymous: the principal of requests without keys, and of the command line.
     :param upkeep: measures the documents again after writes.
+    :param stores: the documents below access control, for building another generation of them.
     :param fill: gives servers the documents that they lack.
     :param background: the background tasks, each of which runs until it is cancelled.
     :param cache_report: counters of all caches.
@@ -43,6 +45,7 @@ class Service:
     documents: DocumentService
     folders: FolderService
     maintenance: MaintenanceService
+    stores: Stores
     fill: ReplicaFill
     health: HealthService
     keyring: Keyring | None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from pythonjsonlogger.core import LogData
 from pythonjsonlogger.msgspec import MsgspecFormatter
@@ -52,3 +55,20 @@ def configure_logging(level: str) -> None:
     logging._srcfile = None  # from the documentation of logging, section "Optimization"
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)
+
+
+@contextmanager
+def with_field(name: str, value: str) -> Iterator[None]:
+    """Inside, every line of the log has a field with this value."""
+    factory = logging.getLogRecordFactory()
+
+    def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        made = factory(*args, **kwargs)
+        setattr(made, name, value)
+        return made
+
+    logging.setLogRecordFactory(record)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(factory)

@@ -29,6 +29,7 @@ from tests.orchestrator.bootstrap.helpers import ALPHA, BETA, index, respond, se
 
 pytestmark = pytest.mark.anyio
 assembly = import_module("orchestrator.bootstrap.assembly")
+bootstrap_writing = import_module("orchestrator.bootstrap.writing")
 """The module; its package exports the function of the same name."""
 
 
@@ -73,8 +74,8 @@ async def test_searches_that_arrive_together_are_admitted_or_rejected_before_the
 async def test_the_bodies_that_a_tenant_has_in_memory_are_limited(
     opened: OpenService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "_MAX_UPLOADS", 2)
-    monkeypatch.setattr(assembly, "_MAX_WAITING_WRITES", 1)
+    monkeypatch.setattr(bootstrap_writing, "_MAX_UPLOADS", 2)
+    monkeypatch.setattr(bootstrap_writing, "_MAX_WAITING_WRITES", 1)
     release = anyio.Event()
     reading: list[str] = []
 
@@ -104,8 +105,8 @@ async def test_the_bodies_that_a_tenant_has_in_memory_are_limited(
 async def test_the_numbers_of_concurrent_and_waiting_writes_are_limited(
     opened: OpenService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "_MAX_WRITES", 2)
-    monkeypatch.setattr(assembly, "_MAX_WAITING_WRITES", 1)
+    monkeypatch.setattr(bootstrap_writing, "_MAX_WRITES", 2)
+    monkeypatch.setattr(bootstrap_writing, "_MAX_WAITING_WRITES", 1)
     release = anyio.Event()
     writing: list[str] = []
     prepare = IndexingPipeline.prepare
@@ -137,8 +138,8 @@ async def test_the_numbers_of_concurrent_and_waiting_writes_are_limited(
 async def test_the_numbers_of_concurrent_and_waiting_reads_are_limited(
     opened: OpenService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "_MAX_NETWORK", 1)
-    monkeypatch.setattr(assembly, "_MAX_WAITING", 0)
+    monkeypatch.setattr(bootstrap_writing, "_MAX_READS", 1)
+    monkeypatch.setattr(bootstrap_writing, "_MAX_WAITING", 0)
     async with opened() as service:
         await index(service, [ALPHA])
         async with service.documents.reads.slot("another", 1.0):

@@ -19,6 +19,7 @@ from adapters.engine.segment_set import SegmentSet
 from adapters.ports import SourceQuery
 from fusion.columns import Ranking
 from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap.assembly import open_generation
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
 from orchestrator.settings import Settings
@@ -73,7 +74,7 @@ async def test_an_index_of_another_extractor_is_searched_and_reported(chosen: Se
     async with open_service(chosen) as service:
         await index(service, [ALPHA, BETA])
         assert not (await search(service, "alpha", mode="hybrid")).degraded
-    async with open_service(chosen.changed(entity_extractor="none://")) as service:
+    async with open_generation(chosen.changed(entity_extractor="none://")) as service:
         response = await search(service, "alpha", mode="hybrid")
         assert response.hits
         (reported,) = response.degraded

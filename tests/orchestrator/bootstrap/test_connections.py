@@ -92,7 +92,7 @@ async def test_an_embedded_service_reads_everything_from_one_state_of_its_index(
         assert [source_call(service, name).entities for name in ("vector", "keyword")] == [None, None]
         assert not any(source_call(service, name).waits for name in ("vector", "keyword", "graph"))
         assert service.documents.is_current()
-        assert not service.documents.lines.writer._writer._has_unapplied()
+        assert not service.documents.lines.writer._writer._writer._has_unapplied()
 
 
 async def test_a_service_has_the_scope_and_the_limits_of_its_settings(chosen: Settings) -> None:
@@ -171,7 +171,7 @@ async def test_with_one_source_on_a_server_the_build_names_it_and_the_rest_is_em
         assert engine.index.build_id in replication.build_id
         monkeypatch.setattr(replication, "has_unapplied", lambda: True)
         monkeypatch.setattr(replication, "is_current", lambda: False)
-        assert service.documents.lines.writer._writer._has_unapplied()
+        assert service.documents.lines.writer._writer._writer._has_unapplied()
         assert not service.documents.is_current()
         assert {each._slot_timeout_s for each in replication._appliers.values()} == {7.0}
         assert service.search.snapshots._has_servers

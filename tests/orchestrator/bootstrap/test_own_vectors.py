@@ -17,6 +17,7 @@ from adapters.encoders.minilm import MiniLM
 from adapters.model.errors import Unavailable, VersionMismatch
 from adapters.model.vectors import packed, unpacked
 from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap.assembly import open_generation
 from orchestrator.bootstrap.embedded import rebuild_index
 from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
@@ -181,7 +182,7 @@ async def test_vectors_of_another_encoder_are_not_compared_although_they_have_th
 ) -> None:
     async with open_service(given) as service:
         await index(service, encoded(model))
-    async with open_service(given.changed(embedder="minilm://")) as other:
+    async with open_generation(given.changed(embedder="minilm://")) as other:
         found = await search(other, "Hamburg", mode="hybrid")
         assert found.hits[0].id == "elbe"
         assert {hit.sources["vector"] for hit in found.hits} == {None}
@@ -201,7 +202,7 @@ async def test_an_index_of_other_vectors_is_not_written_and_searches_say_so(give
     async with open_service(given) as service:
         await index(service, encoded(model))
     for embedder in ("minilm://", "none://383"):
-        async with open_service(given.changed(embedder=embedder)) as other:
+        async with open_generation(given.changed(embedder=embedder)) as other:
             document = Document(id="x", text="x", vector=(1.0,) * other.search.retrieval.preparation.encoders.dimension)
             with pytest.raises(VersionMismatch, match=r"built as 'none-384\+"):
                 await index(other, [document])

@@ -26,6 +26,7 @@ from orchestrator.auth.principal import anonymous_operator
 from orchestrator.http.app import create_app
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary
+from orchestrator.http.metrics import Uses
 from orchestrator.http.server import PROTOCOL
 from orchestrator.http.unkeyed_rate import UnkeyedRate
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
@@ -110,7 +111,7 @@ class Exchange:
         async def send(message: Message) -> None:
             self.sent.append(message)
 
-        metrics = SimpleNamespace(in_flight=0, record=lambda *_: None)
+        metrics = SimpleNamespace(in_flight=0, uses=Uses(), record=lambda *_: None)
         state = SimpleNamespace(
             service=SERVICE, draining=self.is_draining, metrics=metrics, tracing=None, byte_budgets=self.byte_budgets,
             unkeyed_rate=self.unkeyed_rate,

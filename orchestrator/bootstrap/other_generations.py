@@ -1,0 +1,117 @@
+"""Opens generations beside the live one, and begins new ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from tempfile import TemporaryDirectory
+from time import time
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from orchestrator.bootstrap.assembly import open_generation
+from orchestrator.bootstrap.generations import fixed_settings, settings_of
+from orchestrator.indexing.generations.catalog import FIRST, Catalog, Generation, Generations
+from orchestrator.indexing.generations.changes import ChangeRecord
+from orchestrator.planning.errors import BadRequest
+from orchestrator.service.service import Service
+from orchestrator.settings.groups import Settings
+from orchestrator.settings.loading import PREFIX
+
+_MAX_NAME_CHARS, _MAX_ENVIRONMENT_CHARS = 60, 24
+
+
+@asynccontextmanager
+async def open_live(settings: Settings) -> AsyncIterator[Service]:
+    """The service over the live generation, whatever the settings would build now."""
+    catalog = Catalog(settings.storage.data_dir)
+    known = await anyio.to_thread.run_sync(catalog.read)
+    live = known.get(known.live)
+    own = settings_of(settings, catalog, live) if live else settings
+    async with open_generation(own.changed(strict_index=False)) as service:
+        yield service
+
+
+@asynccontextmanager
+async def open_other(settings: Settings, generation: Generation) -> AsyncIterator[Service]:
+    """The service over another generation."""
+    own = settings_of(settings, Catalog(settings.storage.data_dir), generation)
+    async with open_generation(own) as service:
+        yield service
+
+
+@asynccontextmanager
+async def open_empty(settings: Settings) -> AsyncIterator[Service]:
+    """A service without documents, as a new generation would begin. Nothing is created on servers."""
+    with TemporaryDirectory() as folder:
+        async with open_generation(settings.changed(data_dir=folder), prepare=False) as service:
+            yield service
+
+
+def begin(settings: Settings, wanted: Generation, is_resumed: bool, is_shard: bool, is_as_required: bool) -> Generation:
+    """The generation to build with these settings: a new one, or that which is being built already. Blocks.
+
+    :param wanted: without name, version and settings, which are determined here.
+    :param is_resumed: whether one that is being built is meant, or that was built last and has not been live yet.
+    :param is_shard: whether this is one of several processes.
+    :param is_as_required: whether the live index is as these settings would build it. If it is not, and its settings
+        are not known, it can only be used with settings that fit it.
+    :raises BadRequest: if one is being built that is not meant, or that is built from something else.
+    """
+    catalog = Catalog(settings.storage.data_dir)
+    fixed = fixed_settings(settings)
+
+    def added(known: Generations) -> Generations:
+        if _current(known, is_resumed):
+            return known
+        if known.get(known.live) is None:
+            own = fixed if is_as_required else {}
+            known = known.with_(Generation(settings.storage.index_name, FIRST, own, time()))
+        version = known.last_version + 1
+        end = ChangeRecord(catalog.folder).end()
+        new = replace(wanted, name=_name(settings, version), version=version, settings=fixed, changes_end=end)
+        return known.with_(new)
+
+    before = catalog.read()
+    with catalog.without_writes():  # so that each write is either before the generation, or recorded
+        known = catalog.update(added)
+    if (current := _current(known, is_resumed)) is None:
+        raise BadRequest("the generation has just been dropped by another process")
+    _require_same(current, replace(wanted, settings=fixed), is_resumed, is_shard, is_begun=current in before.known)
+    return current
+
+
+def _current(known: Generations, is_resumed: bool) -> Generation | None:
+    newest = known.known[-1] if known.known else None
+    if is_resumed and newest and newest.version > known.live and newest.state == "complete" and newest.left_at is None:
+        return newest
+    return known.building
+
+
+def _require_same(current: Generation, wanted: Generation, is_resumed: bool, is_shard: bool, is_begun: bool) -> None:
+    if is_begun and not (is_resumed or is_shard):
+        raise BadRequest(
+            f"{current.name} is being built: --resume goes on with it, `trivium generations drop {current.name}` "
+            "gives it up"
+        )
+    compared = {"settings": True, "origin": bool(wanted.origin) or not is_resumed, "shards": is_shard}
+    for what in (name for name, is_compared in compared.items() if is_compared):
+        one, other = getattr(current, what), getattr(wanted, what)
+        if one != other:
+            raise BadRequest(
+                f"{current.name} is being built with other {what}: {_shown(one)}; asked for: {_shown(other)}"
+            )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{PREFIX}{name.upper()}={each}" for name, each in value.items())
+    return ", ".join(map(str, value)) or "the stored documents" if isinstance(value, tuple) else str(value)
+
+
+def _name(settings: Settings, version: int) -> str:
+    """``{name}_{environment}_{scope}_{version}``. The scope is ``all``: an index has the documents of all tenants."""
+    environment = re.sub(r"[^a-z0-9-]+", "-", settings.access.environment.lower())[:_MAX_ENVIRONMENT_CHARS].strip("-")
+    return f"{settings.storage.index_name[:_MAX_NAME_CHARS]}_{environment or 'other'}_all_{version}"
