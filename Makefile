@@ -24,7 +24,7 @@ FRAMEWORK_TESTS = hypothesis langchain-tests psutil pytest pytest-asyncio sybil 
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom docs demo test test-all test-servers test-frameworks mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder soak clean
+.PHONY: help setup lock sbom docs demo test test-all test-servers test-frameworks mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -103,7 +103,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-servers  ## Run every benchmark
+bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill bench-servers  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source; long and dated documents
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -155,6 +155,9 @@ bench-batch: setup  ## 100,000 queries in a batch: throughput, order, memory, an
 
 bench-folder: setup  ## trivium index FOLDER: throughput beside bulk calls, memory for ten times the files
 	$(BIN)/python -m benchmarks.folder
+
+bench-backfill: setup  ## Build a generation beside the live one: killed, searched meanwhile, throughput and memory
+	$(BIN)/python -m benchmarks.backfill
 
 bench-faults: setup  ## Each backend killed, hung, slow, resetting …, singly and in pairs, under constant load; each restarted
 	$(BIN)/python -m benchmarks.faults

@@ -46,7 +46,7 @@ class Partitioning:
 
 
 UNDIVIDED = Partitioning()
-SHARDS_ARE_FIXED = "the number of shards of an index is fixed: index everything again under another TRIVIUM_INDEX_NAME"
+SHARDS_ARE_FIXED = "the number of shards of an index is fixed: `trivium backfill` builds another one beside it"
 """What to do if an index has another number of shards."""
 
 

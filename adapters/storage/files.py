@@ -63,6 +63,15 @@ def size_bytes(path: Path) -> int:
     return sum(each.lstat().st_size for each in paths if each.is_file())
 
 
+def disk_bytes(folder: Path) -> tuple[int, int]:
+    """Bytes for new files in a folder, and of its disk; 0 and 0 if it does not exist."""
+    try:
+        usage = shutil.disk_usage(folder)
+    except FileNotFoundError:
+        return 0, 0
+    return usage.free, usage.total
+
+
 def link_or_copy(source: Path, target: Path) -> None:
     """Put a file that never changes at a second path: by a hard link, or by a copy where links are not supported."""
     try:

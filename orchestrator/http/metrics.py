@@ -132,6 +132,8 @@ class ServiceMetrics:
         for replica, lag in state.lags.items():
             metrics.set_replica(replica, lag.writes, lag.seconds)
         metrics.set_writes(state.accepts_writes, state.log_bytes, state.log_max_bytes)
+        metrics.set_disk(state.disk_free_bytes, state.disk_bytes)
+        metrics.set_backfill(state.backfill_idle_s)
         metrics.set_index(state.generation, state.generation_lag_s, self._release, state.build_id)
         metrics.set_memory(memory.used_bytes(), memory.limit_bytes())
         for name, level in levels.items():

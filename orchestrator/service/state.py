@@ -12,6 +12,9 @@ from typing import NamedTuple
 from adapters import AdapterError
 from adapters.embedded import EmbeddedSources
 from adapters.ports.server import ServerSource
+from adapters.storage import files
+from orchestrator.indexing.generations.catalog import Catalog
+from orchestrator.indexing.generations.parts import last_progress
 from orchestrator.indexing.log.write_log import store_name
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.admission import Admission
@@ -36,6 +39,8 @@ class ServiceState:
     :param log_bytes: of the write log; 0 without one.
     :param log_max_bytes: 0 without a log.
     :param accepts_writes: whether this process may write. Searching processes may share a volume that is read-only.
+    :param disk_free_bytes: for new files in the data folder; ``disk_bytes``: of its disk; 0 without the folder.
+    :param backfill_idle_s: how long a generation that is being built has made no progress; 0 if none is.
     :param generation_lag_s: how long there has been a newer commit that this process has not opened.
     """
 
@@ -47,6 +52,9 @@ class ServiceState:
     log_bytes: int
     log_max_bytes: int
     accepts_writes: bool
+    disk_free_bytes: int
+    disk_bytes: int
+    backfill_idle_s: float
     generation: int
     generation_lag_s: float
     build_id: str
@@ -79,6 +87,7 @@ class StateReader:
     def read(self) -> ServiceState:
         """The state. Blocks: it reads files. Only one thread at a time may call it."""
         log_bytes, log_max_bytes = self.replication.log_size() if self.replication else (0, 0)
+        free_bytes, disk_bytes = files.disk_bytes(self.data_dir)
         return ServiceState(
             running=self.admission.running,
             waiting=self.admission.waiting,
@@ -88,10 +97,23 @@ class StateReader:
             log_bytes=log_bytes,
             log_max_bytes=log_max_bytes,
             accepts_writes=os.access(self.data_dir, os.W_OK),
+            disk_free_bytes=free_bytes,
+            disk_bytes=disk_bytes,
+            backfill_idle_s=self._backfill_idle_s(),
             generation=self.generation(),
             generation_lag_s=self._generation_lag_s(),
             build_id=self.build_id(),
         )
+
+    def _backfill_idle_s(self) -> float:
+        catalog = Catalog(self.data_dir)
+        try:
+            building = catalog.read().building
+        except AdapterError:
+            return 0.0  # writes and searches say that the list of generations is damaged
+        if building is None:
+            return 0.0
+        return max(0.0, self.now() - (last_progress(catalog.folder_of(building)) or building.created_at))
 
     def _lags(self) -> Mapping[str, ReplicaLag]:
         if self.replication is None:

@@ -35,7 +35,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the nu
 
 _LIVE_GAUGE = re.compile(r"gauge_live\w+_(\d+)\.db")
 
-GaugeMode: TypeAlias = Literal["livesum", "livemax"]
+GaugeMode: TypeAlias = Literal["livesum", "livemax", "livemin"]
 """How the values of several processes become one: their sum, or the largest."""
 M = TypeVar("M", Counter, Gauge, Histogram)
 T = TypeVar("T")
@@ -117,6 +117,14 @@ class Metrics:
         self._log_max_bytes = self._gauge(
             "write_log_max_bytes", "Size from which on writes are refused; 0 without a write log.", (), "livemax"
         )
+        self._disk_free = self._gauge("disk_free_bytes", "Bytes for new files in the data folder.", (), "livemin")
+        self._disk = self._gauge("disk_bytes", "Size of the disk with the data folder.", (), "livemax")
+        self._backfill_idle = self._gauge(
+            "backfill_idle_seconds",
+            "Time since a generation that is being built has made progress; 0 if none is being built.",
+            (),
+            "livemax",
+        )
         self._generation = self._gauge("generation", "The newest write that searches see.", (), "livemax")
         self._generation_lag = self._gauge(
             "generation_lag_seconds",
@@ -195,6 +203,15 @@ class Metrics:
         self._accepts_writes.set(accepts_writes)
         self._log_bytes.set(log_bytes)
         self._log_max_bytes.set(log_max_bytes)
+
+    def set_disk(self, free_bytes: int, total_bytes: int) -> None:
+        """Set the state of the disk with the data folder."""
+        self._disk_free.set(free_bytes)
+        self._disk.set(total_bytes)
+
+    def set_backfill(self, idle_seconds: float) -> None:
+        """Set the state of the generation that is being built."""
+        self._backfill_idle.set(idle_seconds)
 
     def set_index(self, generation: int, lag_seconds: float, version: str, build_id: str) -> None:
         """Set the state of the index that is searched."""

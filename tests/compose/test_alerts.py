@@ -22,6 +22,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from docs.prometheus_rule import ALERTS
+from orchestrator.indexing.generations.catalog import Catalog, Generation
 from orchestrator.telemetry.metrics import Metrics
 from tests.compose.test_rolling_restart import status
 from tests.orchestrator.http.test_metrics import scrape, search
@@ -227,6 +228,8 @@ FIRED_BY = {
     ],
     "stale": ["TriviumIndexStale"],
     "short_of_memory": ["TriviumMemoryHigh"],
+    "short_of_disk": ["TriviumDiskFull"],
+    "with_an_interrupted_backfill": ["TriviumBackfillStalled"],
     "read_only": ["TriviumNoWriter"],
     "ended": ["TriviumDown"],
 }
@@ -238,6 +241,24 @@ def short_of_memory(healthy: Observed) -> Observed:
     ((used, _),) = [value for name, value in healthy.series.items() if name.startswith("trivium_memory_bytes{")]
     limit = next(name for name in healthy.series if name.startswith("trivium_memory_limit_bytes{"))
     return Observed(healthy.series | {limit: (used / 0.95, 0.0)})
+
+
+@pytest.fixture(scope="module")
+def short_of_disk(healthy: Observed) -> Observed:
+    """What the disk has, with less free: no disk can be filled here."""
+    ((size, _),) = [value for name, value in healthy.series.items() if name.startswith("trivium_disk_bytes{")]
+    free = next(name for name in healthy.series if name.startswith("trivium_disk_free_bytes{"))
+    return Observed(healthy.series | {free: (size / 20, 0.0)})
+
+
+@pytest.fixture(scope="module")
+def with_an_interrupted_backfill(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    """A generation that a process has begun to build two hours ago."""
+    folder = tmp_path_factory.mktemp("data")
+    begun = Generation("trivium_default_all_2", 2, {}, time.time() - 7_200, state="building")
+    Catalog(folder).update(lambda known: known.with_(begun))
+    with serve(environment(data_dir=folder)) as (_, address):
+        return observe(address)
 
 
 @pytest.fixture(scope="module")

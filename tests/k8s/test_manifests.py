@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from docs import prometheus_rule
+from orchestrator.cli.backfill_command import parsed_shard
 from orchestrator.http.routes import LIVENESS, METRICS, READINESS
 from orchestrator.settings import setting_fields
 from orchestrator.telemetry.metrics import Metrics
@@ -130,7 +131,7 @@ def test_only_the_writer_and_maintenance_can_write_to_the_data(overlay: str) -> 
             for mount in container["volumeMounts"]:
                 if mount["name"] in claimed and not mount.get("readOnly"):
                     writing.add(name)
-    assert writing == {"trivium-writer", "trivium-tidy"}
+    assert writing == {"trivium-writer", "trivium-tidy", "trivium-backfill"}
     (writer,) = [each for each in of_kind(overlay, "StatefulSet") if each["metadata"]["name"] == "trivium-writer"]
     assert writer["spec"]["replicas"] == 1
 
@@ -192,6 +193,21 @@ def test_every_setting_exists_and_every_name_that_is_referred_to_is_defined_or_a
             if "persistentVolumeClaim" in volume:
                 claims = [each["metadata"]["name"] for each in of_kind(overlay, "PersistentVolumeClaim")]
                 assert volume["persistentVolumeClaim"]["claimName"] in claims
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_each_pod_of_a_backfill_has_a_shard_and_the_job_starts_only_when_it_is_asked_for(overlay: str) -> None:
+    (job,) = [each for each in of_kind(overlay, "CronJob") if each["metadata"]["name"] == "trivium-backfill"]
+    assert job["spec"]["suspend"] is True
+    spec = job["spec"]["jobTemplate"]["spec"]
+    assert (spec["completionMode"], spec["parallelism"]) == ("Indexed", spec["completions"])
+    (container,) = spec["template"]["spec"]["containers"]
+    command, *options = container["args"]
+    assert command == "backfill"
+    assert options == ["--resume", "--shard", f"$(JOB_COMPLETION_INDEX)/{spec['completions']}"]
+    for index in range(spec["completions"]):
+        shard = parsed_shard(options[-1].replace("$(JOB_COMPLETION_INDEX)", str(index)))
+        assert shard == (index, spec["completions"])
 
 
 def test_each_pod_of_the_evaluation_has_one_set_and_the_job_may_be_changed() -> None:
