@@ -25,7 +25,7 @@ from adapters.ports.replica import VectorRecord
 from adapters.storage import files
 
 _BATCH_DOCUMENTS = 4_096
-_NEW, OLD = ".rebuilt", ".damaged"
+_NEW, OLD = ".rebuilt", ".replaced"
 """What the folders of a new index that is not complete, and of one that was replaced, have behind their names."""
 
 

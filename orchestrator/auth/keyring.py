@@ -61,6 +61,11 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
 
     @property
+    def is_expired(self) -> bool:
+        """Whether the key is refused because of its age."""
+        return self.expires_at is not None and self.expires_at.timestamp() <= time()
+
+    @property
     def role(self) -> Role:
         """What the key may do."""
         if self.operator:
@@ -98,8 +103,10 @@ class Keyring:
             raise UnknownKey
         secret_hash, principal, expires_at = self._keys.get(match[1].lower(), (_UNUSED_HASH, None, inf))
         equal = hmac.compare_digest(sha256(match[2].encode()).digest(), secret_hash)
-        if principal is None or not equal or time() >= expires_at:
+        if principal is None or not equal:
             raise UnknownKey
+        if time() >= expires_at:
+            raise UnknownKey(f"the key {principal.name!r} has expired")
         return principal
 
     def refresh(self) -> None:
@@ -107,6 +114,8 @@ class Keyring:
         try:
             if _stamp(self.path) != self._stamp:
                 self._read()
+                log = _log.info if self._keys else _log.warning
+                log("the file of API keys has changed: %d keys are valid now", len(self._keys))
             self._last_error = ""
         except KeyFileError as error:
             if str(error) != self._last_error:

@@ -127,9 +127,10 @@ def _installation_id(data_dir: Path) -> str:
     """
     file = data_dir / INSTALLATION_FILE
     try:
-        with files.exclusive(data_dir / f"{INSTALLATION_FILE}.lock"):
-            if not file.exists():
-                checked_file.write(file, uuid4().hex.encode())
+        if not file.exists():
+            with files.exclusive(data_dir / f"{INSTALLATION_FILE}.lock"):
+                if not file.exists():
+                    checked_file.write(file, uuid4().hex.encode())
     except OSError as error:
         _log.warning("responses are not shared with other processes, because %s cannot be written: %s", file, error)
         return uuid4().hex

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
+from rich.markup import escape
 
 from orchestrator.cli.judged_search import Searched, search_dataset, search_own_index, search_service
 from orchestrator.cli.judged_sets import evaluation_command
 from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller
+from orchestrator.cli.terminal import err
 from orchestrator.evaluation.judgments import read_judged_queries
 from orchestrator.evaluation.runs import RUNS
 from orchestrator.planning.errors import BadRequest
@@ -77,6 +79,9 @@ def evaluate(
             searched = search_dataset(folder, workers, part)
         if searched is None:
             return
+        for name, external_run in external.items():
+            if problem := figures.coverage_problem(external_run, searched.judged):
+                err.print(f"[yellow]{escape(f'{name}: {problem}; what is missing counts 0')}[/yellow]", soft_wrap=True)
         ranked = figures.as_runs(searched.results, searched.judged)
         by_run = figures.measure_runs({**ranked, **external}, searched.judged)
         evaluation = figures.evaluate(

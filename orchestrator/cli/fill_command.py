@@ -9,11 +9,25 @@ from typing import Annotated
 import typer
 
 from orchestrator.bootstrap.embedded import documents_in, refit_index, stored_documents
+from orchestrator.bootstrap.generations import live_settings
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.cli.written_documents import optimize
+from orchestrator.planning.errors import BadRequest
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load
+
+
+async def _require_servers(service: Service) -> None:
+    """Check that there is something to fill, and that every server answers, before anything is changed.
+
+    :raises BadRequest: if no source is on a server, and the embedded index is as the settings require.
+    :raises AdapterError: if a server does not answer.
+    """
+    if service.fill.replication is None and not service.search.mismatches():
+        raise BadRequest("no source is on a server: there is nothing to fill")
+    for server in service.health.servers.values():
+        await server.release()
 
 
 def fill(
@@ -28,7 +42,8 @@ def fill(
     """
     start = monotonic()
     with reported_errors():
-        settings = with_cli_timeout(load())
+        settings = with_cli_timeout(live_settings(load()))
+        with_service(settings, _require_servers, prepare=False)
         with progress_bar(err, "building the index", "documents", documents_in(settings)) as advance:
             rebuilt = refit_index(settings, advance)
         if rebuilt:

@@ -52,6 +52,9 @@ def prepare(settings: Settings, dataset: Dataset) -> tuple[Workspace, IndexedCor
     if indexed.rejected:
         first = f" (the first is {escape(indexed.first_rejected)})" if indexed.first_rejected else ""
         err.print(f"[yellow]{indexed.rejected} invalid lines were skipped{first}[/yellow]", soft_wrap=True)
+    if indexed.repeated:
+        message = f"{indexed.repeated} documents have the id of a later one, which counts: this changes the figures"
+        err.print(f"[yellow]{message}[/yellow]", soft_wrap=True)
     return workspace, indexed
 
 

@@ -65,7 +65,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys a
     names = ("name", "id", "tenant", "environment", "clearance", "role", "created", "expires")
     rows = [
         (each.name, each.id, each.tenant, each.environment, each.clearance, each.role,
-         _day(each.created_at, "unknown"), _day(each.expires_at, "never"))
+         _day(each.created_at, "unknown"), _day(each.expires_at, "never") + (" (expired)" if each.is_expired else ""))
         for each in records
     ]  # fmt: skip
     print_table(out, [Column(name, is_text=name in {"name", "tenant", "environment"}) for name in names], rows)

@@ -14,6 +14,7 @@ from rich.filesize import decimal
 
 from adapters.storage import files
 from orchestrator.bootstrap.embedded import replaced_indexes
+from orchestrator.bootstrap.generations import live_settings
 from orchestrator.cli.judged_sets import open_for_evaluation
 from orchestrator.cli.progress import duration
 from orchestrator.cli.tables import Column, print_table
@@ -63,5 +64,5 @@ def _leftovers(settings: Settings) -> Iterator[_Leftover]:
     meaning = "an evaluation: its index and results, which the next one of the same data set uses"
     for path in sorted(evaluations_folder(settings).glob("*-*")):
         yield _Leftover(path, meaning, is_evaluation=True)
-    for path in replaced_indexes(settings):
+    for path in replaced_indexes(live_settings(settings)):
         yield _Leftover(path, "an index that `trivium rebuild` or `trivium fill` replaced")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -20,6 +19,7 @@ from adapters import AdapterError
 from adapters.model.errors import reason_of
 from orchestrator.auth.keyring import KeyFileError, read_key_file
 from orchestrator.bootstrap.embedded import documents_in, rebuild_index
+from orchestrator.bootstrap.generations import live_settings
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import (
@@ -33,10 +33,13 @@ from orchestrator.cli.terminal import (
 )
 from orchestrator.cli.written_documents import optimize
 from orchestrator.planning.errors import BadRequest
-from orchestrator.service.health import Finding, examine_data_folder, examine_folder, has_data
+from orchestrator.service.folder_health import examine_data_folder, examine_folder, has_data
+from orchestrator.service.health import Finding
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.loading import SettingsError, load
+from orchestrator.settings.loading import FILE_VARIABLE, SettingsError, load, not_default
+
+_MAX_NAMED = 5
 
 
 def tidy(
@@ -94,6 +97,7 @@ def examine(settings: Settings) -> list[Finding]:
     """Every finding, each once. Without an index in the data folder the rest is examined in a folder of its own."""
     data_dir = settings.storage.data_dir
     findings = [
+        _examine_settings(settings),
         examine_data_folder(data_dir, "TRIVIUM_DATA_DIR", is_default=data_dir == Settings().storage.data_dir),
         examine_folder("model folder", settings.storage.model_dir, "TRIVIUM_MODEL_DIR"),
     ]
@@ -114,14 +118,22 @@ def examine(settings: Settings) -> list[Finding]:
     return list({(each.subject, each.observation): each for each in findings}.values())
 
 
+def _examine_settings(settings: Settings) -> Finding:
+    """The settings that are in effect, as far as they are not the defaults."""
+    changed = ", ".join(f"{name}={value}" for name, value in sorted(not_default(settings).items()))
+    file = os.environ.get(FILE_VARIABLE)
+    return Finding("settings", True, f"{changed or 'the defaults'}{f'; with those of {file}' if file else ''}")
+
+
 def _examine_keys(path: Path) -> Finding:
     """Whether the file of API keys can be read, and how many keys it has."""
     try:
         records = read_key_file(path)
     except KeyFileError as error:
         return Finding("API keys", False, str(error), "correct the file; `trivium keys add` creates it")
-    expired = sum(each.expires_at is not None and each.expires_at <= datetime.now(UTC) for each in records)
-    return Finding("API keys", True, f"{path} has {len(records)}, {expired} of them expired")
+    expired = [each.name for each in records if each.is_expired]
+    named = f" ({', '.join(expired[:_MAX_NAMED])})" if expired else ""
+    return Finding("API keys", True, f"{path} has {len(records)}, {len(expired)} of them expired{named}")
 
 
 def rebuild(
@@ -137,6 +149,7 @@ def rebuild(
         settings = load()
         if lacks_data(settings):
             raise BadRequest(no_documents(settings))
+        settings = live_settings(settings)
         with progress_bar(err, "rebuilding", "documents", documents_in(settings)) as advance:
             rebuilt = rebuild_index(settings, with_deleted, advance)
     out.print(

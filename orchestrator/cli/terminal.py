@@ -22,7 +22,7 @@ from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.http.server import NotLoopback
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import InvalidInput, describe_decode_error
-from orchestrator.service.health import has_data
+from orchestrator.service.folder_health import has_data
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import SettingsError

@@ -104,7 +104,9 @@ def _print_tuning(result: TuningResult, output: Path) -> None:
     from orchestrator.evaluation import tuning  # noqa: PLC0415  # see evaluate
 
     best = tuning.as_settings_file(result.changed).splitlines() or ["the settings as they are"]
-    out.print(f"the best of {result.tried} candidates: {escape(' '.join(best))}", highlight=False, soft_wrap=True)
+    out.print(f"the best of {result.tried} candidates:", highlight=False)
+    for line in best:
+        out.print(escape(line), highlight=False, soft_wrap=True)
     for half, difference in (("training", result.training), ("held-out", result.held_out)):
         queries = difference.wins + difference.losses + difference.ties
         out.print(
@@ -117,6 +119,11 @@ def _print_tuning(result: TuningResult, output: Path) -> None:
         out.print(f"[yellow]not kept: {escape(result.objection)}[/yellow]; nothing was written", highlight=False)
     else:
         out.print(f"[green]kept: a significant gain on the held-out half[/green]; written to {escape(str(output))}")
+        out.print(
+            "[dim]used once TRIVIUM_SETTINGS_FILE names it, or its lines are in the file that it names. `trivium "
+            "compare` on this folder would count the half that it was chosen on: take other queries.[/dim]",
+            highlight=False,
+        )
 
 
 def _print_comparison(outcome: SettingsComparison) -> None:

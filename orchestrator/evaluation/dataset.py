@@ -39,6 +39,8 @@ def read_dataset(folder: Path) -> Dataset:
         raise BadDataset(f"{folder} is not a data set: it has neither {' nor '.join(CORPUS_FILES)}")
     qrels = next((folder / name for name in _QREL_FILES if (folder / name).is_file()), None)
     if qrels is None:
-        raise BadDataset(f"{folder} has no judgments: none of {', '.join(_QREL_FILES)}")
+        others = sorted(path.name for path in (folder / "qrels").glob("*.tsv"))
+        hint = f"; of qrels/{', qrels/'.join(others)} copy the one that is meant to qrels.tsv" if others else ""
+        raise BadDataset(f"{folder} has no judgments: none of {', '.join(_QREL_FILES)}{hint}")
     judged = read_judged_queries(folder.resolve().name, folder / "queries.jsonl", qrels)
     return Dataset(judged.name, judged.queries, judged.judgments, judged.unjudged, folder, corpus)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from orchestrator.evaluation import trec
 from orchestrator.evaluation.comparison import Difference, compare, corrected, interval
 from orchestrator.evaluation.conditions import Conditions
-from orchestrator.evaluation.judgments import JudgedQueries
+from orchestrator.evaluation.judgments import JudgedQueries, first_of
 from orchestrator.evaluation.measures import MAIN_MEASURE, MEASURES, ByRun, mean, measure_run
 from orchestrator.evaluation.runs import REFERENCE_RUN, TEXT_SOURCES
 from orchestrator.evaluation.searched_index import RankedHit, Results
@@ -77,6 +77,19 @@ def descending_scores(ids: Sequence[str]) -> list[tuple[str, float]]:
 def measure_runs(runs: Mapping[str, Run], judged: JudgedQueries) -> ByRun:
     """Every measure of every run, by query."""
     return {name: measure_run(judged.judgments, run) for name, run in runs.items()}
+
+
+def coverage_problem(run: Run, judged: JudgedQueries) -> str:
+    """What a run lacks of the judged queries, so that its figures are lower; empty if it has them."""
+    problems = []
+    if lacking := [id_ for id_ in judged.queries if not run.get(id_)]:
+        problems.append(f"{len(lacking)} of {len(judged.queries)} judged queries have no document in it")
+    if unknown := [id_ for id_ in run if id_ not in judged.judgments]:
+        problems.append(f"{len(unknown)} of its queries are not judged ({first_of(unknown)})")
+    documents = {document for scores in run.values() for document, _ in scores}
+    if documents and judged.judged_documents.isdisjoint(documents):
+        problems.append("none of its documents is judged")
+    return "; ".join(problems)
 
 
 def best_text_source(values: Mapping[str, float]) -> str:

@@ -138,7 +138,9 @@ def _read_judgments(path: Path) -> dict[str, dict[str, int]]:
             query, document, text = (columns[0], *columns[2:]) if is_trec else columns
             relevance = int(text)
         except ValueError as error:
-            raise BadDataset(f"{path}, line {number}: {line[:80]!r} is not {_expected(line, is_trec)}") from error
+            heading = ", or a heading that ends in `score`" if number == 1 else ""
+            expected = f"{_expected(line, is_trec)}{heading}"
+            raise BadDataset(f"{path}, line {number}: {line[:80]!r} is not {expected}") from error
         if not -_MAX_RELEVANCE <= relevance <= _MAX_RELEVANCE:
             allowed = f"allowed are {-_MAX_RELEVANCE} to {_MAX_RELEVANCE}"
             raise BadDataset(f"{path}, line {number}: the relevance is {text[:80]}, {allowed}")

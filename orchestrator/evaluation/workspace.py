@@ -49,12 +49,16 @@ _SHORT = 12
 
 
 class IndexedCorpus(msgspec.Struct, frozen=True):
-    """The outcome of indexing, written when it is complete: documents, invalid lines, and the build of the index."""
+    """The outcome of indexing, written when it is complete: documents, invalid lines, and the build of the index.
+
+    :param repeated: documents with the id of a later one, which replaced them.
+    """
 
     documents: int
     rejected: int
     build_id: str
     first_rejected: str = ""
+    repeated: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,11 +137,13 @@ class Workspace:
         for replica, reason in report.pending.items():
             raise OSError(f"cannot evaluate, because {replica} does not have the whole corpus: {reason}")
         await service.maintenance.optimize(lambda _: None)
+        documents = await service.count()
         indexed = IndexedCorpus(
-            await service.count(),
+            documents,
             len(rejected),
             build_id,
             f"line {rejected[0].line}: {rejected[0].error}" if rejected else "",
+            max(0, report.indexed - documents),
         )
         if not indexed.documents:
             why = rejected[0].error if rejected else "it is empty"

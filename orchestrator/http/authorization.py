@@ -14,20 +14,18 @@ _FORWARDED = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x
 """Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3)."""
 
 
-def authorize(service: Service, headers: Mapping[bytes, bytes], role: Role) -> Principal:
-    """The principal of a request, if it has the role.
+def identify(service: Service, headers: Mapping[bytes, bytes], role: Role) -> Principal:
+    """The principal of a request that needs a role, which it may not have.
 
     :raises UnknownKey: if a key is needed and the request has no valid one.
-    :raises Forbidden: if the principal does not have the role; or if there are no keys and the request comes from a web
-        page of another site, by its own name or by a name that resolves to this machine (DNS rebinding), or through a
-        proxy, which may have come from anywhere. Without keys the service trusts the user of this machine only.
+    :raises Forbidden: if there are no keys and the request comes from a web page of another site, by its own name or by
+        a name that resolves to this machine (DNS rebinding), or through a proxy, which may have come from anywhere.
+        Without keys the service trusts the user of this machine only.
     """
     if role == "none":
         return UNAUTHENTICATED
     if service.keyring:
-        principal = service.keyring.authenticate(headers.get(b"authorization", b"").decode("latin-1"))
-        principal.require(role)
-        return principal
+        return service.keyring.authenticate(headers.get(b"authorization", b"").decode("latin-1"))
     host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin", b"").decode("latin-1")
     if forwarded := [name.decode() for name in _FORWARDED if name in headers]:
         raise Forbidden(

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.http.batch_lines import encoded_line
 from orchestrator.http.byte_budget import HeldBytes
 from orchestrator.http.endpoint import serves
@@ -70,6 +71,8 @@ class _Lines(Response):
                 held.grow_to(len(outcome.content))
             except HttpError as error:
                 outcome = error
+        elif isinstance(outcome, AllSourcesFailed):
+            context.request.app.state.metrics.record_failed_search(outcome)
         status, line = encoded_line(number, outcome, context.request_id)
         self._counts[status] += 1
         return line, held

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapters import Unavailable
 from orchestrator.auth.principal import UNAUTHENTICATED
-from orchestrator.http.authorization import authorize
+from orchestrator.http.authorization import identify
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import LIVENESS, METRICS, READINESS, Operation
@@ -222,7 +222,8 @@ def endpoint_of(operation: Operation, handler: Handler) -> Callable[[Request], A
     async def authorized(request: Request) -> Response:
         context: HttpContext = request.scope["state"][STATE_KEY]
         request.scope["state"][OPERATION_KEY] = operation
-        context.principal = authorize(context.service, context.headers, operation.role)
+        context.principal = identify(context.service, context.headers, operation.role)
+        context.principal.require(operation.role)  # afterwards, so that the log line of a refused request has its key
         return await handler(context)
 
     return authorized

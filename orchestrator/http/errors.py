@@ -97,7 +97,7 @@ def reason_for_operators(error: Exception) -> str:
             field = _FIELD.match(str(error))
             return f"invalid {field[0]}" if field else "invalid request"
         case UnknownKey():
-            return "no valid API key"
+            return str(error) or "no valid API key"
         case HttpError() | Forbidden():
             return str(error)
         case AdapterError():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from importlib.metadata import version
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -88,7 +89,7 @@ class LiveService:
                 metrics = self._state.metrics = ServiceMetrics(service)
             else:
                 metrics.follow(service)
-                _log.info("the generation in %s is live", service.settings.storage.data_dir)
+            _log.info("serving the generation %s", service.settings.storage.index_name, extra=_started(service))
             uses = metrics.uses
             self._state.openapi = _openapi(service)
             self._state.service = service
@@ -100,6 +101,20 @@ class LiveService:
                 await replaced.wait()
                 group.cancel_scope.cancel()
             await uses.ended()
+
+
+def _started(service: Service) -> dict[str, object]:
+    """What a service was started with, for the log: no credentials."""
+    settings = service.settings
+    sources = settings.sources
+    return {
+        "release": VERSION,
+        "data_dir": str(settings.storage.data_dir),
+        "sources": {name: str(sources.address(name) or url) for name, url in sources.urls.items()},
+        "cache": urlsplit(settings.cache.url).scheme,
+        "embedder": settings.encoding.embedder,
+        "keys": "none" if service.keyring is None else str(service.keyring.path),
+    }
 
 
 def _openapi(service: Service) -> bytes:

@@ -11,6 +11,7 @@ from threading import Lock
 import anyio.to_thread
 
 from cache import Stats
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.schema.operations import CacheLevel, CacheReport
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
@@ -96,6 +97,11 @@ class ServiceMetrics:
             degraded = {each.source for each in body.degraded}
             answered = [source for source in body.route.sources if source not in degraded]
             self._metrics.record_computed(search.timings_ms, answered, degraded & self._sources, degraded)
+
+    def record_failed_search(self, error: AllSourcesFailed) -> None:
+        """Record a search without a response, because every source failed."""
+        failed = [each.source for each in error.failures]
+        self._metrics.record_computed({}, (), self._sources.intersection(failed), failed)
 
     async def run(self) -> None:
         """Sample the gauges periodically, until this is cancelled."""

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from orchestrator.auth.principal import UNAUTHENTICATED, Principal
+from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.http.byte_budget import ByteBudget, ByteBudgets, HeldBytes
 from orchestrator.http.errors import HttpError, error_response, reason_for_operators
 from orchestrator.service.response_cache import EncodedResponse
@@ -71,6 +72,8 @@ class HttpContext:
 
     def response_to(self, error: Exception) -> Response:
         """The response to an error. If the request is not the reason for it, the log line says what is."""
+        if isinstance(error, AllSourcesFailed):
+            self.request.app.state.metrics.record_failed_search(error)
         if reason := reason_for_operators(error):
             self.log_fields["reason"] = reason
         return error_response(error, self.request_id)

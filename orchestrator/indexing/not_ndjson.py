@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 HEAD_BYTES = 4_096
 """Bytes at the beginning of a file that show what it is."""
@@ -23,6 +24,7 @@ _KINDS = {
     codecs.BOM_UTF16_BE: "UTF-16: `iconv --from-code UTF-16 --to-code UTF-8 FILE | trivium index -`",
 }
 """What the first bytes of a file that is no text say."""
+_BEIR = re.compile(rb'\{\s*"_id"')
 _PIPE = " | trivium index -"
 
 
@@ -42,6 +44,10 @@ def describe(head: bytes) -> str:
     is_open = lines[0].startswith(b"{") and lines[0].endswith((b",", b"{", b"["))
     if is_open and b"\n" in head.lstrip():  # the whole line is known
         return "JSON over several lines; write each document on one line: `jq -c . FILE | trivium index -`"
+    if _BEIR.match(lines[0]):
+        return (
+            "of BEIR, whose lines have `_id`: name the folder that it is in, which has the corpus and its graph files"
+        )
     if b"\x00" in head:
         return f"no text; allowed is NDJSON, one document on each line: {_EXAMPLE}"
     if is_other_text(head):

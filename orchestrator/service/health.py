@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import time
 from typing import TypeAlias
 
@@ -20,7 +18,6 @@ from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
 from cache import InvalidationCounters
-from orchestrator.indexing.data_version import INSTALLATION_FILE
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.coalesced_value import CoalescedTtlValue
@@ -236,6 +233,7 @@ class HealthService:
                 f"{trust.lift:.1f} times chance over {trust.walks} passages, "
                 f"so the graph has {trust.graph_weight_factor:.0%} of its weight"
             )
+        observation = f"tenant {self.anonymous_scope.tenant}: {observation}"
         if self.maintenance.trust_outdated():
             observation += "; outdated since the newest writes: run `trivium tidy`"
         return Finding("graph trust", True, observation)
@@ -292,27 +290,3 @@ def _limited(search: Probe) -> Probe:
             raise TimedOut("timed out") from error
 
     return limited
-
-
-def has_data(folder: Path) -> bool:
-    """Whether a folder is a data folder that was written to."""
-    return any(os.access(folder / name, os.F_OK) for name in (INSTALLATION_FILE, "index"))
-
-
-def examine_data_folder(folder: Path, setting: str, is_default: bool) -> Finding:
-    """Whether the data folder has data and can be written. Without data the default one is fine: it is not mistyped."""
-    if has_data(folder):
-        return examine_folder("data folder", folder, setting)
-    if is_default:
-        return Finding("data folder", True, f"{folder} has no data yet: `trivium index PATH` writes documents there")
-    what = "has no data" if folder.exists() else "does not exist"
-    advice = f"`trivium index PATH` writes documents there, unless {setting} is mistyped"
-    return Finding("data folder", False, f"{folder} {what}", advice)
-
-
-def examine_folder(subject: str, path: Path, setting: str) -> Finding:
-    """Whether a folder, or the nearest one above it that exists, can be written."""
-    existing = next(folder for folder in (path, *path.parents) if folder.exists())
-    if os.access(existing, os.W_OK | os.X_OK):
-        return Finding(subject, True, str(path))
-    return Finding(subject, False, f"{path} cannot be written", f"set {setting} to a folder that can")

@@ -7,6 +7,7 @@ The process has the lowest priority, so that searches do not wait for it; in thi
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from math import inf
 from pathlib import Path
@@ -79,6 +80,8 @@ class Upkeep:
         """Whether there are writes since the last measurement, and that was long enough ago."""
         if not self._interval_s or not self._maintenance.outdated():
             return False
+        if not os.access(self._lock.parent, os.W_OK):
+            return False  # a process that may write measures
         last = max(self._maintenance.calibrations.measured_at(), self._tried_at)
         interval_s = min(self._interval_s, max(_MIN_INTERVAL_S, self._documents() / _DOCUMENTS_PER_S))
         return self._now() - last >= interval_s

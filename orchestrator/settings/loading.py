@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -125,6 +126,9 @@ def read_settings_file(path: Path, named_by: str) -> dict[str, object]:
     for binding in bindings:
         if binding.error or (binding.key is not None and binding.value is None):
             raise SettingsError(f"{path}, line {binding.original.line}: allowed are lines of the form NAME=value")
+    names = Counter(binding.key.upper() for binding in bindings if binding.key)
+    if repeated := [name for name, count in names.items() if count > 1]:
+        raise SettingsError(f"{path}: {repeated[0][:80]!r} is set twice")
     lines = {name: value or "" for name, value in dotenv_values(path).items()}
     for name in lines:
         if _name(name) not in setting_fields():
@@ -157,6 +161,17 @@ def environment_of(settings: Settings) -> dict[str, str]:
     """The settings as variables of the environment, for another process. Those that are not set are left out."""
     values = {name: settings.value(name) for name in setting_fields()}
     return {f"{PREFIX}{name.upper()}": written(value) for name, value in values.items() if value is not None}
+
+
+def not_default(settings: Settings) -> dict[str, str]:
+    """The settings that are not the defaults, as variables of the environment, without the values of secrets."""
+    defaults, own = environment_of(Settings()), environment_of(settings)
+    secrets = {f"{PREFIX}{name.upper()}" for name in _SECRETS - {source.name for source in SOURCES}}
+    changed = {name: value for name, value in own.items() if value != defaults.get(name)}
+    for source in SOURCES:
+        if (name := f"{PREFIX}{source.name.upper()}") in changed:
+            changed[name] = str(settings.sources.address(source.name) or changed[name])
+    return {name: "…" if name in secrets else value for name, value in changed.items()}
 
 
 def written(value: object) -> str:

@@ -173,7 +173,7 @@ def test_every_document_is_kept_if_its_record_is_whole(
     assert (rebuilt.documents, rebuilt.lost, rebuilt.encoded, encoder.texts) == (19, 0, 0, [])
     assert texts(index) == EXPECTED
     assert index.generation() > 2
-    assert rebuilt.old.name == "index.damaged-0"
+    assert rebuilt.old.name == "index.replaced-0"
     vectors = {each.record.document.id: each.vectors for each in index.current().sample_with_vectors(100)}
     for n in (0, 5, 19):
         np.testing.assert_array_equal(vectors[str(n)], vector_record(str(n), seed=n).vectors)
@@ -232,7 +232,7 @@ def test_a_second_rebuild_keeps_the_first_damaged_index_and_continues_its_genera
     generation = index.generation()
     index.write_blocking([vector_record("new", "new")])
     second, index, _ = run_rebuild(written)
-    assert [each.old.name for each in (first, second)] == ["index.damaged-0", "index.damaged-1"]
+    assert [each.old.name for each in (first, second)] == ["index.replaced-0", "index.replaced-1"]
     assert index.generation() > generation + 1
     assert texts(index) == {**EXPECTED, "new": "new"}
 

@@ -317,7 +317,7 @@ def test_rebuild_puts_a_new_index_in_the_place_of_a_damaged_one(indexed: dict[st
     code, out, _ = run("rebuild")
     assert (code, out) == (
         0,
-        f"2 documents, 2 of them encoded again, 0 lost; the damaged index is in {index}.damaged-0\n",
+        f"2 documents, 2 of them encoded again, 0 lost; the damaged index is in {index}.replaced-0\n",
     )
     assert run("doctor")[0] == 0
     assert json.loads(run("search", "who is Christopher Nolan", "--json")[1])["hits"][0]["id"] == "nolan"

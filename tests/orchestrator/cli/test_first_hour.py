@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -216,13 +217,13 @@ def test_an_export_has_every_clearance_and_says_what_other_tenants_have(folder: 
 
 def test_leftovers_are_listed_with_their_size_and_removed(folder: Path) -> None:
     data = folder / "data"
-    for name in ("evaluations/films-0123456789ab", "index.damaged-0"):
+    for name in ("evaluations/films-0123456789ab", "index.replaced-0"):
         (data / name).mkdir(parents=True)
         (data / name / "file").write_bytes(b"x" * 1_000)
     run("index", str(folder / "documents.ndjson"))
     code, out, _ = run("leftovers")
     assert code == 0
-    assert all(each in out for each in ("films-0123456789ab", "index.damaged-0", "1.0 kB"))
+    assert all(each in out for each in ("films-0123456789ab", "index.replaced-0", "1.0 kB"))
     assert "2 leftovers in" in out
     assert "2.0 kB; --remove deletes them" in " ".join(out.split())
     assert "2 leftovers removed, 2.0 kB" in run("leftovers", "--remove")[1]
@@ -352,3 +353,56 @@ def test_a_data_folder_that_is_a_file_is_refused(folder: Path, monkeypatch: pyte
     monkeypatch.setenv("TRIVIUM_DATA_DIR", str(folder / "documents.ndjson"))
     code, _, err = run("search", "x")
     assert (code, "it is a file, allowed are folders" in err.replace("\n", " ")) == (2, True)
+
+
+def test_doctor_says_which_settings_are_in_effect_without_secrets(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / "trivium.env"
+    file.write_text("TRIVIUM_FUSION=rrf(k=10)\nTRIVIUM_CACHE=redis://:secret@127.0.0.1:1/0\n")
+    monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(file))
+    findings = {each["subject"]: each["observation"] for each in json.loads(run("doctor", "--json")[1])["findings"]}
+    assert "TRIVIUM_FUSION=rrf(k=10)" in findings["settings"]
+    assert findings["settings"].endswith(f"with those of {file}")
+    assert "secret" not in findings["settings"]
+
+
+def test_a_setting_that_is_twice_in_a_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "trivium.env"
+    file.write_text("TRIVIUM_MAX_LIMIT=20\n\ntrivium_max_limit=30\n")
+    monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(file))
+    code, _, err = run("search", "x")
+    assert (code, "'TRIVIUM_MAX_LIMIT' is set twice" in err) == (2, True), err
+
+
+def test_a_disk_with_little_room_is_a_problem(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("index", "-", stdin=LINES)
+    assert run("doctor")[0] == 0
+    usage = shutil.disk_usage(folder)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1_000_000))
+    code, out, _ = run("doctor")
+    assert (code, "its disk has 1 MB left -> make room" in out) == (1, True)
+
+
+def test_expired_keys_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_KEYS_FILE", str(folder / "keys"))
+    run("keys", "add", "old", "--expires-in-days", "0.0000001")
+    assert "(expired)" in run("keys", "list", "--json")[1] + run("keys", "list")[1].replace("\n", "")
+    assert "1 of them expired (old)" in run("doctor")[1]
+
+
+def test_fill_changes_nothing_before_every_server_answers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("index", "-", stdin=LINES)
+    monkeypatch.setenv("TRIVIUM_KEYWORD", "opensearch+http://127.0.0.1:1")
+    code, out, err = run("fill")
+    assert (code, out, "opensearch cannot be reached" in err) == (1, "", True)
+    monkeypatch.delenv("TRIVIUM_KEYWORD")
+    assert hits("director")[0] == "nolan"
+    code, out, err = run("fill")
+    assert (code, out, "there is nothing to fill" in err) == (2, "", True)
+
+
+def test_a_corpus_of_beir_that_is_named_as_a_file_is_one_line(folder: Path) -> None:
+    (folder / "corpus.jsonl").write_text('{"_id": "1", "title": "", "text": "x"}\n' * 50)
+    code, _, err = run("index", str(folder / "corpus.jsonl"))
+    assert (code, err.count("\n"), "name the folder that it is in" in err) == (1, 1, True), err

@@ -9,6 +9,7 @@ import subprocess
 import time
 from importlib.metadata import version
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import ir_measures
@@ -92,6 +93,35 @@ def test_run_files_are_measured_too_and_compared_with(folder: Path, tmp_path: Pa
     against = evaluated(folder, "--against", perfect)["comparisons"]
     assert {(each["run"], each["against"]) for each in against} == {(name, "perfect") for name in RUNS}
     assert all(each["difference"] <= 0 for each in against)
+
+
+def test_what_a_run_file_lacks_is_reported(folder: Path, tmp_path: Path) -> None:
+    rows = [line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines()[1:]]
+    lines = {"short": f"{rows[0][0]} Q0 {rows[0][1]} 1 1.0 x\n", "other": "unknown Q0 nothing 1 1.0 x\n"}
+    for name, content in lines.items():
+        (tmp_path / f"{name}.trec").write_text(content)
+    options = [option for name in lines for option in ("--run", tmp_path / f"{name}.trec")]
+    code, _, err = run("evaluate", folder, *options)
+    assert code == 0
+    queries = len({query for query, *_ in rows})
+    assert f"short: {queries - 1} of {queries} judged queries have no document in it; what is missing counts 0" in err
+    assert "1 of its queries are not judged (unknown); none of its documents is judged" in err
+
+
+def test_judgments_in_another_file_are_named(folder: Path, tmp_path: Path) -> None:
+    copytree(folder, tmp_path / "set")
+    (tmp_path / "set" / "qrels").mkdir()
+    (tmp_path / "set" / "qrels.tsv").rename(tmp_path / "set" / "qrels" / "dev.tsv")
+    code, _, err = run("evaluate", tmp_path / "set")
+    assert (code, "of qrels/dev.tsv copy the one that is meant to qrels.tsv" in err) == (2, True)
+
+
+def test_documents_with_the_same_id_are_counted(folder: Path, tmp_path: Path) -> None:
+    copytree(folder, tmp_path / "set")
+    corpus = tmp_path / "set" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text() + corpus.read_text().splitlines()[0] + "\n")
+    _, _, err = run("evaluate", tmp_path / "set")
+    assert "1 documents have the id of a later one, which counts" in err
 
 
 def test_a_run_file_must_not_have_the_name_of_a_run(folder: Path, tmp_path: Path) -> None:
@@ -264,7 +294,7 @@ def test_tuning_improves_bad_settings_and_its_file_can_be_loaded(
     code, out, _ = run("tune", folder, "--output", output)
     assert code == 0
     assert "a significant gain on the held-out half" in out
-    assert "candidates: TRIVIUM_WEIGHTS=keyword=1.0,vector=0.0" in out
+    assert "candidates:\nTRIVIUM_WEIGHTS=keyword=1.0,vector=0.0\n" in out
     assert output.read_text() == "TRIVIUM_WEIGHTS=keyword=1.0,vector=0.0\n"
     monkeypatch.delenv("TRIVIUM_WEIGHTS")
     monkeypatch.setenv("TRIVIUM_SETTINGS_FILE", str(output))

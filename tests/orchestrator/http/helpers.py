@@ -111,7 +111,7 @@ class Exchange:
         async def send(message: Message) -> None:
             self.sent.append(message)
 
-        metrics = SimpleNamespace(in_flight=0, uses=Uses(), record=lambda *_: None)
+        metrics = SimpleNamespace(in_flight=0, uses=Uses(), record=lambda *_: None, record_failed_search=lambda _: None)
         state = SimpleNamespace(
             service=SERVICE, draining=self.is_draining, metrics=metrics, tracing=None, byte_budgets=self.byte_budgets,
             unkeyed_rate=self.unkeyed_rate,

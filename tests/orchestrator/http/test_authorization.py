@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import httpx
 import pytest
@@ -140,3 +142,11 @@ async def test_without_keys_requests_through_a_proxy_are_refused(client: httpx.A
 async def test_with_keys_requests_may_come_through_a_proxy(keyed: KeyedClient) -> None:
     response = await keyed.request("reader", "GET", "/v1/collections", headers={"X-Forwarded-For": "203.0.113.7"})
     assert response.status_code == 200
+
+
+async def test_the_log_line_of_a_refused_request_has_its_key(
+    keyed: KeyedClient, log_lines: list[dict[str, Any]]
+) -> None:
+    assert (await keyed.request("reader", "POST", "/v1/documents", content=DOCUMENTS)).status_code == 403
+    (line,) = [each for each in log_lines if each["status"] == 403]
+    assert (line["key"], line["tenant"]) == ("reader", "acme")

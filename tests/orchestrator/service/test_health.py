@@ -14,7 +14,8 @@ from adapters.ports.server import Difference
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
 from orchestrator.schema.search import EncoderName
 from orchestrator.service import health as health_module
-from orchestrator.service.health import Finding, examine_folder
+from orchestrator.service.folder_health import examine_folder
+from orchestrator.service.health import Finding
 from orchestrator.service.replica_counts import ReplicaCounts
 from tests.conftest import SCOPE, vector_record
 from tests.orchestrator.indexing.counters import MemoryCounters
@@ -36,7 +37,8 @@ async def test_a_healthy_embedded_service_in_order(tmp_path: Path) -> None:
         Finding(
             "graph trust",
             True,
-            "not measured, so the graph has its full weight; outdated since the newest writes: run `trivium tidy`",
+            "tenant default: not measured, so the graph has its full weight; outdated since the newest writes: "
+            "run `trivium tidy`",
         ),
         Finding("cache", True, "in each process"),
     ]
@@ -221,7 +223,7 @@ async def test_the_trust_of_the_graph(tmp_path: Path, generation: int, outdated:
     found = await finding(service(tmp_path, generation=generation), "graph trust")
     assert found
     assert found.is_well
-    expected = f"2.8 times chance over 50 passages, so the graph has 50% of its weight{outdated}"
+    expected = f"tenant default: 2.8 times chance over 50 passages, so the graph has 50% of its weight{outdated}"
     assert found.observation.startswith(expected)
     assert bool(outdated) is ("trivium tidy" in found.observation)
 
