@@ -92,6 +92,21 @@ def test_keys_are_added_and_removed_while_the_file_is_in_use(path: Path) -> None
         keyring.authenticate(f"Bearer {first}")
 
 
+def test_a_changed_file_is_logged_and_an_empty_one_is_a_warning(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    add(path)
+    keyring = Keyring(path)
+    add(path, "second")
+    with caplog.at_level(logging.INFO):
+        keyring.refresh()
+        path.write_bytes(b"")
+        keyring.refresh()
+    found = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert found == [
+        ("INFO", "the file of API keys has changed: 2 keys are valid now"),
+        ("WARNING", "the file of API keys has changed: 0 keys are valid now"),
+    ]
+
+
 def test_an_incomplete_file_changes_nothing_and_is_logged_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     key = add(path)
     keyring = Keyring(path)

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import uuid
 from collections.abc import Callable
+from errno import EROFS
 from pathlib import Path
 from time import perf_counter
+from typing import NoReturn
 
 import pytest
 
@@ -134,3 +136,16 @@ def test_where_nothing_can_be_written_each_process_has_responses_of_its_own(tmp_
     assert first != second
     (tmp_path / "data").mkdir()
     assert caches._installation_id(tmp_path / "data") == caches._installation_id(tmp_path / "data")
+
+
+def test_an_id_that_exists_is_read_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then a searching process shares responses with the one that writes."""
+    written = caches._installation_id(tmp_path)
+
+    def read_only(path: Path) -> NoReturn:
+        raise OSError(EROFS, "read-only file system", str(path))
+
+    monkeypatch.setattr(caches.files, "exclusive", read_only)
+    assert caches._installation_id(tmp_path) == written

@@ -18,6 +18,8 @@ import httpx
 import psutil
 import pytest
 
+from orchestrator.http.app import create_app
+from orchestrator.settings import Settings
 from tests.orchestrator.served import Serve, environment
 from tests.orchestrator.telemetry.test_metrics import values
 from tests.orchestrator.telemetry.test_tracing import CLIENT_TRACE, Collector
@@ -50,6 +52,23 @@ def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
+
+
+async def test_a_search_that_no_source_answered_counts_as_failed(chosen: Settings) -> None:
+    """Also the alert of an open circuit is about these."""
+    app = create_app(chosen.changed(graph="bolt://127.0.0.1:1"))
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            before = values((await client.get("/metrics")).text)
+            for number in range(3):
+                body = {"query": f"x {number}", "mode": "graph"}
+                assert (await client.post("/v1/search", json=body)).status_code == 503
+            lines = "\n".join(json.dumps({"query": f"y {number}", "mode": "graph"}) for number in range(2))
+            assert (await client.post("/v1/search/batch", content=lines)).text.count("every source failed") == 2
+            found = values((await client.get("/metrics")).text)
+    name = "trivium_source_searches_total{outcome=failed}{source=graph}"
+    assert found[name] - before.get(name, 0) == 5
 
 
 async def test_what_was_answered_is_counted_and_nothing_of_it_is_named(client: httpx.AsyncClient) -> None:

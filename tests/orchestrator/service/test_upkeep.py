@@ -62,6 +62,17 @@ def upkeep_of(folder: Path, measurement: Measurement, now: Clock, interval_s: fl
     return Upkeep(maintenance_of(folder), folder, interval_s, measurement, now)
 
 
+async def test_a_process_that_may_not_write_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measurement = Measurement(tmp_path)
+    upkeep = upkeep_of(tmp_path, measurement, Clock(1_000.0))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    await upkeep.check()
+    assert measurement.runs == 0
+    monkeypatch.undo()
+    await upkeep.check()
+    assert measurement.runs == 1
+
+
 @pytest.mark.process
 async def test_it_measures_in_another_process_after_writes_and_searches_use_the_result(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
