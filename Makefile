@@ -101,7 +101,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill bench-servers  ## Run every benchmark
 

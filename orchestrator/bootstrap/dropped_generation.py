@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from adapters import Unavailable
 from adapters.storage import files
 from orchestrator.bootstrap.other_generations import open_other
-from orchestrator.indexing.generations.catalog import FIRST, Catalog, Generation, Generations
+from orchestrator.indexing.generations.catalog import BUILDING, FIRST, Catalog, Generation, Generations
 from orchestrator.indexing.generations.changes import ChangeRecord
-from orchestrator.indexing.generations.parts import FOLDER
 from orchestrator.measurement.calibration import CALIBRATION_FILE
 from orchestrator.measurement.graph_trust import TRUST_FILE
 from orchestrator.planning.errors import BadRequest
@@ -57,7 +56,7 @@ async def drop_generation(settings: Settings, generation: Generation) -> None:
 
 
 def _require_idle(catalog: Catalog, generation: Generation) -> None:
-    for lock in (catalog.folder_of(generation) / FOLDER).glob("*.lock"):
+    for lock in (catalog.folder_of(generation) / BUILDING).glob("*.lock"):
         with files.exclusive_now(lock) as is_free:
             if not is_free:
                 raise Unavailable(f"a process builds {generation.name}: stop it first")

@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 
 from adapters.ports.optional_packages import extra
-from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap.service import open_service
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.terminal import err, reported_errors
 from orchestrator.evaluation.dataset import Dataset

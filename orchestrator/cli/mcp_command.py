@@ -9,7 +9,7 @@ import anyio
 import typer
 
 from adapters.ports.optional_packages import extra
-from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap.service import open_service
 from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller, searcher
 from orchestrator.cli.terminal import reported_errors
 from orchestrator.mcp.caller import Caller

@@ -17,7 +17,7 @@ from adapters import AdapterError
 from adapters.model.errors import reason_of
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.auth.principal import Forbidden
-from orchestrator.bootstrap import open_service
+from orchestrator.bootstrap.service import open_service
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.http.server import NotLoopback
 from orchestrator.planning.errors import BadRequest

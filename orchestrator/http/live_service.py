@@ -19,8 +19,8 @@ from starlette.datastructures import State
 from adapters import AdapterError
 from adapters.model.errors import reason_of
 from orchestrator.auth.keyring import KeyFileError
-from orchestrator.bootstrap import open_service
 from orchestrator.bootstrap.first_search import warm_up
+from orchestrator.bootstrap.service import open_service
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
 from orchestrator.indexing.generations.catalog import Catalog

@@ -16,9 +16,9 @@ from adapters import Unavailable
 from adapters.ports import VectorRecord
 from adapters.storage import files
 from orchestrator.indexing.generations.assembly import Assembly
-from orchestrator.indexing.generations.catalog import Catalog, Generation
+from orchestrator.indexing.generations.catalog import BUILDING, Catalog, Generation
 from orchestrator.indexing.generations.origins import Item, Origin, Place, Reading, Rejected, Shard
-from orchestrator.indexing.generations.parts import FOLDER, Progress, ShardParts
+from orchestrator.indexing.generations.parts import Progress, ShardParts
 from orchestrator.indexing.generations.stores import Stores
 
 _PROBE_DOCUMENTS = 256
@@ -57,7 +57,7 @@ class Backfill:
     @property
     def folder(self) -> Path:
         """Where progress and encoded documents are stored."""
-        return self.catalog.folder_of(self.generation) / FOLDER
+        return self.catalog.folder_of(self.generation) / BUILDING
 
     def parts(self) -> list[ShardParts]:
         """The parts of each shard."""

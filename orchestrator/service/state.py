@@ -14,7 +14,6 @@ from adapters.embedded import EmbeddedSources
 from adapters.ports.server import ServerSource
 from adapters.storage import files
 from orchestrator.indexing.generations.catalog import Catalog
-from orchestrator.indexing.generations.parts import last_progress
 from orchestrator.indexing.log.write_log import store_name
 from orchestrator.indexing.replication import Replication
 from orchestrator.service.admission import Admission
@@ -113,7 +112,7 @@ class StateReader:
             return 0.0  # writes and searches say that the list of generations is damaged
         if building is None:
             return 0.0
-        return max(0.0, self.now() - (last_progress(catalog.folder_of(building)) or building.created_at))
+        return max(0.0, self.now() - catalog.last_progress(building))
 
     def _lags(self) -> Mapping[str, ReplicaLag]:
         if self.replication is None:

@@ -21,7 +21,7 @@ MAX_ROOMS, MAX_LAYERS, MAX_CHAIN = 20, 10, 25
 
 @pytest.fixture(scope="module")
 def modules() -> grimp.ImportGraph:
-    return grimp.build_graph(*PACKAGES)
+    return grimp.build_graph(*PACKAGES, cache_dir=None)  # its cache does not notice every change
 
 
 @pytest.fixture(scope="module")

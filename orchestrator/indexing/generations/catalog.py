@@ -17,6 +17,8 @@ from adapters.storage.followed_file import FollowedFile
 FOLDER = "generations"
 """Name of the folder in the data folder."""
 _FILE = "generations.json"
+BUILDING, PROGRESS = "backfill", "progress"
+"""Name of the folder in that of a generation where it is built, and of a file in that of each shard."""
 FIRST = 1
 """Version of the generation that the first documents are written to. Its folder is the data folder."""
 
@@ -129,6 +131,11 @@ class Catalog:
     def folder_of(self, generation: Generation) -> Path:
         """The data folder of a generation."""
         return self.folder.parent if generation.version == FIRST else self.folder / generation.name
+
+    def last_progress(self, generation: Generation) -> float:
+        """When a shard has last made progress in building a generation, in seconds since the epoch."""
+        paths = (self.folder_of(generation) / BUILDING).glob(f"*/{PROGRESS}")
+        return max((path.stat().st_mtime for path in paths), default=generation.created_at)
 
     def update(self, change: Callable[[Generations], Generations]) -> Generations:
         """Replace the state by what a function makes of it, while no other process changes it.

@@ -9,20 +9,11 @@ import msgspec
 
 from adapters.ports import VectorRecord
 from adapters.storage import checked_file, files
+from orchestrator.indexing.generations.catalog import PROGRESS
 from orchestrator.indexing.generations.origins import Place, Rejected
 from orchestrator.indexing.log.write import Write
 
 _PART = ".part"
-FOLDER, _PROGRESS = "backfill", "progress"
-"""Name of the folder in that of a generation, and of a file in that of each shard."""
-
-
-def last_progress(folder: Path) -> float | None:
-    """When a shard of a generation has last made progress, in seconds since the epoch.
-
-    :param folder: of the generation.
-    """
-    return max((path.stat().st_mtime for path in (folder / FOLDER).glob(f"*/{_PROGRESS}")), default=None)
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -61,7 +52,7 @@ class ShardParts:
     def progress(self) -> Progress:
         """How far the shard has read."""
         try:
-            return checked_file.read_json(self.folder / _PROGRESS, Progress)
+            return checked_file.read_json(self.folder / PROGRESS, Progress)
         except FileNotFoundError:
             return Progress()
 
@@ -82,7 +73,7 @@ class ShardParts:
             lines = b"".join(msgspec.json.encode(each) + b"\n" for each in rejected)
             files.replace(self.folder / f"{name}.rejected", lines, mode=0o600)
         after = Progress(before.parts + 1, next_, before.documents + len(kept), before.rejected + len(rejected))
-        checked_file.write_json(self.folder / _PROGRESS, after)
+        checked_file.write_json(self.folder / PROGRESS, after)
         return after
 
     def items(self) -> Iterator[tuple[int, VectorRecord]]:

@@ -84,7 +84,7 @@ def test_every_difference_is_named_with_what_changes_it() -> None:
         "quantization none, TRIVIUM_QDRANT_QUANTIZATION is int8",
     ]
     shards, copies, consistency, on_disk, quantization = found.values()
-    assert "index everything again under another TRIVIUM_INDEX_NAME" in shards
+    assert "`trivium backfill` builds another one beside it" in shards
     assert '{"params": {"replication_factor": 2}}' in copies
     assert '{"params": {"write_consistency_factor": 2}}' in consistency
     assert on_disk == 'PATCH /collections/stars with {"vectors": {"": {"on_disk": true}}}'
