@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from adapters import Unavailable
 from adapters.storage import files
+from orchestrator.bootstrap.embedded import INDEX_FOLDER
 from orchestrator.bootstrap.other_generations import open_other
 from orchestrator.indexing.generations.catalog import BUILDING, FIRST, Catalog, Generation, Generations
 from orchestrator.indexing.generations.changes import ChangeRecord
@@ -21,7 +22,7 @@ from orchestrator.settings.groups import Settings
 
 _PINNED_S = 60.0
 """Seconds after a switch in which searches of other processes may still use the generation that was live before."""
-_OF_FIRST = ("index", "write-log", "metadata-keys", "static-encoder.bin", TRUST_FILE, CALIBRATION_FILE)
+_OF_FIRST = (INDEX_FOLDER, "write-log", "metadata-keys", "static-encoder.bin", TRUST_FILE, CALIBRATION_FILE)
 """What belongs to the first generation in the data folder."""
 
 

@@ -33,7 +33,7 @@ FORMATS: Mapping[str, str] = {
 }
 """The index format of each embedded source."""
 
-_FOLDER = "index"
+INDEX_FOLDER = "index"
 """Name of the index folder in the data folder."""
 
 
@@ -55,7 +55,7 @@ def _build(components: Components, prepared_by: str) -> tuple[list[IndexComponen
 
 def documents_in(settings: Settings) -> int | None:
     """Number of documents of the embedded index by its newest manifest that can be read; ``None`` if there is none."""
-    manifests = Manifest.copies(settings.storage.data_dir / _FOLDER)
+    manifests = Manifest.copies(settings.storage.data_dir / INDEX_FOLDER)
     return manifests[0].documents if manifests else None
 
 
@@ -63,13 +63,13 @@ def rebuild_index(settings: Settings, with_deleted: bool, progress: Callable[[in
     """Replace a damaged index with a new one. See :func:`adapters.engine.salvage.rebuild`."""
     documents = open_document_vectors(settings)
     components, build_id = _build(_components(settings), prepared_by(settings, documents))
-    folder = settings.storage.data_dir / _FOLDER
+    folder = settings.storage.data_dir / INDEX_FOLDER
     return rebuild(folder, components, build_id, documents, with_deleted, progress)
 
 
 def replaced_indexes(settings: Settings) -> list[Path]:
     """The folders of damaged indexes that were replaced."""
-    return sorted(settings.storage.data_dir.glob(f"{_FOLDER}{OLD}-*"))
+    return sorted(settings.storage.data_dir.glob(f"{INDEX_FOLDER}{OLD}-*"))
 
 
 def refit_index(settings: Settings, progress: Callable[[int], None]) -> Rebuilt | None:
@@ -83,7 +83,7 @@ def refit_index(settings: Settings, progress: Callable[[int], None]) -> Rebuilt 
     documents = open_document_vectors(settings)
     preparation = prepared_by(settings, documents)
     components, build_id = _build(_components(settings), preparation)
-    folder = settings.storage.data_dir / _FOLDER
+    folder = settings.storage.data_dir / INDEX_FOLDER
     if not components or Manifest.read(folder, build_id).build_id == build_id:
         return None
     return rebuild(
@@ -101,7 +101,7 @@ def stored_documents(settings: Settings) -> Callable[[], Iterator[VectorRecord]]
 
     :raises AdapterError: if the index cannot be opened.
     """
-    folder = settings.storage.data_dir / _FOLDER
+    folder = settings.storage.data_dir / INDEX_FOLDER
     build_id = Manifest.read(folder, "").build_id
     if EMBEDDED in settings.sources.urls.values():
         return None
@@ -127,7 +127,7 @@ def open_embedded(settings: Settings, prepared_by: str, encoding: Encoding) -> E
     :raises AdapterError: if the index cannot be opened.
     """
     components = _components(settings)
-    folder = settings.storage.data_dir / _FOLDER
+    folder = settings.storage.data_dir / INDEX_FOLDER
     chosen, build_id = _build(components, prepared_by)
     index = EmbeddedIndex(folder, chosen, build_id, settings.storage.strict_index)
     centralities = CentralityFile(folder / "centrality.msgpack", settings.ranking.centrality)

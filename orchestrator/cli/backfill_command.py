@@ -17,6 +17,8 @@ import typer
 from rich.filesize import decimal
 
 from adapters import Scope
+from adapters.storage import files
+from orchestrator.bootstrap.embedded import INDEX_FOLDER
 from orchestrator.bootstrap.other_generations import begin, open_empty, open_live, open_other
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.terminal import err, for_reading, no_documents, out, reported_errors, with_cli_timeout
@@ -146,10 +148,12 @@ async def _estimate(settings: Settings, wanted: Generation) -> None:
     async with open_live(settings) as live, open_empty(settings) as target:
         origin = _origin(wanted.origin, live, target)
         probe = await Backfill(Catalog(settings.storage.data_dir), wanted, origin, live.stores, target.stores).probe()
+        size = await anyio.to_thread.run_sync(files.size_bytes, live.settings.storage.data_dir / INDEX_FOLDER)
     how = f"{probe.encoded} were encoded to estimate it" if probe.encoded else "their vectors are copied"
     out.print(
         f"{probe.documents:,} documents would be read, {duration(probe.seconds)} to encode them ({how}), "
-        f"{decimal(probe.vector_bytes)} of vectors; nothing was written",
+        f"{decimal(probe.vector_bytes)} of vectors; the live index has {decimal(size)} in its data folder; nothing was "
+        "written",
         highlight=False,
         soft_wrap=True,
     )

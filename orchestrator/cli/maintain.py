@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +20,7 @@ from adapters import AdapterError
 from adapters.model.errors import reason_of
 from orchestrator.auth.keyring import KeyFileError, read_key_file
 from orchestrator.bootstrap.embedded import documents_in, rebuild_index
-from orchestrator.bootstrap.generations import live_settings
+from orchestrator.bootstrap.generations import live_settings, unused_settings
 from orchestrator.cli.progress import duration, progress_bar
 from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import (
@@ -32,6 +33,7 @@ from orchestrator.cli.terminal import (
     with_service,
 )
 from orchestrator.cli.written_documents import optimize
+from orchestrator.indexing.generations.catalog import Catalog
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.folder_health import examine_data_folder, examine_folder, has_data
 from orchestrator.service.health import Finding
@@ -101,6 +103,7 @@ def examine(settings: Settings) -> list[Finding]:
         examine_data_folder(data_dir, "TRIVIUM_DATA_DIR", is_default=data_dir == Settings().storage.data_dir),
         examine_folder("model folder", settings.storage.model_dir, "TRIVIUM_MODEL_DIR"),
     ]
+    findings += _examine_generations(settings)
     if settings.access.keys_file is not None:
         findings.append(_examine_keys(settings.access.keys_file))
         if not findings[-1].is_well:
@@ -123,6 +126,21 @@ def _examine_settings(settings: Settings) -> Finding:
     changed = ", ".join(f"{name}={value}" for name, value in sorted(not_default(settings).items()))
     file = os.environ.get(FILE_VARIABLE)
     return Finding("settings", True, f"{changed or 'the defaults'}{f'; with those of {file}' if file else ''}")
+
+
+def _examine_generations(settings: Settings) -> Iterator[Finding]:
+    """Which generations there are, and whether the live one was built with these settings."""
+    try:
+        known = Catalog(settings.storage.data_dir).read()
+    except AdapterError as error:
+        yield Finding("generations", False, error.for_operators, "restore the file from a backup")
+        return
+    live = known.get(known.live)
+    if live and known.others:
+        others = ", ".join(f"{each.name} ({each.state})" for each in known.others)
+        yield Finding("generations", True, f"{live.name} is live, beside it: {others}")
+    if live and (unused := unused_settings(settings, live)):
+        yield Finding("live index", False, unused, "`trivium backfill` builds an index with them, or set them back")
 
 
 def _examine_keys(path: Path) -> Finding:
