@@ -45,6 +45,8 @@ async def drop_generation(settings: Settings, generation: Generation) -> None:
     def marked(known: Generations) -> Generations:
         if known.live == generation.version:
             raise BadRequest(f"{generation.name} is live: it cannot be dropped")
+        if (building := known.building) and building.origin_version == generation.version and not building.origin:
+            raise BadRequest(f"{building.name} is being built from {generation.name}: drop that one first")
         return known.with_(replace(known.require(generation.version), state="dropping"))
 
     _require_idle(catalog, generation)

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, time
 from typing import Annotated, NamedTuple
@@ -19,10 +19,10 @@ from rich.filesize import decimal
 from adapters import Scope
 from adapters.storage import files
 from orchestrator.bootstrap.embedded import INDEX_FOLDER
-from orchestrator.bootstrap.other_generations import begin, open_empty, open_live, open_other
+from orchestrator.bootstrap.other_generations import begin, open_empty, open_live, open_origin, open_other
 from orchestrator.cli.progress import duration, progress_bar
-from orchestrator.cli.terminal import err, for_reading, no_documents, out, reported_errors, with_cli_timeout
-from orchestrator.cli.verified_generation import MIN_OVERLAP, verified
+from orchestrator.cli.terminal import err, for_reading, lacks_data, no_documents, out, reported_errors, with_cli_timeout
+from orchestrator.cli.verified_generation import MIN_OVERLAP, switch_to, verified
 from orchestrator.cli.written_documents import optimize
 from orchestrator.indexing.corpus import corpus_file
 from orchestrator.indexing.generations.catalog import Catalog, Generation
@@ -30,7 +30,6 @@ from orchestrator.indexing.generations.origins import Files, Origin, Shard, Stor
 from orchestrator.indexing.pipeline import MAX_WRITE_DOCUMENTS
 from orchestrator.planning.errors import BadRequest
 from orchestrator.service.backfill import Backfill
-from orchestrator.service.generation_switch import Switch
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
@@ -89,14 +88,21 @@ def backfill(
         part = None if shard is None else parsed_shard(shard)
         origin = tuple(str(_existing(path).resolve()) for path in paths or ())
         shards = part.shards if part else 1
-        wanted = Generation("", 0, {}, time(), origin, shards, batch, "building")
-        with for_reading(settings) as chosen:
-            if dry_run:
+        wanted = Generation(
+            "", 0, {}, time(), origin, Files.state(origin), shards=shards, batch=batch, state="building"
+        )
+        if dry_run:
+            with for_reading(settings) as chosen:
                 anyio.run(_estimate, chosen, wanted)
-                return
-            name = anyio.run(_build, chosen, wanted, _Options(run_id, resume, part, switch, min_overlap))
+            return
+        if not origin and lacks_data(settings):
+            raise BadRequest(no_documents(settings))
+        name = anyio.run(_build, settings, wanted, _Options(run_id, resume, part, switch, min_overlap))
         if name and not switch:
-            out.print(f"make it live with `trivium generations switch {name}`", highlight=False)
+            overlap = "" if min_overlap == MIN_OVERLAP else f" --min-overlap {min_overlap:g}"
+            out.print(
+                f"make it live with `trivium generations switch {name}{overlap}`", highlight=False, soft_wrap=True
+            )
         err.print(f"took {duration(monotonic() - start)}", highlight=False)
 
 
@@ -117,6 +123,8 @@ def _existing(path: Path) -> Path:
 
     :raises BadRequest: if it is none.
     """
+    if str(path) == "-":
+        raise BadRequest("standard input cannot be read again after an interruption: write it to a file")
     if not path.exists():
         raise BadRequest(f"there is no file or folder {str(path)!r}")
     if path.is_dir() and corpus_file(path) is None:
@@ -161,22 +169,26 @@ async def _estimate(settings: Settings, wanted: Generation) -> None:
 
 async def _build(settings: Settings, wanted: Generation, options: _Options) -> str:
     """Returns the name of the generation; empty if other processes have to end first."""
-    async with open_live(settings) as live:
-        if not wanted.origin and not await live.count():
-            raise BadRequest(no_documents(live.settings))
-        is_as_required = not live.search.mismatches()
-        generation = await anyio.to_thread.run_sync(
-            begin, settings, wanted, options.resume, options.shard is not None, is_as_required
-        )
+    is_shard = options.shard is not None
+    async with open_origin(settings, options.resume or is_shard) as origin:
+        catalog = Catalog(settings.storage.data_dir)
+        building = (await anyio.to_thread.run_sync(catalog.read)).building
+        is_from_files = bool(wanted.origin or (building and building.origin))
+        if not is_from_files and not await origin.count():
+            raise BadRequest(no_documents(origin.settings))
+        generation = await anyio.to_thread.run_sync(begin, settings, wanted, options.resume, is_shard, origin)
         _say(f"building {generation.name}", options.run_id)
-        async with open_other(settings, generation) as target:
-            catalog = Catalog(settings.storage.data_dir)
-            work = Backfill(catalog, generation, _origin(generation.origin, live, target), live.stores, target.stores)
-            if generation.state == "building" and not await _write(work, target, options):
-                return ""
-            switching = Switch(catalog, live.stores, target.stores, generation.version)
-            rejected = None if generation.origin else await anyio.to_thread.run_sync(work.rejected)
-            await verified(live, target, switching, options.min_overlap, rejected)
+        if generation.state == "building":
+            async with open_other(settings, generation) as target:
+                read_from = _origin(generation.origin, origin, target)
+                work = Backfill(catalog, generation, read_from, origin.stores, target.stores)
+                if not await _write(work, target, options):
+                    return ""
+    # Opened again: another generation may have become live meanwhile.
+    async with open_live(settings) as live, open_other(settings, generation) as target:
+        switching = switch_to(live, target, generation)
+        with switching.alone():
+            await verified(live, target, switching, options.min_overlap)
             if options.switch:
                 await switching.run()
                 out.print(f"{generation.name} is live", highlight=False)
@@ -192,22 +204,25 @@ async def _write(work: Backfill, target: Service, options: _Options) -> bool:
     for shard in shards:
         with work.working(f"shard-{shard.number}") as is_alone:
             if not is_alone:
-                raise BadRequest(f"another process encodes shard {shard.number} of {shard.shards}")
+                raise BadRequest(f"another process encodes shard {shard.number} of {shard.shards}, from 0")
             label = "encoding" if err.is_terminal else f"run {options.run_id}: encoding"
             with progress_bar(err, label, "documents", total) as advance:
                 await work.encode(shard, advance)
-    with work.working("assembly") as is_alone:
+    with ExitStack() as stack:
+        # Waits for another process that has ended its shard: which of them is the last one is known only afterwards.
+        await anyio.to_thread.run_sync(stack.enter_context, work.writing())
         progress = await anyio.to_thread.run_sync(work.progress)
         missing = [str(number) for number, each in enumerate(progress) if each.next]
-        if missing or not is_alone:
-            what = f"not encoded yet: shard {', '.join(missing)}" if missing else "another process writes the documents"
+        is_written: bool = await anyio.to_thread.run_sync(work.is_written)
+        if missing or is_written:
+            what = f"not encoded yet: shard {', '.join(missing)}" if missing else "another process has written all"
             _say(f"{what} of {work.generation.name}", options.run_id)
             return False
         rejected = await work.assemble()
         await optimize(target)
         await anyio.to_thread.run_sync(work.complete)
     documents = sum(each.documents for each in progress)
-    _say(f"{documents:,} documents written, {rejected} rejected", options.run_id)
+    _say(f"{documents:,} documents read, {rejected} rejected; {await target.count():,} written", options.run_id)
     if rejected:
         _say(f"the rejected ones are in {work.rejected_path}", options.run_id)
     return True

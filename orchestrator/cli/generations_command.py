@@ -17,10 +17,9 @@ from orchestrator.bootstrap.other_generations import open_live, open_other
 from orchestrator.cli.progress import duration
 from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors, with_cli_timeout
-from orchestrator.cli.verified_generation import verified
+from orchestrator.cli.verified_generation import MIN_OVERLAP, switch_to, verified
 from orchestrator.indexing.generations.catalog import Catalog, Generation, Generations
 from orchestrator.planning.errors import BadRequest
-from orchestrator.service.generation_switch import Switch
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
 
@@ -58,8 +57,15 @@ def switch(
     name: _Name,
     *,
     min_overlap: Annotated[
-        float, typer.Option(min=0, max=1, help="hits of searches that have to be the same as in the live index")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help=f"hits of searches that have to be the same as in the live index; {MIN_OVERLAP} by default, and 0 for "
+            "one that was live before",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Make a generation the live one, in one step, after it was brought up to date and verified."""
     start = monotonic()
@@ -71,12 +77,13 @@ def switch(
         err.print(f"took {duration(monotonic() - start)}", highlight=False)
 
 
-async def _switch(settings: Settings, generation: Generation, min_overlap: float) -> None:
+async def _switch(settings: Settings, generation: Generation, min_overlap: float | None) -> None:
     async with open_live(settings) as live, open_other(settings, generation) as target:
-        catalog = Catalog(settings.storage.data_dir)
-        switching = Switch(catalog, live.stores, target.stores, generation.version)
-        await verified(live, target, switching, min_overlap, None)
-        await switching.run()
+        switching = switch_to(live, target, generation)
+        with switching.alone():
+            default = MIN_OVERLAP if generation.left_at is None else 0.0
+            await verified(live, target, switching, default if min_overlap is None else min_overlap)
+            await switching.run()
 
 
 @main.command()

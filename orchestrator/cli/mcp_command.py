@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import anyio
 import typer
 
 from adapters.ports.optional_packages import extra
-from orchestrator.bootstrap.service import open_service
+from orchestrator.bootstrap.live_service import LiveService
 from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller, searcher
 from orchestrator.cli.terminal import reported_errors
 from orchestrator.mcp.caller import Caller
+from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
 from orchestrator.telemetry.logging import configure_logging
@@ -40,13 +42,23 @@ def mcp(
         configure_logging(settings.server.log_level)
 
         async def own(settings: Settings) -> None:
-            async with open_service(settings) as service:
-                caller = Caller(service, searcher(service, tenant, environment, key), "mcp")
-                async with anyio.create_task_group() as group:
-                    for task in service.background:
-                        group.start_soon(task)
-                    await server.serve_stdio(server.tool_server(lambda _: caller))
-                    group.cancel_scope.cancel()
+            callers: list[Caller] = []
+
+            def use(service: Service) -> Callable[[], Awaitable[None]]:
+                callers[:] = [Caller(service, searcher(service, tenant, environment, key), "mcp")]
+                return anyio.sleep_forever  # nothing says when the last call of a tool has ended
+
+            failure: Exception | None = None
+            async with anyio.create_task_group() as group:
+                try:
+                    await LiveService(settings, group, use).start()
+                except Exception as error:
+                    failure = error  # raised outside of the group, which would put it into another exception
+                else:
+                    await server.serve_stdio(server.tool_server(lambda _: callers[0]))
+                group.cancel_scope.cancel()
+            if failure:
+                raise failure
 
         async def of_service(url: str) -> None:
             async with remote.forwarding_server(url, key) as forwarding:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from importlib.metadata import version
 
 import anyio
 import anyio.to_thread
+import msgspec
 from fastapi import FastAPI
 from starlette.applications import Starlette
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -16,25 +20,32 @@ from starlette.responses import Response
 from starlette.routing import Route
 from threadpoolctl import threadpool_limits
 
+from adapters import AdapterError
+from adapters.model.errors import reason_of
 from adapters.model.spelling import nearest
+from orchestrator.auth.keyring import KeyFileError
+from orchestrator.bootstrap.live_service import LiveService
 from orchestrator.http import batch_route, documents, operations
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import STATUSES, problem
 from orchestrator.http.interpreter import tuned_for_serving
 from orchestrator.http.lifecycle import drain_on_sigterm
-from orchestrator.http.live_service import VERSION, LiveService
 from orchestrator.http.mcp_route import mcp, mcp_transport
+from orchestrator.http.metrics import ServiceMetrics
+from orchestrator.http.openapi import openapi_document
 from orchestrator.http.protocol import ConnectionLimits
 from orchestrator.http.request_context import STATE_KEY, HttpContext, encoded_response
 from orchestrator.http.routes import MCP, OPENAPI, OPERATIONS, SEARCH, methods_of
 from orchestrator.http.search_route import search
 from orchestrator.http.unkeyed_rate import UnkeyedRate
+from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.loading import load
+from orchestrator.settings.loading import SettingsError, load
 from orchestrator.telemetry.logging import configure_logging
 from orchestrator.telemetry.tracing import Tracing, is_enabled
 
+_TITLE, _VERSION = "Trivium", version("trivium")
 _MAX_DRAIN_S = 1.0
 _DRAIN_FRACTION = 0.1
 """Fraction of the shutdown grace period for which requests are accepted after SIGTERM."""
@@ -55,17 +66,16 @@ def create_app(settings: Settings | None = None) -> Starlette:
         # Around all services: when one of them is closed, it sets the limit back that it found.
         with threadpool_limits(1, user_api="blas"):
             async with anyio.create_task_group() as group:
-                live = LiveService(chosen, app.state, group)
                 try:
-                    await live.start()
-                except Exception as error:
+                    await LiveService(chosen, group, partial(_use, app.state)).start()
+                except (AdapterError, KeyFileError, SettingsError, OSError) as error:
+                    app.state.start_failure = reason_of(error)
                     failure = error  # raised outside of the group, which would put it into another exception
                 else:
-                    app.state.tracing = Tracing(VERSION) if is_enabled() else None
+                    app.state.tracing = Tracing(_VERSION) if is_enabled() else None
                     with tuned_for_serving(), drain_on_sigterm(start_draining, drain_s):
                         async with mcp_transport() as app.state.mcp:
                             group.start_soon(app.state.metrics.run)
-                            group.start_soon(live.follow)
                             yield
                 group.cancel_scope.cancel()
         if failure:
@@ -91,6 +101,27 @@ def create_app(settings: Settings | None = None) -> Starlette:
     app.state.unkeyed_rate = UnkeyedRate()
     app.state.connection_limits = ConnectionLimits(client_timeout_s=chosen.server.client_timeout_ms / 1_000)
     return app
+
+
+def _use(state: State, service: Service) -> Callable[[], Awaitable[None]]:
+    """Have requests use a service from now on."""
+    metrics: ServiceMetrics | None = getattr(state, "metrics", None)
+    if metrics is None:
+        metrics = state.metrics = ServiceMetrics(service)
+    else:
+        metrics.follow(service)
+    state.openapi = _openapi(service)
+    state.service = service
+    return metrics.uses.ended
+
+
+def _openapi(service: Service) -> bytes:
+    """The OpenAPI document, encoded once: a client without a key may request it."""
+    sources = [source.name for source in service.search.sources]
+    dimension = service.search.retrieval.preparation.encoders.dimension
+    max_limit = service.settings.requests.max_limit
+    document = openapi_document(_TITLE, _VERSION, dimension, sources, max_limit, service.keyring is not None)
+    return msgspec.json.encode(document)
 
 
 def _others() -> FastAPI:

@@ -22,6 +22,16 @@ from orchestrator.indexing.generations.parts import Progress, ShardParts
 from orchestrator.indexing.generations.stores import Stores
 
 _PROBE_DOCUMENTS = 256
+_REJECTED = "rejected.ndjson"
+
+
+def rejected_documents(folder: Path) -> int:
+    """Number of the documents that a generation lacks since it was built. Blocks.
+
+    :param folder: of the generation.
+    """
+    path = folder / _REJECTED
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 class Probe(NamedTuple):
@@ -72,6 +82,11 @@ class Backfill:
         files.ensure_folder(self.folder)
         return files.exclusive_now(self.folder / f"{name}.lock")
 
+    def writing(self) -> AbstractContextManager[None]:
+        """Inside, this process alone writes what all shards have encoded. Entering it waits for another process."""
+        files.ensure_folder(self.folder)
+        return files.exclusive(self.folder / "writing.lock")
+
     async def encode(self, shard: Shard, on_progress: Callable[[int], None]) -> None:
         """Read and encode the documents of a shard, from where it was interrupted.
 
@@ -121,8 +136,8 @@ class Backfill:
         :raises Unavailable: if a shard is not complete, or a server does not answer.
         """
         progress = await anyio.to_thread.run_sync(self.progress)
-        if missing := [number + 1 for number, each in enumerate(progress) if each.next]:
-            raise Unavailable(f"not encoded yet: shard {', '.join(map(str, missing))} of {len(progress)}")
+        if missing := [str(number) for number, each in enumerate(progress) if each.next]:
+            raise Unavailable(f"not encoded yet: shard {', '.join(missing)} of {len(progress)}, from 0")
         self.target.continue_after(self.live)
         assembly = self._assembly()
         await assembly.run(is_last=True)
@@ -133,11 +148,11 @@ class Backfill:
     @property
     def rejected_path(self) -> Path:
         """The file with the documents that are not in the new generation."""
-        return self.catalog.folder_of(self.generation) / "rejected.ndjson"
+        return self.catalog.folder_of(self.generation) / _REJECTED
 
-    def rejected(self) -> int:
-        """Number of the documents that are not in the new generation. Blocks."""
-        return self.rejected_path.read_bytes().count(b"\n")
+    def is_written(self) -> bool:
+        """Whether the generation is complete, by this process or another one. Blocks."""
+        return self.catalog.read().require(self.generation.version).state == "complete"
 
     def complete(self) -> None:
         """Mark the generation as complete: it may become live. Blocks."""

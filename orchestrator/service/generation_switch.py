@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from time import time
 
@@ -29,23 +29,40 @@ _MAX_ROUNDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Brings a generation up to date, and makes it the live one."""
+    """Brings a generation up to date, and makes it the live one. Everything is done inside :meth:`alone`.
+
+    :param live_version: of the generation whose stores ``live`` are.
+    """
 
     catalog: Catalog
     live: Stores
+    live_version: int
     target: Stores
     version: int
 
-    async def catch_up(self) -> int:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside, no other process brings a generation up to date or makes one live.
+
+        :raises Unavailable: if another one does, or has just done it.
+        """
+        with self.catalog.switching() as is_alone:
+            if not is_alone:
+                raise Unavailable("another process brings a generation up to date or makes one live: try again")
+            if self.catalog.read().live != self.live_version:
+                raise Unavailable("another generation has just become live: try again")
+            yield
+
+    async def catch_up(self, is_without_writes: bool = False) -> int:
         """Write to the target what has changed since it was built, or was live. Returns the number of documents.
 
+        :param is_without_writes: whether the caller keeps other processes from writing.
         :raises AdapterError: if a store does not answer; the next call goes on.
         """
         changes = ChangeRecord(self.catalog.folder)
         generation = (await anyio.to_thread.run_sync(self.catalog.read)).require(self.version)
-        end = await anyio.to_thread.run_sync(changes.end)
-        recorded = await anyio.to_thread.run_sync(lambda: list(changes.read(generation.changes_end, end)))
-        keys = list(dict.fromkeys(key for of_write in recorded for key in of_write))
+        end = await anyio.to_thread.run_sync(changes.end if is_without_writes else self._end_of_complete_writes)
+        keys = await anyio.to_thread.run_sync(changes.keys, generation.changes_end, end)
         await self.live.settle()
         if self.live.embedded:
             await anyio.to_thread.run_sync(self.live.embedded.index.refresh)
@@ -58,6 +75,16 @@ class Switch:
                 lambda known: known.with_(replace(known.require(self.version), changes_end=end)),
             )
         return len(keys)
+
+    def _end_of_complete_writes(self) -> int:
+        """Where the record ends; the writes up to there are complete, so that the stores show them."""
+        with self.catalog.without_writes():
+            return ChangeRecord(self.catalog.folder).end()
+
+    def pending(self) -> int:
+        """Number of documents that have changed since the target was brought up to date. Blocks."""
+        changes = ChangeRecord(self.catalog.folder)
+        return len(changes.keys(self.catalog.read().require(self.version).changes_end, changes.end()))
 
     async def _copy(self, keys: Sequence[Key]) -> None:
         """Make these documents as they are in the live generation, or delete them if they do not fit any more."""
@@ -84,7 +111,7 @@ class Switch:
             raise Unavailable("documents are written faster than they can be copied: try again later")
         with ExitStack() as stack:
             await anyio.to_thread.run_sync(stack.enter_context, self.catalog.without_writes())
-            await self.catch_up()
+            await self.catch_up(is_without_writes=True)
             await anyio.to_thread.run_sync(self.catalog.update, self._switched)
 
     def _switched(self, known: Generations) -> Generations:

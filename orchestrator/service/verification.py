@@ -46,11 +46,10 @@ class Verification:
     queries: int
     overlap: float
 
-    def require(self, min_overlap: float, rejected: int | None) -> None:
+    def require(self, min_overlap: float, tolerated: int | None) -> None:
         """Check that the generation may become live.
 
-        :param rejected: documents of the live generation that the new one need not have; ``None`` if it need not have
-            the same documents.
+        :param tolerated: how many documents may be in one of the two generations only; ``None``: any number.
         :raises Unavailable: with what is not as it should be.
         """
         unknown = {store: count for store, count in self.counts.items() if not isinstance(count, int)}
@@ -58,13 +57,15 @@ class Verification:
             raise Unavailable("; ".join(f"{store} cannot be counted: {reason}" for store, reason in unknown.items()))
         if len(set(self.counts.values())) > 1:
             raise Unavailable(f"the stores have different numbers of documents: {_shown(self.counts)}")
-        if rejected is not None:
-            present = next(iter(self.counts.values()), 0)
-            if present != self.live_documents - rejected:
+        present = next((count for count in self.counts.values() if isinstance(count, int)), 0)
+        if self.live_documents and not present:
+            raise Unavailable("the new generation has no documents")
+        if tolerated is not None:
+            if abs(present - self.live_documents) > tolerated:
                 raise Unavailable(
-                    f"{present} documents of {self.live_documents} are in the new generation, {rejected} were rejected"
+                    f"{present} documents of {self.live_documents} are in the new generation, {tolerated} may differ"
                 )
-            if len(self.different) > rejected:
+            if len(self.different) > tolerated:
                 named = ", ".join(self.different[:_MAX_NAMED])
                 raise Unavailable(f"{len(self.different)} of {self.sampled} documents are not the same: {named}")
         if self.overlap < min_overlap:

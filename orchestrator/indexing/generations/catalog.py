@@ -31,7 +31,9 @@ class Generation(msgspec.Struct, frozen=True):
     :param name: of its folder and of its indexes on servers.
     :param settings: by name, those that its documents were prepared with: a change of the environment does not change
         them.
-    :param origin: the files that it is built from; empty: the documents of the generation that was live.
+    :param origin: the files that it is built from; empty: the documents of a generation.
+    :param origin_state: size and time of each file, so that a changed one is noticed.
+    :param origin_version: the generation that was live when this one was begun.
     :param shards: number of processes that share the encoding.
     :param batch: documents of a write.
     :param state: ``building`` until all documents have been written; ``dropping`` once some of it may be gone.
@@ -44,6 +46,8 @@ class Generation(msgspec.Struct, frozen=True):
     settings: Mapping[str, str]
     created_at: float
     origin: tuple[str, ...] = ()
+    origin_state: tuple[str, ...] = ()
+    origin_version: int = FIRST
     shards: int = 1
     batch: int = 0
     state: State = "complete"
@@ -154,6 +158,11 @@ class Catalog:
         """Inside, documents of the live generation may be written, and no other generation becomes live."""
         files.ensure_folder(self.folder)
         return files.shared(self.folder / "writes.lock")
+
+    def switching(self) -> AbstractContextManager[bool]:
+        """Whether this process may bring generations up to date, and make one live: one process at a time may."""
+        files.ensure_folder(self.folder)
+        return files.exclusive_now(self.folder / "switch.lock")
 
     def without_writes(self) -> AbstractContextManager[None]:
         """Inside, no process writes documents of the live generation."""

@@ -65,6 +65,13 @@ class ChangeRecord:
                     raise Damaged("the record of changes is damaged: build the generation again", str(self._path))
                 yield _decode(line[_DIGITS:])
 
+    def keys(self, start: int, end: int) -> list[Key]:
+        """The keys of all writes between two places, each once.
+
+        :raises Damaged: as :meth:`read`.
+        """
+        return list(dict.fromkeys(key for of_write in self.read(start, end) for key in of_write))
+
     def clear(self) -> None:
         """Empty the record: no generation needs it."""
         self._path.unlink(missing_ok=True)

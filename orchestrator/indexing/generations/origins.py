@@ -153,6 +153,12 @@ class Files:
     scope: Scope
     stores: Stores
 
+    @staticmethod
+    def state(paths: Sequence[str]) -> tuple[str, ...]:
+        """Size and time of each file. Blocks."""
+        found = (_file(path).stat() for path in paths)
+        return tuple(f"{status.st_size} {status.st_mtime_ns}" for status in found)
+
     async def total(self) -> int:
         """See :class:`Origin`."""
         return await anyio.to_thread.run_sync(lambda: sum(count_lines(_file(path)) for path in self.paths))
@@ -215,6 +221,7 @@ def _next_lines(lines: Iterator[tuple[int, str, ParsedLine]]) -> list[tuple[int,
 
 
 def _file(path: str) -> Path:
+    """The file with the documents of a path. The graph files beside a corpus are not looked at."""
     return corpus_file(Path(path)) or Path(path)
 
 

@@ -97,7 +97,7 @@ def test_files_are_the_origin_and_what_is_wrong_in_them_is_reported(folder: Path
     source.write_text(lines([*DOCUMENTS[:50], {"id": "x", "text": 5}, {"id": "y", "colour": "red"}, DOCUMENTS[50]]))
     code, _, err = run("backfill", str(source), "--min-overlap", "0", "--switch")
     assert code == 0, err
-    assert "51 documents written, 2 rejected" in err
+    assert "51 documents read, 2 rejected; 51 written" in err
     rejected = Catalog(folder / "data").folder / NAME / "rejected.ndjson"
     found_ = [json.loads(line) for line in rejected.read_text().splitlines()]
     assert [(each["line"], each["field"]) for each in found_] == [(51, "text"), (52, "")]
@@ -110,6 +110,7 @@ def test_files_are_the_origin_and_what_is_wrong_in_them_is_reported(folder: Path
     ("arguments", "code", "reason"),
     [
         (("--shard", "5/4"), 2, "--shard is '5/4', allowed is i/n with i from 0 to n"),
+        (("-",), 2, "standard input cannot be read again after an interruption"),
         (("--shard", "a/b"), 2, "--shard is 'a/b', allowed is i/n"),
         (("missing.ndjson",), 2, "there is no file or folder 'missing.ndjson'"),
         ((".",), 2, "has neither documents.ndjson nor a BEIR corpus"),
@@ -141,6 +142,39 @@ def test_a_very_different_encoder_is_not_made_live_unless_the_threshold_is_lower
     assert Catalog(folder / "data").read().live == 2
     assert run("backfill", "--resume", "--min-overlap", "0", "--switch")[0] == 0
     assert Catalog(folder / "data").read().live == 3
+
+
+def test_files_fill_a_data_folder_that_does_not_exist(folder: Path) -> None:
+    source = folder / "documents.ndjson"
+    source.write_text(lines(DOCUMENTS))
+    code, _, err = run("backfill", str(source), "--switch")
+    assert code == 0, err
+    assert len(exported()) == 120
+    assert Catalog(folder / "data").read().live == 2
+
+
+def test_a_file_that_has_changed_since_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = folder / "documents.ndjson"
+    source.write_text(lines(DOCUMENTS))
+    assert run("backfill", str(source), "--shard", "0/2")[0] == 0
+    source.write_text(lines(DOCUMENTS[1:]))
+    code, _, err = run("backfill", str(source), "--resume", "--shard", "1/2")
+    assert (code, f"{NAME} was begun with other content of its files" in err) == (2, True), err
+
+
+def test_a_generation_that_lacks_documents_cannot_be_made_live(folder: Path) -> None:
+    assert run("index", "-", stdin=lines(DOCUMENTS))[0] == 0
+    assert run("backfill")[0] == 0
+    catalog = Catalog(folder / "data")
+    env = {"TRIVIUM_DATA_DIR": str(catalog.folder / NAME)}
+    assert CliRunner().invoke(main, ["delete", "d1", "d2"], env=env).exit_code == 1  # it is not live
+    known = catalog.read()
+    catalog.update(lambda known: replace(known, live=2))
+    assert run("delete", "d1", "d2")[0] == 0
+    catalog.update(lambda _: known)
+    (catalog.folder / "changes").unlink()  # otherwise it would be brought up to date
+    code, _, err = run("generations", "switch", NAME)
+    assert (code, "118 documents of 120 are in the new generation, 0 may differ" in err) == (1, True), err
 
 
 @pytest.mark.slow

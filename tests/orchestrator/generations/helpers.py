@@ -8,7 +8,7 @@ from time import time
 
 import anyio.to_thread
 
-from orchestrator.bootstrap.other_generations import begin, open_live, open_other
+from orchestrator.bootstrap.other_generations import begin, open_live, open_origin, open_other
 from orchestrator.indexing.generations.catalog import Catalog, Generation
 from orchestrator.indexing.generations.origins import Shard, StoredDocuments
 from orchestrator.service.backfill import Backfill
@@ -24,7 +24,8 @@ class Build:
 
     def __init__(self, work: Backfill, live: Service, target: Service) -> None:
         self.work, self.live, self.target = work, live, target
-        self.switching = Switch(work.catalog, live.stores, target.stores, work.generation.version)
+        live_version = work.catalog.read().live
+        self.switching = Switch(work.catalog, live.stores, live_version, target.stores, work.generation.version)
 
     async def encode(self, *shards: int) -> None:
         for number in shards:
@@ -39,10 +40,9 @@ async def opened(
     stack: AsyncExitStack, settings: Settings, shards: int = 1, is_resumed: bool = False, batch: int = BATCH
 ) -> Build:
     """A generation with these settings is begun, or gone on with."""
-    live = await stack.enter_async_context(open_live(settings))
-    wanted = Generation("", 0, {}, time(), (), shards, batch, "building")
-    is_same = not live.search.mismatches()
-    generation = await anyio.to_thread.run_sync(begin, settings, wanted, is_resumed, shards > 1, is_same)
+    live = await stack.enter_async_context(open_origin(settings, is_resumed))
+    wanted = Generation("", 0, {}, time(), shards=shards, batch=batch, state="building")
+    generation = await anyio.to_thread.run_sync(begin, settings, wanted, is_resumed, shards > 1, live)
     target = await stack.enter_async_context(open_other(settings, generation))
     catalog = Catalog(settings.storage.data_dir)
     work = Backfill(catalog, generation, StoredDocuments(live.stores), live.stores, target.stores)
@@ -62,7 +62,9 @@ async def switched(settings: Settings, version: int) -> None:
     """Another generation is live."""
     catalog = Catalog(settings.storage.data_dir)
     async with open_live(settings) as live, open_other(settings, catalog.read().require(version)) as target:
-        await Switch(catalog, live.stores, target.stores, version).run()
+        switching = Switch(catalog, live.stores, catalog.read().live, target.stores, version)
+        with switching.alone():
+            await switching.run()
 
 
 async def contents(service: Service, with_vectors: bool = True) -> Mapping[tuple[str, str, str], object]:

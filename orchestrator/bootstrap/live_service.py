@@ -7,62 +7,55 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-import msgspec
 from anyio.abc import TaskGroup, TaskStatus
-from starlette.datastructures import State
 
 from adapters import AdapterError
-from adapters.model.errors import reason_of
-from orchestrator.auth.keyring import KeyFileError
 from orchestrator.bootstrap.first_search import warm_up
 from orchestrator.bootstrap.service import open_service
-from orchestrator.http.metrics import ServiceMetrics
-from orchestrator.http.openapi import openapi_document
 from orchestrator.indexing.generations.catalog import Catalog
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
-from orchestrator.settings.loading import SettingsError
 
 _log = logging.getLogger(__name__)
 
-TITLE, VERSION = "Trivium", version("trivium")
 _RETRY_S = 5.0
 """Seconds until a generation that could not be opened is tried again."""
+
+Use: TypeAlias = Callable[[Service], Callable[[], Awaitable[None]]]
+"""Called with a service that is open: it is to be used from now on, instead of the one before. Returns what waits until
+nothing uses it any more, which is called when another one has taken its place."""
 
 
 class LiveService:
     """Opens the service, and replaces it.
 
-    :param state: of the application: its ``service``, ``metrics`` and ``openapi`` are set here. If the first service
-        cannot be opened, ``start_failure`` says why.
+    :param group: runs its background tasks.
     """
 
-    def __init__(self, settings: Settings, state: State, group: TaskGroup) -> None:
+    def __init__(self, settings: Settings, group: TaskGroup, use: Use) -> None:
         self._settings = settings
-        self._state = state
         self._group = group
+        self._use = use
         self._catalog = Catalog(settings.storage.data_dir)
         self._live = 0
         self._replaced = anyio.Event()
 
     async def start(self) -> None:
-        """Open the first service.
+        """Open the first service, and replace it whenever another generation is live, as long as the group runs.
 
         :raises AdapterError: KeyFileError, SettingsError or OSError, if it cannot be opened.
         """
-        try:
-            await self._group.start(self._serve)
-        except (AdapterError, KeyFileError, SettingsError, OSError) as error:
-            self._state.start_failure = reason_of(error)
-            raise
+        await self._group.start(self._serve)
+        self._group.start_soon(self._follow)
 
-    async def follow(self) -> None:
-        """Replace the service whenever another generation is live, until this is cancelled."""
+    async def _follow(self) -> None:
         interval_s = self._settings.writes.refresh_interval_ms / 1_000
         while True:
             await asyncio.sleep(interval_s)
@@ -78,21 +71,14 @@ class LiveService:
         return self._catalog.read().live != self._live
 
     async def _serve(self, *, task_status: TaskStatus[None]) -> None:
-        """Open a service, put it in the place of the one before, and close it when its last request has ended."""
+        """Open a service, put it in the place of the one before, and close it when nothing uses it any more."""
         live = (await anyio.to_thread.run_sync(self._catalog.read)).live
         async with open_service(self._settings) as service:
             await warm_up(service)
             replaced, before = anyio.Event(), self._replaced
             self._live, self._replaced = live, replaced
-            metrics: ServiceMetrics | None = getattr(self._state, "metrics", None)
-            if metrics is None:
-                metrics = self._state.metrics = ServiceMetrics(service)
-            else:
-                metrics.follow(service)
+            ended = self._use(service)
             _log.info("serving the generation %s", service.settings.storage.index_name, extra=_started(service))
-            uses = metrics.uses
-            self._state.openapi = _openapi(service)
-            self._state.service = service
             before.set()
             task_status.started()
             async with anyio.create_task_group() as group:
@@ -100,7 +86,7 @@ class LiveService:
                     group.start_soon(task)
                 await replaced.wait()
                 group.cancel_scope.cancel()
-            await uses.ended()
+            await ended()
 
 
 def _started(service: Service) -> dict[str, object]:
@@ -108,19 +94,10 @@ def _started(service: Service) -> dict[str, object]:
     settings = service.settings
     sources = settings.sources
     return {
-        "release": VERSION,
+        "release": version("trivium"),
         "data_dir": str(settings.storage.data_dir),
         "sources": {name: str(sources.address(name) or url) for name, url in sources.urls.items()},
         "cache": urlsplit(settings.cache.url).scheme,
         "embedder": settings.encoding.embedder,
         "keys": "none" if service.keyring is None else str(service.keyring.path),
     }
-
-
-def _openapi(service: Service) -> bytes:
-    """The OpenAPI document, encoded once: a client without a key may request it."""
-    sources = [source.name for source in service.search.sources]
-    dimension = service.search.retrieval.preparation.encoders.dimension
-    max_limit = service.settings.requests.max_limit
-    document = openapi_document(TITLE, VERSION, dimension, sources, max_limit, service.keyring is not None)
-    return msgspec.json.encode(document)
