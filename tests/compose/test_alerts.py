@@ -129,6 +129,8 @@ def observe(address: str, timeout_ms: int = 10_000, searches: int = 8, writes: i
     (start, before), (end, after) = scraped
     up = {'up{job="trivium",instance="a"}': (1.0, 0.0)}
     slopes = {name: (value, (value - before.get(name, 0.0)) / (end - start) * 60) for name, value in after.items()}
+    # Other tests write to the disk, too, but not for hours.
+    slopes |= {name: (value, 0.0) for name, (value, _) in slopes.items() if name.startswith("trivium_disk")}
     return Observed(slopes | up)
 
 

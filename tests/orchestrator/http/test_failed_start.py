@@ -42,7 +42,7 @@ def reasons(stderr: str) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("data_dir", "/dev/null/data", "/dev/null/data/static-encoder.bin: Not a directory"),
+        ("data_dir", "/dev/null/data", "/dev/null/data/generations/generations.json: Not a directory"),
         ("cache", "redis://127.0.0.1:1/0?unknown=1", "TRIVIUM_CACHE has an option that Redis does not have"),
         ("cache", "rediss://127.0.0.1:1/0?ssl_cert_reqs=wrong", "TRIVIUM_CACHE has an option that Redis does not have"),
         ("reranker", "python://nowhere:function", "nowhere"),

@@ -8,10 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from orchestrator.bootstrap import open_service
+from orchestrator.settings import load
+from tests.orchestrator.generations.helpers import built, switched
 from tests.orchestrator.served import Serve, environment
 
 pytestmark = pytest.mark.anyio
@@ -58,6 +62,23 @@ async def use(client: Client) -> None:
 async def test_the_own_index(python: str, tmp_path: Path, model_dir: Path, mode: str) -> None:
     async with started(python, environment(data_dir=tmp_path / "data", model_dir=model_dir), mode=mode) as client:
         await use(client)
+
+
+async def test_the_tools_follow_the_live_generation(python: str, tmp_path: Path, model_dir: Path) -> None:
+    env = environment(data_dir=tmp_path / "data", model_dir=model_dir, refresh_interval_ms=10)
+    settings = load(data_dir=tmp_path / "data", model_dir=model_dir)
+    async with started(python, env) as client:
+        await client.call_tool("store_document", {"id": "tea", "text": "She likes tea."})
+        generation = await built(settings)
+        await switched(settings, generation.version)
+        with anyio.fail_after(60):
+            while (await client.call_tool("store_document", {"id": "new", "text": "A volcano."})).is_error:  # noqa: ASYNC110
+                await anyio.sleep(0.05)  # nothing reports that it has opened the new generation
+        (content,) = (await client.call_tool("hybrid_search", {"query": "volcano"})).content
+        assert content.type == "text"
+        assert "A volcano." in content.text
+    async with open_service(settings) as service:
+        assert await service.count() == 2
 
 
 async def test_a_running_service(python: str, serve: Serve, tmp_path: Path, model_dir: Path) -> None:
