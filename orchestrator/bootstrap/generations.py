@@ -6,6 +6,7 @@ import logging
 from functools import lru_cache
 
 from adapters.model.errors import VersionMismatch
+from adapters.ports.embedder_address import MINILM
 from orchestrator.indexing.generations.catalog import FIRST, Catalog, Generation
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import PREFIX, written
@@ -52,6 +53,8 @@ def unused_settings(settings: Settings, live: Generation) -> str:
 def settings_of(settings: Settings, catalog: Catalog, generation: Generation) -> Settings:
     """The settings for one generation."""
     own = {name: value for name, value in generation.settings.items() if name in _FIXED}
+    if own.get("embedder", MINILM) != MINILM:
+        own["query_encoder"] = "model"  # no other one fits that embedder
     if generation.version == FIRST:
         return settings.changed(**own)
     return settings.changed(data_dir=catalog.folder_of(generation), index_name=generation.name, **own)

@@ -60,7 +60,13 @@ def tidy(
             await (_measure(service) if measure else optimize(service, erase=True))
             return await service.count()
 
-        documents = with_service(with_cli_timeout(load()), run)
+        settings = load()
+        documents = with_service(with_cli_timeout(settings), run)
+        others = Catalog(settings.storage.data_dir).read().others
+    if others and not measure:
+        names = ", ".join(each.name for each in others)
+        message = f"documents that were deleted since are still in {names}: `trivium generations drop` deletes it"
+        err.print(message, style="yellow", soft_wrap=True, highlight=False)
     done = "measured" if measure else "merged and measured"
     err.print(f"{documents} documents {done}; took {duration(monotonic() - start)}", highlight=False)
 

@@ -54,14 +54,14 @@ class Backfill:
     """The work on one generation. Any number of processes may have one.
 
     :param generation: as it was when the process began.
-    :param live: the stores of the live generation.
+    :param source: the stores of the generation that was live when it was begun.
     :param target: those of the new one.
     """
 
     catalog: Catalog
     generation: Generation
     origin: Origin
-    live: Stores
+    source: Stores
     target: Stores
 
     @property
@@ -98,7 +98,7 @@ class Backfill:
         on_progress(progress.documents + progress.rejected)
         if progress.next is None:
             return
-        self.target.continue_after(self.live)
+        self.target.continue_after(self.source)
         waiting = 0
         async for reading in self.origin.read(shard, progress.next):
             items, rejected = await self._prepared(reading)
@@ -124,8 +124,8 @@ class Backfill:
     @property
     def _copies_vectors(self) -> bool:
         """Whether the stored vectors are those of the new generation."""
-        is_stored = not self.generation.origin and self.live.embedded is not None
-        return is_stored and self.live.preparation == self.target.preparation
+        is_stored = not self.generation.origin and self.source.embedded is not None
+        return is_stored and self.source.preparation == self.target.preparation
 
     def _assembly(self) -> Assembly:
         return Assembly(self.folder, self.parts(), self.target, self.generation.batch)
@@ -138,7 +138,7 @@ class Backfill:
         progress = await anyio.to_thread.run_sync(self.progress)
         if missing := [str(number) for number, each in enumerate(progress) if each.next]:
             raise Unavailable(f"not encoded yet: shard {', '.join(missing)} of {len(progress)}, from 0")
-        self.target.continue_after(self.live)
+        self.target.continue_after(self.source)
         assembly = self._assembly()
         await assembly.run(is_last=True)
         lines = await anyio.to_thread.run_sync(lambda: b"".join(assembly.rejected()))

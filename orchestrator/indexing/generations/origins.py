@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 from zlib import crc32
 
 import anyio.to_thread
@@ -22,6 +23,8 @@ from orchestrator.indexing.corpus import corpus_file, count_lines, parse_corpus
 from orchestrator.indexing.generations.stores import Stores, scope_of
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine, parse_ndjson
 from orchestrator.indexing.pipeline import MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS, size_bytes
+
+T = TypeVar("T")
 
 _BLOCK = 256
 """Consecutive documents that belong to the same shard."""
@@ -98,7 +101,7 @@ class Origin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocuments:
-    """The documents of the live generation."""
+    """The documents of a generation."""
 
     stores: Stores
 
@@ -126,7 +129,7 @@ class StoredDocuments:
             return own & (docnos >= start.ordinal)
 
         items = (Item(number, scope_of(each.record), each.record.whole, each) for number, each in view.numbered(chosen))
-        while batch := await anyio.to_thread.run_sync(_next_items, items):
+        while batch := await anyio.to_thread.run_sync(_next, items, attrgetter("document")):
             yield Reading(batch, (), Place(batch[-1].ordinal + 1))
         yield Reading((), (), None)
 
@@ -166,7 +169,7 @@ class Files:
     async def read(self, shard: Shard, start: Place) -> AsyncIterator[Reading]:
         """See :class:`Origin`."""
         lines = self._lines(shard, start)
-        while batch := await anyio.to_thread.run_sync(_next_lines, lines):
+        while batch := await anyio.to_thread.run_sync(_next, lines, _document):
             parsed = [line for _, _, line in batch]
             checked = await anyio.to_thread.run_sync(self._checked, parsed)
             items, rejected = [], []
@@ -198,23 +201,18 @@ class Files:
         return self.stores.metadata_keys.checked(with_vectors, self.scope)
 
 
-def _next_items(items: Iterator[Item]) -> list[Item]:
-    batch: list[Item] = []
+def _document(line: tuple[int, str, ParsedLine]) -> Document | None:
+    return line[-1].document if isinstance(line[-1], ValidLine) else None
+
+
+def _next(items: Iterator[T], document: Callable[[T], Document | None]) -> list[T]:
+    """The next items, as many as are encoded together."""
+    batch: list[T] = []
     size = 0
     for item in items:
         batch.append(item)
-        size += size_bytes(item.document)
-        if len(batch) >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
-            break
-    return batch
-
-
-def _next_lines(lines: Iterator[tuple[int, str, ParsedLine]]) -> list[tuple[int, str, ParsedLine]]:
-    batch: list[tuple[int, str, ParsedLine]] = []
-    size = 0
-    for each in lines:
-        batch.append(each)
-        size += size_bytes(each[-1].document) if isinstance(each[-1], ValidLine) else 0
+        found = document(item)
+        size += size_bytes(found) if found else 0
         if len(batch) >= MAX_BATCH_DOCUMENTS or size >= MAX_BATCH_BYTES:
             break
     return batch

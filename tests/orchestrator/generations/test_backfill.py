@@ -327,3 +327,13 @@ async def test_other_settings_do_not_change_a_live_index(chosen: Settings, caplo
     async with open_service(other) as service:
         await index(service, [Document(id="x", text="It is still written with the old encoder.")])
         assert (await search(service, "old encoder", mode="vector")).hits[0].id == "x"
+
+
+async def test_a_generation_with_an_encoder_of_a_user_is_used_although_the_settings_want_the_static_one(
+    chosen: Settings,
+) -> None:
+    given = chosen.changed(embedder="none://2")
+    async with open_service(given) as service:
+        await index(service, [Document(id="a", text="A text.", vector=(1.0, 2.0))])
+    async with open_service(chosen.changed(query_encoder="static")) as service:
+        assert (await search(service, "text", vector=(1.0, 2.0))).hits[0].id == "a"
