@@ -77,7 +77,8 @@ def main() -> None:
             with started_servers(work) as servers:
                 urls = {name: server.url for name, server in servers.items()}
                 claims += _killed(work / "servers", source, urls, arguments.kills)
-        claims += _searched(work / "searched", source)
+                claims += _searched(work / "searched-servers", source, urls)
+        claims += _searched(work / "searched", source, {})
         claims += [_throughput(work, source), _memory(work, arguments.documents)]
     sys.exit(not all(claims))
 
@@ -182,34 +183,38 @@ class _Searches(threading.Thread):
                 self.answers.append((getattr(error, "code", 0), "", "", False))
 
 
-def _searched(folder: Path, source: Path) -> list[bool]:
+def _searched(folder: Path, source: Path, urls: Mapping[str, str]) -> list[bool]:
     folder.mkdir()
     # Two processes encode on two cores here: the limits are lifted, because it is not the time that is measured.
     settings: Values = {
         "data_dir": folder / "data",
-        "request_timeout_ms": 5_000,
-        "source_timeout_ms": 5_000,
-        "refresh_interval_ms": 100,
+        "index_name": _INDEX_NAME,
+        "request_timeout_ms": 20_000,
+        "source_timeout_ms": 20_000,
+        **urls,
     }
+    name = f"{_INDEX_NAME}_default_all_2"
     _trivium(settings, "index", str(source))
     with start_service(settings, folder / "log") as service:
         searches = _Searches(service.port)
         before = _answers(service.port)
         searches.start()
         _trivium(settings | _CHANGED, "backfill", "--switch")
-        _wait_for(searches, "trivium_default_all_2")
-        _trivium(settings, "generations", "switch", "trivium")
-        _wait_for(searches, "trivium")
+        _wait_for(searches, name)
+        _trivium(settings, "generations", "switch", _INDEX_NAME)
+        _wait_for(searches, _INDEX_NAME)
         searches.stopping.set()
         searches.join()
         after = _answers(service.port)
+    anyio.run(_drop, settings)
+    where = "on servers" if urls else "embedded"
     answers = searches.answers
     failed = sum(status != 200 for status, *_ in answers)
     part = sum(not whole for *_, whole in answers)
     builds = {name: {build for _, other, build, _ in answers if other == name} for _, name, _, _ in answers}
     mixed = sum(len(each) != 1 for each in builds.values())
     return [
-        report(not failed, f"{len(answers)} searches meanwhile: failed ones", str(failed)),
+        report(not failed, f"{len(answers)} searches meanwhile, {where}: failed ones", str(failed)),
         report(not part, "empty or degraded ones", str(part)),
         report(not mixed and len(builds) == 2, "generations that were answered by more than one index", str(mixed)),
         report(
