@@ -33,7 +33,7 @@ from orchestrator.bootstrap.sources import (
     search_probes,
     source_calls,
 )
-from orchestrator.bootstrap.writing import document_service, extractor_of, open_stores
+from orchestrator.bootstrap.writing import document_service, extractor_of, open_stores, recorded_writer
 from orchestrator.indexing.generations.stores import Stores
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.snapshots import IndexSnapshots
@@ -292,5 +292,6 @@ def _maintenance(parts: _Parts) -> MaintenanceService:
         query_encoders=encoders,
         embedded=engine,
         replication=replicas.replication,
+        recording=recorded_writer(parts.settings, replicas, parts.stores).recording,
         graph_maintenance=replicas.backends.graph_maintenance,
     )

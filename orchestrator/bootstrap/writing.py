@@ -56,14 +56,19 @@ def open_stores(
     )
 
 
-def document_service(settings: Settings, encoding: Encoding, replicas: Replicas, stores: Stores) -> DocumentService:
-    """The use cases of documents."""
+def recorded_writer(settings: Settings, replicas: Replicas, stores: Stores) -> RecordedWriter:
+    """What records writes for other generations."""
     invalidating = InvalidatingWriter(stores.writer, stores.data_versions, replicas.has_unapplied)
     catalog = Catalog(settings.storage.data_dir)
-    writer = RecordedWriter(invalidating, catalog, settings.storage.index_name, fixed_settings(settings))
+    return RecordedWriter(invalidating, catalog, settings.storage.index_name, fixed_settings(settings))
+
+
+def document_service(settings: Settings, encoding: Encoding, replicas: Replicas, stores: Stores) -> DocumentService:
+    """The use cases of documents."""
+    writer = GroupedWriter(recorded_writer(settings, replicas, stores))
     return DocumentService(
         documents=replicas.reader,
-        lines=LineWriter(GroupedWriter(writer), stores.metadata_keys, stores.pipeline),
+        lines=LineWriter(writer, stores.metadata_keys, stores.pipeline),
         reads=Admission(_MAX_READS, _MAX_WAITING),
         uploads=defaultdict(lambda: Admission(_MAX_UPLOADS, _MAX_WAITING_WRITES)),
         writes=Admission(_MAX_WRITES, _MAX_WAITING_WRITES),

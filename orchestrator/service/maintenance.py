@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 import anyio.to_thread
@@ -11,7 +12,7 @@ from adapters import Scope
 from adapters.embedded import EmbeddedSources
 from adapters.model.document import HIGHEST_CLEARANCE, METADATA
 from adapters.model.filter import And, Exists, Or, access, normal
-from adapters.ports import DocumentReader
+from adapters.ports import DocumentReader, Key
 from adapters.ports.graph import Centrality, GraphMaintenance
 from adapters.storage.checked_file import is_damaged
 from orchestrator.indexing.data_version import DataVersions
@@ -37,6 +38,7 @@ class MaintenanceService:
     :param query_encoders: what may encode a query.
     :param embedded: ``None`` if all sources are on servers.
     :param replication: ``None`` if the embedded index is the only replica.
+    :param recording: inside, the keys of documents that may change are recorded for other generations.
     :param graph_maintenance: ``None`` if the graph is embedded.
     """
 
@@ -54,6 +56,7 @@ class MaintenanceService:
     query_encoders: tuple[EncoderName, ...]
     embedded: EmbeddedSources | None
     replication: Replication | None
+    recording: Callable[[Sequence[Key]], AbstractAsyncContextManager[None]]
     graph_maintenance: GraphMaintenance | None
 
     def refresh(self) -> None:
@@ -94,7 +97,8 @@ class MaintenanceService:
         if self.replication is None:
             return 0
         try:
-            return await self.replication.retry_refused()
+            async with self.recording([entry.key for entry in await anyio.to_thread.run_sync(self.refused)]):
+                return await self.replication.retry_refused()
         finally:
             await self.data_versions.advance((), all_scopes=True)
 

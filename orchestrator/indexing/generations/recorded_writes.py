@@ -40,12 +40,15 @@ class RecordedWriter:
         :raises Unavailable: if another generation has become live: this process uses it in a moment.
         """
         deleted = list(deletes)
-        async with self._writing([*(each.record.key for each in upserts), *deleted]):
+        async with self.recording([*(each.record.key for each in upserts), *deleted]):
             return await self._writer.write(upserts, deleted, clearance)
 
     @asynccontextmanager
-    async def _writing(self, keys: Sequence[Key]) -> AsyncIterator[None]:
-        """Inside, this generation stays live, and the keys are recorded."""
+    async def recording(self, keys: Sequence[Key]) -> AsyncIterator[None]:
+        """Inside, this generation stays live, and the keys are recorded.
+
+        :raises Unavailable: as :meth:`write`.
+        """
         if not os.access(self._catalog.folder.parent, os.W_OK):
             yield  # the writer says why nothing can be written
             return

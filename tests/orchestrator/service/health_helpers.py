@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,7 @@ def service(
         query_encoders=query_encoders,
         embedded=engine,
         replication=replication,
+        recording=lambda _: nullcontext(),
         graph_maintenance=None,
     )
     return HealthService(
