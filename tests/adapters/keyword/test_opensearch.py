@@ -93,7 +93,7 @@ async def test_the_number_of_shards_changes_no_score_and_is_compared_with_the_se
     chosen = OpenSearchKeyword(client, f"{name}-3", "test-1", LIMITS, Partitioning(2, copies=1))
     shards_differ, copies_differ = await chosen.differences()
     assert shards_differ.observation == "3 shards, TRIVIUM_OPENSEARCH_SHARDS is 2"
-    assert "index everything again under another TRIVIUM_INDEX_NAME" in shards_differ.advice
+    assert "`trivium backfill` builds another one beside it" in shards_differ.advice
     assert copies_differ.observation == "2 copies of each shard, TRIVIUM_REPLICATION_FACTOR is 1"
     index = next(iter(await client.indices.get_alias(name=f"{name}-3")))
     assert copies_differ.advice == f'PUT /{index}/_settings with {{"index": {{"number_of_replicas": 0}}}}'

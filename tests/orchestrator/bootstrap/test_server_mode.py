@@ -195,10 +195,10 @@ async def test_an_index_of_another_build_is_reported_in_every_response_or_refuse
         response = await search(service, "The Prestige")
         assert {hit.id for hit in response.hits[:2]} == {"nolan", "prestige"}
         assert {degraded.source for degraded in response.degraded} == {"keyword", "graph"}
-        assert all("index again under another TRIVIUM_INDEX_NAME" in each.reason for each in response.degraded)
+        assert all("`trivium backfill` builds one as the settings require" in each.reason for each in response.degraded)
         report = await index(service, DOCUMENTS)
         assert len(report.pending) == 2  # it waits in the log, and is written to no index of another build
-    with pytest.raises(VersionMismatch, match="index again under another TRIVIUM_INDEX_NAME"):
+    with pytest.raises(VersionMismatch, match="`trivium backfill` builds one as the settings require"):
         async with open_service(settings.changed(strict_index=True)):
             pass
 

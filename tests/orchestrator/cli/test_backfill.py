@@ -232,6 +232,9 @@ def test_a_generation_on_servers(
     assert found("lake 7")[:3] == before[:3]
     Catalog(folder / "data").update(_long_ago)
     assert run("generations", "drop", f"{name}_default_all_2")[0] == 0
+    code, out, _ = run("doctor")
+    assert (code, "TRIVIUM_ENTITY_EXTRACTOR is 'none://'" in out) == (1, True)
+    monkeypatch.delenv("TRIVIUM_ENTITY_EXTRACTOR")
     assert run("doctor")[0] == 0
 
 
