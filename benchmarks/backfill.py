@@ -118,7 +118,7 @@ def _killed(folder: Path, source: Path, urls: Mapping[str, str], kills: int) -> 
 
 async def _contents(settings: Values) -> object:
     """Everything that the stores of the new generation contain."""
-    opened = load(**settings, source_timeout_ms=60_000)
+    opened = load(**{**settings, "source_timeout_ms": 60_000})
     (generation,) = Catalog(opened.storage.data_dir).read().others
     contents: dict[str, object] = {"name": generation.name, "state": generation.state}
     async with open_other(opened, generation) as service:
@@ -153,7 +153,7 @@ def _without_versions(found: Any) -> Any:
 
 async def _drop(settings: Values) -> None:
     """Delete the indexes of all generations on servers."""
-    opened = load(**settings, source_timeout_ms=60_000)
+    opened = load(**{**settings, "source_timeout_ms": 60_000})
     for generation in Catalog(opened.storage.data_dir).read().known:
         async with open_other(opened, generation) as service:
             for server in service.health.servers.values():
