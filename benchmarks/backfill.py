@@ -170,7 +170,7 @@ class _Searches(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        """Ask until it is told to stop."""
+        """Search until ``stopping`` is set."""
         while not self.stopping.wait(0.01):
             body = {"query": f"module function {len(self.answers) % 50}", "explain": True, "cache": "bypass"}
             request = urllib.request.Request(self._url, json.dumps(body).encode())  # noqa: S310  # the service under test

@@ -35,7 +35,7 @@ from orchestrator.bootstrap.sources import (
 )
 from orchestrator.bootstrap.writing import document_service, extractor_of, open_stores, recorded_writer
 from orchestrator.indexing.generations.stores import Stores
-from orchestrator.indexing.metadata_keys import MetadataKeys
+from orchestrator.indexing.metadata_keys import KEYS_FOLDER, MetadataKeys
 from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.measurement.calibration import CALIBRATION_FILE, CalibrationMeasurement, ConfidenceCalibrations
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
@@ -109,7 +109,7 @@ async def open_generation(
         replicas = await open_replicas(settings, encoding, more_sources, stack)
         check_weights(settings, replicas.backends.bindings)
         caches = Caches(settings, replicas.local, replicas.backends.embedded is None, stack)
-        metadata_keys = MetadataKeys(data_dir / "metadata-keys")
+        metadata_keys = MetadataKeys(data_dir / KEYS_FOLDER)
         parts = _Parts(
             settings,
             encoding,
@@ -149,13 +149,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         folders=FolderService(documents, NameRules(extractor_of(settings)), parts.encoding.tokens.splitter),
         maintenance=maintenance,
         stores=parts.stores,
-        fill=ReplicaFill(
-            replicas.reader,
-            parts.stores.pipeline.prepare,
-            backends.embedded,
-            replicas.replication,
-            parts.caches.data_versions,
-        ),
+        fill=ReplicaFill(parts.stores),
         health=HealthService(
             sources=tuple(backends.bindings),
             servers=backends.servers,

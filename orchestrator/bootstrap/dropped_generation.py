@@ -12,9 +12,12 @@ from msgspec.structs import replace
 from adapters import Unavailable
 from adapters.storage import files
 from orchestrator.bootstrap.embedded import INDEX_FOLDER
+from orchestrator.bootstrap.encoders import STATIC_ENCODER_FILE
 from orchestrator.bootstrap.other_generations import open_other
+from orchestrator.bootstrap.replicas import LOG_FOLDER
 from orchestrator.indexing.generations.catalog import BUILDING, FIRST, Catalog, Generation, Generations
 from orchestrator.indexing.generations.changes import ChangeRecord
+from orchestrator.indexing.metadata_keys import KEYS_FOLDER
 from orchestrator.measurement.calibration import CALIBRATION_FILE
 from orchestrator.measurement.graph_trust import TRUST_FILE
 from orchestrator.planning.errors import BadRequest
@@ -22,7 +25,7 @@ from orchestrator.settings.groups import Settings
 
 _PINNED_S = 60.0
 """Seconds after a switch in which searches of other processes may still use the generation that was live before."""
-_OF_FIRST = (INDEX_FOLDER, "write-log", "metadata-keys", "static-encoder.bin", TRUST_FILE, CALIBRATION_FILE)
+_OF_FIRST = (INDEX_FOLDER, LOG_FOLDER, KEYS_FOLDER, STATIC_ENCODER_FILE, TRUST_FILE, CALIBRATION_FILE)
 """What belongs to the first generation in the data folder."""
 
 

@@ -16,6 +16,9 @@ from adapters.ports.daemon_threads import DaemonThreads
 from orchestrator.retrieval.query_encoder import QueryEncoders
 from orchestrator.settings.groups import Settings
 
+STATIC_ENCODER_FILE = "static-encoder.bin"
+"""Name of the file in the data folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
@@ -39,7 +42,7 @@ def open_encoding(settings: Settings) -> Encoding:
     """
     model = encoder(settings.encoding.embedder)
     tokens = model.tokens if isinstance(model, MiniLM) else Tokens()
-    static = StaticEncoderFile(settings.storage.data_dir / "static-encoder.bin", tokens.tokenizer, model.identity)
+    static = StaticEncoderFile(settings.storage.data_dir / STATIC_ENCODER_FILE, tokens.tokenizer, model.identity)
     return Encoding(model, _documents(settings, model), tokens, static)
 
 

@@ -28,7 +28,7 @@ from orchestrator.service.replica_counts import ReplicaCounts
 from orchestrator.settings.backends import EMBEDDED
 from orchestrator.settings.groups import Settings
 
-_LOG_FOLDER = "write-log"
+LOG_FOLDER = "write-log"
 """Name of the write log's folder in the data folder."""
 
 
@@ -129,7 +129,7 @@ async def open_replicas(
 def _replication(settings: Settings, backends: Backends, build_id: str) -> Replication | None:
     if backends.embedded and not backends.servers:
         return None
-    log = WriteLog(settings.storage.data_dir / _LOG_FOLDER, settings.writes.log_max_bytes)
+    log = WriteLog(settings.storage.data_dir / LOG_FOLDER, settings.writes.log_max_bytes)
     return Replication(log, backends.replicas, backends.documents_replica, _reader(backends), build_id, WRITE_TIMEOUT_S)
 
 

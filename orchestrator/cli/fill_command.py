@@ -24,7 +24,7 @@ async def _require_servers(service: Service) -> None:
     :raises BadRequest: if no source is on a server, and the embedded index is as the settings require.
     :raises AdapterError: if a server does not answer.
     """
-    if service.fill.replication is None and not service.search.mismatches():
+    if service.fill.stores.replication is None and not service.search.mismatches():
         raise BadRequest("no source is on a server: there is nothing to fill")
     for server in service.health.servers.values():
         await server.release()
@@ -55,7 +55,7 @@ def fill(
         stored = stored_documents(settings)
 
         async def run(service: Service) -> Mapping[str, int]:
-            if rebuilt and service.fill.replication is None:
+            if rebuilt and service.fill.stores.replication is None:
                 return {}
             total = documents_in(settings) or await service.count()
             written = await service.fill.run(

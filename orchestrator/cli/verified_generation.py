@@ -1,4 +1,4 @@
-"""The verification of a generation, before it may become live, and what is printed of it."""
+"""The verification of a generation, before it may become live, and how its result is printed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def switch_to(live: Service, target: Service, generation: Generation) -> Switch:
 
 
 async def verified(live: Service, target: Service, switching: Switch, min_overlap: float) -> None:
-    """Bring a generation up to date, compare it with the live one, and print what was found.
+    """Bring a generation up to date, compare it with the live one, and print the result.
 
     :raises Unavailable: if it must not become live.
     """

@@ -16,6 +16,8 @@ from adapters.storage import checked_file, files
 from adapters.storage.followed_file import FollowedFile
 from orchestrator.indexing.ndjson import InvalidLine, ParsedLine, ValidLine
 
+KEYS_FOLDER = "metadata-keys"
+"""Name of their folder in the data folder."""
 MAX_METADATA_KEYS = 10_000
 """Maximum number of different metadata keys in all documents of a tenant and environment, and so of a collection."""
 _SUFFIX = ".keys"

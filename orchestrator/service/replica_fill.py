@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 
 import anyio.to_thread
 
-from adapters import Document, Record, Scope, Unavailable
-from adapters.embedded import EmbeddedSources
+from adapters import Unavailable
 from adapters.model.filter import EVERYTHING
 from adapters.model.spelling import allowed_names
-from adapters.ports import DocumentReader, VectorRecord
-from orchestrator.indexing.data_version import DataVersions
+from adapters.ports import VectorRecord
+from orchestrator.indexing.generations.stores import Stores, scope_of
 from orchestrator.indexing.log.write_log import store_name
-from orchestrator.indexing.replication import Replication
 from orchestrator.planning.errors import BadRequest
 
 _BATCH_DOCUMENTS = 256
@@ -27,17 +25,10 @@ _BATCH_DOCUMENTS = 256
 class ReplicaFill:
     """Writes the documents of one replica to others.
 
-    :param documents: the replica that documents are read from.
-    :param encode: the vectors of documents, for a replica that stores none.
-    :param embedded: ``None`` if all sources are on servers.
-    :param replication: ``None`` if the embedded index is the only replica.
+    :param stores: all of them.
     """
 
-    documents: DocumentReader
-    encode: Callable[[list[Document], Scope], Awaitable[list[VectorRecord]]]
-    embedded: EmbeddedSources | None
-    replication: Replication | None
-    data_versions: DataVersions
+    stores: Stores
 
     async def run(
         self,
@@ -55,11 +46,13 @@ class ReplicaFill:
         :raises BadRequest: if the source is not on a server.
         :raises AdapterError: if a server cannot be filled; those before it are.
         """
-        replication = self.replication
+        replication = self.stores.replication
         if replication is None:
             raise BadRequest("no source is on a server: there is nothing to fill")
         origin = replication.documents_replica
-        names = {store_name(name): name for name in replication.replicas if not (self.embedded and name == origin)}
+        names = {
+            store_name(name): name for name in replication.replicas if not (self.stores.embedded and name == origin)
+        }
         if source is not None and source not in names:
             raise BadRequest(f"{source[:80]!r} is no source on a server, {allowed_names(source, names)}")
         await replication.create_missing()
@@ -74,13 +67,13 @@ class ReplicaFill:
                 records = self._batches(stored if is_empty else None)
                 with progress(each) as advance:
                     written[each] = await replication.fill(names[each], records, advance)
-                await self.data_versions.advance((), all_scopes=True)
+                await self.stores.data_versions.advance((), all_scopes=True)
         return written
 
     async def _batches(self, stored: Callable[[], Iterator[VectorRecord]] | None) -> AsyncIterator[list[VectorRecord]]:
         """All documents, from the embedded index, from ``stored``, or from the replica that documents are read from."""
-        if self.embedded is not None:
-            stored = self.embedded.index.current().records_with_vectors
+        if self.stores.embedded is not None:
+            stored = self.stores.embedded.index.current().records_with_vectors
         if stored is not None:
             records = stored()
             while batch := await anyio.to_thread.run_sync(lambda: list(islice(records, _BATCH_DOCUMENTS))):
@@ -88,11 +81,9 @@ class ReplicaFill:
             return
         start: str | None = None
         while True:
-            page = await self.documents.page(EVERYTHING, _BATCH_DOCUMENTS, start)
-            for scope, of_scope in groupby(page.records, _scope):
-                some = list(of_scope)
-                encoded = await self.encode([record.whole for record in some], scope)
-                yield [VectorRecord(record, each.vectors) for record, each in zip(some, encoded, strict=True)]
+            page = await self.stores.documents.page(EVERYTHING, _BATCH_DOCUMENTS, start)
+            encoded = await self.stores.prepare([(scope_of(record), record.whole) for record in page.records])
+            yield [VectorRecord(record, each.vectors) for record, each in zip(page.records, encoded, strict=True)]
             if page.next is None:
                 return
             start = page.next
@@ -102,7 +93,3 @@ def _lacks(source: str, count: int | str, counts: Mapping[str, int | str], has_m
     if isinstance(count, str):
         raise Unavailable(f"{source} cannot be filled: {count}")
     return has_more or count < max(each for each in counts.values() if isinstance(each, int))
-
-
-def _scope(record: Record) -> Scope:
-    return Scope(record.tenant, record.environment)

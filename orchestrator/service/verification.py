@@ -30,7 +30,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found.
+    """The result of comparing a generation with the live one.
 
     :param counts: number of documents by store of the new generation.
     :param live_documents: of the live generation.
