@@ -53,11 +53,13 @@ class RecordedWriter:
             yield  # the writer says why nothing can be written
             return
         with ExitStack() as stack:
-            await anyio.to_thread.run_sync(self._begin, stack, keys)
+            is_known = await anyio.to_thread.run_sync(self._begin, stack, keys)
             yield
-            await anyio.to_thread.run_sync(self._store_first)
+            if not is_known:
+                await anyio.to_thread.run_sync(self._store_first)
 
-    def _begin(self, stack: ExitStack, keys: Sequence[Key]) -> None:
+    def _begin(self, stack: ExitStack, keys: Sequence[Key]) -> bool:
+        """Returns whether the settings of this generation are stored."""
         try:
             stack.enter_context(self._catalog.writing())
         except OSError as error:
@@ -67,9 +69,8 @@ class RecordedWriter:
             raise Unavailable("another generation of the index has become live: try again")
         if generations.others:
             self._changes.append(keys)
+        return generations.get(generations.live) is not None
 
     def _store_first(self) -> None:
         """Store the settings of the first generation, after its first write."""
-        generations = self._catalog.read()
-        if generations.live == FIRST and generations.get(FIRST) is None:
-            self._catalog.update(lambda newest: newest if newest.get(FIRST) else newest.with_(self._first))
+        self._catalog.update(lambda newest: newest if newest.get(FIRST) else newest.with_(self._first))
