@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from adapters import embedded
 from orchestrator.cli.main import main
+from tests.orchestrator.cli.killed import kill_after
 from tests.orchestrator.served import Serve
 from tests.read_only import on_a_read_only_disk
 
@@ -280,16 +281,7 @@ def test_kill_9_during_index_then_index_again_is_complete_and_without_duplicates
 ) -> None:
     path = tmp_path / "many.ndjson"
     path.write_text("".join(f'{{"id":"{n}","text":"document number {n} about topic {n % 7}"}}\n' for n in range(6_000)))
-    manifest = Path(env["TRIVIUM_DATA_DIR"]) / "index" / "manifest.json"
-    with subprocess.Popen([*_INDEX, str(path)], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        deadline = time.monotonic() + 120
-        while not manifest.exists():  # then the first batch is on disk, and the rest is not
-            assert first.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        first.kill()
-    indexed = json.loads(manifest.read_text().partition("\n")[2])["documents"]
-    assert 0 < indexed < 6_000
+    assert 0 < kill_after(0, [*_INDEX, str(path)], env) < 6_000
     done = subprocess.run([*_INDEX, "--json", str(path)], env=env, capture_output=True, check=True, text=True)
     outcome = json.loads(done.stdout)
     counts = {"indexed": 6_000, "rejected": 0, "documents": 6_000, "errors": []}

@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import main
+from tests.orchestrator.cli.killed import kill_after
 
 ROOT = Path(__file__).parents[3]
 _INDEX = [sys.executable, "-m", "orchestrator", "index"]
@@ -242,21 +242,8 @@ def test_a_run_that_is_killed_and_repeated_leaves_what_an_uninterrupted_one_does
     for attempt in range(10):
         data = tmp_path / f"killed-{attempt}"
         of_attempt = env | {"TRIVIUM_DATA_DIR": str(data)}
-        kill_after(choice.randint(0, 90), data / "index" / "manifest.json", docs, of_attempt)
+        kill_after(choice.randint(0, 90), [sys.executable, "-c", _SMALL_WRITES, "index", str(docs)], of_attempt)
         assert exported(of_attempt, docs) == expected
-
-
-def kill_after(documents: int, manifest: Path, docs: Path, env: dict[str, str]) -> None:
-    """Kill a run when its index has more than a number of documents; it may also end before."""
-    command = [sys.executable, "-c", _SMALL_WRITES, "index", str(docs)]
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 120
-        while process.poll() is None and not (
-            manifest.exists() and json.loads(manifest.read_text().partition("\n")[2])["documents"] > documents
-        ):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        process.kill()
 
 
 def exported(env: dict[str, str], docs: Path) -> list[str]:
