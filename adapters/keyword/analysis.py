@@ -1,77 +1,132 @@
-"""Text to terms, the same way for documents and for queries; and the parsing of queries."""
+"""The terms of documents and queries, the same for both keyword engines, which split them at spaces and change nothing.
+
+An index has two fields. ``words`` has what a search ranks by: stems of words, and of their parts; words with signs as
+they are written; pairs of characters in scripts without spaces. ``exact`` has the words of each text in order, without
+stemming and folding, for quoted text and for codes, in which the order of the parts counts.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-import tantivy
+from functools import lru_cache
+from typing import TypeAlias
 
 from adapters.model.document import Document, passage
+from adapters.text.chunks import Compound, Run, chunks, compounds
+from adapters.text.forms import canonical, casefolded, folded
+from adapters.text.languages import ENGLISH, is_stop_word, language_of, language_of_query, stem
+from adapters.text.quotes import quoted, unquoted
 
-FORMAT = "en-stem-5"
+FORMAT = "words-1"
 """Part of the build id: it changes whenever the same document would have other terms."""
 _TITLE_REPEATS = 2
 """Number of times that a title is indexed beside the passage, which begins with it: words of a title weigh more."""
 
-_QUOTED = re.compile(r'"([^"]+)"')
-_FRAGMENT = re.compile(r"\b[^\W\d_]\.(?!\s*$)|['’]\w{1,2}\b")
-"""An initial, a letter of an abbreviation, a letter or two after an apostrophe: ``J. Smith``, ``e.g.``, ``don't``. As
-terms they are as rare as informative words, and carry no information."""
-MAX_TOKEN_CHARS = 64
-"""Maximum length of a token: a longer one is a hash, a key or a mistake, and is never searched."""
+_ABBREVIATIONS = frozenset({"e.g", "i.e"})
+_MAX_FRAGMENT = 2
+"""A letter or two after an apostrophe are as rare as an informative word, and carry no information; as do initials."""
 MAX_PHRASES = 16
-"""Maximum number of quoted phrases of a query; later ones are ignored."""
+"""Maximum number of quoted phrases of a query, and of codes; later ones are ignored."""
 MAX_TERMS = 64
 """Maximum number of terms of a query or phrase; later ones are ignored. It bounds the cost of a search."""
 EXPANSION_WEIGHT = 0.5
 """The weight of an expansion; that of a word of the query is 1."""
-
-
-def analyzer(stop_words: bool = True, stems: bool = True) -> tantivy.TextAnalyzer:
-    """Words in lower case without accents, stemmed (Porter 2, English).
-
-    :param stop_words: whether stop words are terms. In the index they are, because phrases need them; in queries they
-        are not, because they cost two thirds of a search and hardly change a ranking.
-    :param stems: whether words are stemmed. ``False`` for an engine that stems by itself: no two stemmers agree.
-    """
-    builder = (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(MAX_TOKEN_CHARS))
-        .filter(tantivy.Filter.lowercase())
-        .filter(tantivy.Filter.ascii_fold())
-    )
-    if not stop_words:
-        builder = builder.filter(tantivy.Filter.stopword("english"))
-    if stems:
-        builder = builder.filter(tantivy.Filter.stemmer("english"))
-    return builder.build()
-
-
-_ALL_WORDS = {stems: analyzer(stems=stems) for stems in (True, False)}
-_CONTENT_WORDS = {stems: analyzer(stop_words=False, stems=stems) for stems in (True, False)}
+_MAX_CACHED_CHARS = 48
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
     """A query of the keyword index.
 
-    :param words: each adds to the score of the documents that contain it; a word that occurs twice adds twice.
-    :param phrases: of one term or more, in order. Each adds to the score of the documents that contain it.
-    :param phrases_required: whether a document must contain all phrases.
-    :param expansions: phrases that add to the score with the weight :data:`EXPANSION_WEIGHT`.
+    :param words: terms of ``words``. Each adds to the score of the documents that have it, as often as it is here.
+    :param codes: of terms of ``exact``, in order. Each adds to the score of the documents that have it.
+    :param phrases: quoted text, as ``codes``.
+    :param forms: words with signs in quoted text, as ``words``.
+    :param is_required: whether a document must have all phrases and forms.
+    :param expansions: each of one word or more, as ``words``; it adds to the score of the documents that have all of
+        them, with the weight :data:`EXPANSION_WEIGHT`.
     """
 
-    words: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    codes: tuple[tuple[str, ...], ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
-    phrases_required: bool = False
+    forms: tuple[str, ...] = ()
+    is_required: bool = False
     expansions: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it finds nothing."""
+        return not (self.words or self.codes or self.phrases or self.forms)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTerms:
+    """The terms of a document, separated by spaces: one text for each of its texts."""
+
+    words: list[str]
+    exact: list[str]
+
+
+def document_terms(document: Document) -> DocumentTerms:
+    """The terms of both fields. Texts are separate, so that no phrase matches across two of them."""
+    language = language_of(document.language)
+    texts = indexed_texts(document)
+    terms = [_text_terms(text, language) for text in texts]
+    title = [_text_terms(document.title, language)[0]] * _TITLE_REPEATS if document.title else []
+    return DocumentTerms([*title, *(words for words, _ in terms)], [exact for _, exact in terms])
+
+
+def indexed_texts(document: Document) -> list[str]:
+    """The distinct texts of a document that are indexed."""
+    names = (document.tags, document.keywords, document.local_keywords, document.query_expansion_keywords)
+    more = (*(name for each in names for name in each), document.summary, document.local_summary)
+    return [passage(document), *dict.fromkeys(each for each in more if each)]
+
+
+def _text_terms(text: str, language: str) -> tuple[str, str]:
+    words, exact = [], []
+    for chunk in chunks(text):
+        of_words, of_exact = (_cached if len(chunk) <= _MAX_CACHED_CHARS else _chunk_terms)(chunk, language)
+        words.append(of_words)
+        exact.append(of_exact)
+    return " ".join(filter(None, words)), " ".join(filter(None, exact))
+
+
+def _chunk_terms(chunk: str, language: str) -> tuple[str, str]:
+    """The terms of a chunk in both fields, separated by spaces."""
+    words: list[str] = []
+    exact: list[str] = []
+    for each in compounds(chunk):
+        exact += each.pieces
+        if each.is_unspaced:
+            words += each.bigrams or each.pieces
+            continue
+        words += (stem(word, language) for run in each.runs for word in (run.word, *_parts(run)))
+        words += dict.fromkeys((*each.pairs, *filter(None, [each.written]), *each.outer))
+        if each.joined:
+            words.append(stem(each.joined, language))
+    return " ".join(words), " ".join(exact)
+
+
+_cached = lru_cache(maxsize=16_384)(_chunk_terms)
+
+
+def _parts(run: Run) -> list[str]:
+    """The parts of a run that are words, too."""
+    return [each for each in dict.fromkeys((*run.pieces, *run.camel)) if len(each) > 1 and each != run.word]
 
 
 def stemmed_words(text: str) -> tuple[str, ...]:
-    """All words of a text, stemmed, in order; stop words included."""
-    return tuple(_ALL_WORDS[True].analyze(text))
+    """All words of a text as terms, in order; stop words included. A sign alone is a word."""
+    return tuple(term for chunk in chunks(text) for each in compounds(chunk) for term in _all_terms(each))
+
+
+def _all_terms(compound: Compound) -> Sequence[str]:
+    if compound.is_unspaced:
+        return compound.bigrams or compound.pieces
+    return [stem(run.word, ENGLISH) for run in compound.runs] or compound.outer
 
 
 def content_words(query: str) -> list[tuple[str, str]]:
@@ -79,47 +134,113 @@ def content_words(query: str) -> list[tuple[str, str]]:
 
     A word has no accents and no capitals.
     """
-    analyzers = _CONTENT_WORDS if _CONTENT_WORDS[True].analyze(query) else _ALL_WORDS
-    words, stems = (analyzers[stems].analyze(query)[:MAX_TERMS] for stems in (False, True))
-    return list(dict.fromkeys(zip(words, stems, strict=True)))
+    found = [each for chunk in chunks(query) for each in compounds(chunk)]
+    runs = [run for each in found if not each.is_unspaced for run in each.runs]
+    content = [run for run in runs if not is_stop_word(run.word)] or runs
+    words = [(folded(word), stem(word, ENGLISH)) for run in content for word in (run.word, *_parts(run))]
+    words += [(term, term) for each in found if each.is_unspaced for term in each.bigrams or each.pieces]
+    return list(dict.fromkeys(words))[:MAX_TERMS]
 
 
-def folded(letter: str) -> str:
+def comparable(letter: str) -> str:
     """A letter as it is in words: in lower case and without its accent, ``ss`` for ``ß``; other signs as they are."""
-    return next(iter(_ALL_WORDS[False].analyze(letter)), letter)
+    return folded(casefolded(canonical(letter)))
 
 
-def indexed_texts(document: Document) -> list[str]:
-    """The texts of a document that are indexed. They are separate, so that no phrase matches across two of them."""
-    repeats = [document.title] * _TITLE_REPEATS if document.title else []
-    names = (document.tags, document.keywords, document.local_keywords, document.query_expansion_keywords)
-    summaries = (document.summary, document.local_summary)
-    more = dict.fromkeys(each for each in (*(name for each in names for name in each), *summaries) if each)
-    return [*repeats, passage(document), *more]
-
-
-def unquoted(query: str) -> list[str]:
-    """The texts of a query between its quoted phrases, in order."""
-    return _QUOTED.split(query)[::2]
-
-
-def parse_query(query: str, stems: bool = True, expansions: Sequence[str] = ()) -> ParsedQuery:
+def parse_query(query: str, expansions: Sequence[str] = (), languages: tuple[str, ...] = (ENGLISH,)) -> ParsedQuery:
     """Parse a query.
 
-    A query that is only text in double quotes requires its phrases, word for word up to stemming. Quotes inside a
-    sentence are a quotation: the phrase adds to the score of the documents that contain it, and is not required.
+    Quoted text beside other words is required, word for word. In a sentence, which has stop words, it is a quotation:
+    it adds to the score of the documents that contain it, and is not required.
 
-    :param stems: whether the terms are stems; else they are whole words.
     :param expansions: synonyms of words and phrases of the query.
+    :param languages: of the documents. Each word is searched by its stem in each of them.
     """
-    all_words, content_words = _ALL_WORDS[stems], _CONTENT_WORDS[stems]
-    texts = _QUOTED.findall(query)[:MAX_PHRASES]
-    phrases = [phrase for text in texts if (phrase := tuple(all_words.analyze(text)[:MAX_TERMS]))]
-    expanded = tuple(phrase for text in expansions if (phrase := tuple(all_words.analyze(text)[:MAX_TERMS])))
-    rest = content_words.analyze(_FRAGMENT.sub(" ", _QUOTED.sub(" ", query) if phrases else query))
-    if not phrases:
-        # "to be or not to be": a query of stop words only is searched by them.
-        return ParsedQuery(tuple((rest or all_words.analyze(query))[:MAX_TERMS]), expansions=expanded)
-    in_phrases = [term for phrase in phrases for term in phrase]
-    words = tuple([*rest, *in_phrases][:MAX_TERMS])
-    return ParsedQuery(words, tuple(phrases), phrases_required=not rest, expansions=expanded)
+    texts = quoted(query)[:MAX_PHRASES]
+    rest = list(chunks(" ".join(unquoted(query)) if texts else query))
+    language = ENGLISH if len(languages) == 1 else language_of_query(_words(rest), languages)
+    initials = {each for each in rest[:-1] if len(each) == 2 and each[1] == "." and each[0].isalpha()}
+    terms = _terms([each for each in rest if each not in initials], languages, language)
+    quotations = [list(chunks(text)) for text in texts]
+    for quotation in quotations:
+        terms += _terms(quotation, languages, language if terms else None)
+    terms = terms or _terms(rest, languages, None)
+    phrases = [[each for chunk in quotation for each in compounds(chunk)] for quotation in quotations]
+    in_expansions = (stemmed_words(each)[:MAX_TERMS] for each in expansions)
+    return ParsedQuery(
+        tuple([word for words, _ in terms for word in words][:MAX_TERMS]),
+        tuple([code for _, codes in terms for code in codes][:MAX_PHRASES]),
+        tuple(pieces for each in phrases if (pieces := _pieces(each))),
+        tuple([form for phrase in phrases for each in phrase for form in (*each.pairs, *each.outer)][:MAX_TERMS]),
+        bool(texts) and not any(is_stop_word(word, language) for word in _words(rest)),
+        tuple(each for each in in_expansions if each),
+    )
+
+
+_Terms: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+"""Terms of the field ``words``; codes."""
+
+
+def _terms(of_chunks: Iterable[str], languages: tuple[str, ...], stop_words: str | None) -> list[_Terms]:
+    """The terms of the chunks that have any: see :func:`_chunk_query`."""
+    found = (
+        (_cached_query if len(each) <= _MAX_CACHED_CHARS else _chunk_query)(each, languages, stop_words)
+        for each in of_chunks
+    )
+    return [each for each in found if each != _NO_TERMS]
+
+
+_NO_TERMS: _Terms = ((), ())
+
+
+def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None) -> _Terms:
+    """What a chunk of a query searches.
+
+    :param stop_words: the language whose stop words are left out, and fragments of words, too; ``None`` to search all.
+    """
+    words: list[str] = []
+    codes: list[tuple[str, ...]] = []
+    for each in compounds(chunk):
+        if each.is_unspaced:
+            words += each.bigrams
+            codes += [each.pieces] * (not each.bigrams)
+            continue
+        if stop_words and each.written in _ABBREVIATIONS:
+            continue
+        if each.is_code:
+            codes.append(each.pieces)
+        else:
+            runs = list(_content_runs(each, stop_words)) if stop_words else each.runs
+            codes += [run.pieces for run in runs if len(run.pieces) > 1]
+            for run in runs:
+                parts = () if len(run.pieces) > 1 else _parts(run)
+                words += [term for word in (run.word, *parts) for term in _stems(word, languages)]
+            words += each.pairs
+        words += _stems(each.joined, languages)
+        words += [form for form in (each.written, *each.outer) if form and form not in words]
+    return tuple(words), tuple(codes)
+
+
+_cached_query = lru_cache(maxsize=16_384)(_chunk_query)
+
+
+def _content_runs(compound: Compound, stop_words: str) -> Iterator[Run]:
+    """The runs of a compound that carry information."""
+    for number, run in enumerate(compound.runs):
+        after_apostrophe = number and "'" in compound.pairs[number - 1]
+        is_fragment = len(compound.runs) > 1 and len(run.word) <= (_MAX_FRAGMENT if after_apostrophe else 1)
+        if not is_fragment and not is_stop_word(run.word, stop_words):
+            yield run
+
+
+def _stems(word: str, languages: tuple[str, ...]) -> Iterable[str]:
+    """The distinct stems of a word; none of no word."""
+    return dict.fromkeys(stem(word, each) for each in languages) if word else ()
+
+
+def _words(of_chunks: Iterable[str]) -> list[str]:
+    return [run.word for chunk in of_chunks for each in compounds(chunk) for run in each.runs]
+
+
+def _pieces(phrase: Sequence[Compound]) -> tuple[str, ...]:
+    return tuple(piece for each in phrase for piece in each.pieces)[:MAX_TERMS]

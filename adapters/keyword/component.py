@@ -29,6 +29,7 @@ from adapters.model.document import SENSITIVITIES, Scope, Sensitivity, fields, i
 from adapters.model.index_terms import filter_terms
 from adapters.servers.fingerprints import fingerprint
 from adapters.storage import files
+from adapters.text.languages import ENGLISH, LANGUAGES, language_of
 
 _HEAP_BYTES = 128 * 1024 * 1024
 _LOCKS = {".tantivy-writer.lock", ".tantivy-meta.lock"}
@@ -41,20 +42,27 @@ _Scope: TypeAlias = tuple[str, str]
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("docno", indexed=True, fast=True)
-    builder.add_text_field("body", tokenizer_name="trivium", index_option="position")
+    builder.add_text_field("words", tokenizer_name="terms", index_option="freq")
+    builder.add_text_field("exact", tokenizer_name="terms", index_option="position")
     builder.add_text_field("filter_terms", tokenizer_name="raw", index_option="basic")
     return builder.build()
 
 
 SCHEMA = _schema()
+AT_SPACES = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+"""Splits terms, which :mod:`adapters.keyword.analysis` has separated by spaces."""
+_LANGUAGE = "\0language\0"
+"""Begins a term that all documents of a language have, beside those of filters."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class OpenedIndex:
     """One index. ``meta`` is tantivy's description of it, which each commit of tantivy changes."""
 
     meta: bytes
     searcher: tantivy.Searcher
+    languages: tuple[str, ...]
+    """Those of the documents; English always."""
 
 
 class KeywordIndexes:
@@ -63,15 +71,15 @@ class KeywordIndexes:
     :param opened: by the name of the folder.
     """
 
-    def __init__(self, opened: Mapping[str, _Opened]) -> None:
+    def __init__(self, opened: Mapping[str, OpenedIndex]) -> None:
         self.opened = opened
 
-    def of(self, scope: Scope, clearance: Sensitivity) -> tantivy.Searcher | None:
+    def of(self, scope: Scope, clearance: Sensitivity) -> OpenedIndex | None:
         """The index of what a caller may see; ``None`` if that is nothing."""
         prefix = _prefix(scope.tenant, scope.environment)
         for level in visible_levels(clearance):
             if found := self.opened.get(f"{prefix}.{level}"):
-                return found.searcher
+                return found
         return None
 
     @property
@@ -139,7 +147,7 @@ class KeywordComponent:
         for path in sorted(folder.iterdir()):
             meta = (path / _META).read_bytes()  # if it did not exist, tantivy would create an empty index
             same = known.get(path.name)
-            opened[path.name] = same if same and same.meta == meta else _Opened(meta, _searcher(path))
+            opened[path.name] = same if same and same.meta == meta else _opened(meta, _searcher(path))
         return KeywordIndexes(opened)
 
     def count(self, index: KeywordIndexes, segments: SegmentSet) -> int:
@@ -150,6 +158,11 @@ class KeywordComponent:
     def fragment_count(self, index: KeywordIndexes) -> int:
         """Number of tantivy's own segments in one index."""
         return max((int(each.searcher.num_segments) for each in index.opened.values()), default=0)
+
+
+def _opened(meta: bytes, searcher: tantivy.Searcher) -> OpenedIndex:
+    spoken = [each for each in sorted(set(LANGUAGES.values())) if searcher.doc_freq("filter_terms", _LANGUAGE + each)]
+    return OpenedIndex(meta, searcher, tuple(dict.fromkeys((ENGLISH, *spoken))))
 
 
 @lru_cache(maxsize=1_024)
@@ -206,10 +219,12 @@ def _texts(segment: Segment, field: str) -> Iterator[str]:
 
 def _document(segment: Segment, row: int) -> tantivy.Document:
     record = segment.record(row)
+    terms = analysis.document_terms(record.document)
     values = {
         "docno": int(segment.docnos[row]),
-        "body": analysis.indexed_texts(record.document),
-        "filter_terms": filter_terms(fields(record)),
+        "words": terms.words,
+        "exact": terms.exact,
+        "filter_terms": [*filter_terms(fields(record)), _LANGUAGE + language_of(record.document.language)],
     }
     return tantivy.Document.from_dict(values, SCHEMA)
 
@@ -231,5 +246,5 @@ def _searcher(folder: Path) -> tantivy.Searcher:
 
 def _index(folder: Path) -> tantivy.Index:
     index = tantivy.Index(SCHEMA, str(folder))
-    index.register_tokenizer("trivium", analysis.analyzer())
+    index.register_tokenizer("terms", AT_SPACES)
     return index

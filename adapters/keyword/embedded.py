@@ -53,12 +53,15 @@ class EmbeddedKeyword:
         view = pinned_view(self._index, query)
         segments = view.segments
         mask = segments.mask(query.filter)
-        parsed = _parsed(query.scope, query.text, query.expansions)
-        if not mask.count or not parsed.words:
+        if not mask.count:
             return Ranking.empty(KEYWORD.name)
-        searcher = view.component(self._component).of(query.scope, clearance_of(query.access))
-        if searcher is None:
+        index = view.component(self._component).of(query.scope, clearance_of(query.access))
+        if index is None:
             return Ranking.empty(KEYWORD.name)
+        parsed = _parsed(query.scope, query.text, query.expansions, index.languages)
+        if parsed.is_empty:
+            return Ranking.empty(KEYWORD.name)
+        searcher = index.searcher
         if max_terms(query.filter) > _MAX_FILTER_TERMS:
             positions, scores = _search_with_mask(searcher, parsed, query.depth, mask, segments)
         else:
@@ -70,13 +73,13 @@ class EmbeddedKeyword:
 
 
 @lru_cache(maxsize=16)
-def _parsed(scope: Scope, text: str, expansions: tuple[str, ...]) -> analysis.ParsedQuery:
+def _parsed(scope: Scope, text: str, expansions: tuple[str, ...], languages: tuple[str, ...]) -> analysis.ParsedQuery:
     """Parse a query once for all collections of a request.
 
     :param scope: a part of the cache key, so that the time does not reveal what other tenants searched for.
     """
     del scope
-    return analysis.parse_query(text, expansions=expansions)
+    return analysis.parse_query(text, expansions, languages)
 
 
 def _search(searcher: tantivy.Searcher, query: tantivy.Query, depth: int, segments: SegmentSet) -> _Found:
@@ -108,13 +111,13 @@ def _search_with_mask(
 
 def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:
     """A query without parsed syntax: user text is only the value of a term."""
-    term = tantivy.Query.term_query
     # A word that occurs twice is two clauses: a boosted one makes tantivy's union of words a tenth slower.
-    clauses = [(_SHOULD, term(SCHEMA, "body", word, "freq")) for word in parsed.words]
-    occur = _MUST if parsed.phrases_required else _SHOULD
+    clauses = [(_SHOULD, _word(word)) for word in parsed.words]
+    clauses += [(_SHOULD, _phrase(code)) for code in parsed.codes]
+    occur = _MUST if parsed.is_required else _SHOULD
     clauses += [(occur, _phrase(phrase)) for phrase in parsed.phrases]
-    expansions = [tantivy.Query.boost_query(_phrase(each), analysis.EXPANSION_WEIGHT) for each in parsed.expansions]
-    clauses += [(_SHOULD, expansion) for expansion in expansions]
+    clauses += [(occur, _word(form)) for form in parsed.forms]
+    clauses += [(_SHOULD, _expansion(words)) for words in parsed.expansions]
     text = tantivy.Query.boolean_query(clauses)
     if condition is None:
         return text
@@ -126,10 +129,19 @@ def _restricted(text: tantivy.Query, allowed: tantivy.Query) -> tantivy.Query:
     return tantivy.Query.boolean_query([(_MUST, text), (_MUST, tantivy.Query.const_score_query(allowed, 0.0))])
 
 
+def _word(word: str) -> tantivy.Query:
+    return tantivy.Query.term_query(SCHEMA, "words", word, "freq")
+
+
 def _phrase(terms: Sequence[str]) -> tantivy.Query:
     if len(terms) == 1:
-        return tantivy.Query.term_query(SCHEMA, "body", terms[0], "freq")
-    return tantivy.Query.phrase_query(SCHEMA, "body", list(terms))
+        return tantivy.Query.term_query(SCHEMA, "exact", terms[0], "freq")
+    return tantivy.Query.phrase_query(SCHEMA, "exact", list(terms))
+
+
+def _expansion(words: Sequence[str]) -> tantivy.Query:
+    all_words = tantivy.Query.boolean_query([(_MUST, _word(word)) for word in words])
+    return tantivy.Query.boost_query(all_words if len(words) > 1 else _word(words[0]), analysis.EXPANSION_WEIGHT)
 
 
 class _TermQueries:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from adapters.keyword.analysis import stemmed_words, unquoted
+from adapters.keyword.analysis import stemmed_words
 from adapters.model.document import trimmed
 from adapters.model.errors import AdapterError, Rejected, Unavailable
 from adapters.ports import plugin
 from adapters.ports.expander import Expander
+from adapters.text.quotes import unquoted
 
 NONE = "none://"
 FILE = "synonyms://"
@@ -59,7 +60,7 @@ class Synonyms:
 
         Each line is either ``car, automobile`` (each is a synonym of the others) or ``tv => television`` (the right
         side lists synonyms of the left side). Lines that begin with ``#`` are comments. Words are read as the keyword
-        index reads texts, so ``c++`` becomes ``c``.
+        index reads texts, so ``c++`` is ``c``.
 
         :raises Unavailable: if the file cannot be read, or a line has neither form.
         """

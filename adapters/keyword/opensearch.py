@@ -1,7 +1,6 @@
 """The keyword source on an OpenSearch server: BM25 (Lucene's, k1 = 1.2, b = 0.75). It also returns documents.
 
-OpenSearch stems documents and queries with an analyser of the same steps as the embedded engine's. Queries are parsed
-here, by the embedded engine's parser (quotes, stop words, number of words). OpenSearch parses no user text.
+Documents and queries are analysed here, as the embedded engine's are: OpenSearch gets terms, and parses no user text.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any
 
 import anyio.to_thread
 import msgspec
+from cachetools import TTLCache
 from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
 
@@ -22,6 +22,7 @@ from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, 
 from adapters.keyword.opensearch_replies import check_shards, search_responses
 from adapters.model.batching import batches, sized_batches
 from adapters.model.errors import BUILD_ADVICE, TimedOut, VersionConflict, VersionMismatch
+from adapters.model.filter import Filter
 from adapters.model.sources import KEYWORD
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
@@ -29,6 +30,7 @@ from adapters.ports.server import Difference
 from adapters.servers.batcher import Batcher
 from adapters.servers.fingerprints import build_name, fingerprint, shown_build
 from adapters.servers.server import UNDIVIDED, Limits, Partitioning, server_ranking, unreadable
+from adapters.text.languages import ENGLISH
 from fusion.columns import Ranking
 
 _BATCH_DOCUMENTS = 500
@@ -41,6 +43,10 @@ _SEARCH_PARAMETERS = {
     "filter_path": "responses.status,responses.error.type,responses.timed_out,responses._shards.failed,"
     "responses.hits.max_score,responses.hits.hits._score,responses.hits.hits.fields",
 }
+_LANGUAGES_S = 30.0
+"""Seconds after which the languages of documents are counted again: another process may have added one."""
+_MAX_LANGUAGES = 1_024
+"""Number of callers whose documents' languages are known."""
 _decode_candidates = msgspec.json.Decoder(list[Candidate]).decode
 
 
@@ -67,12 +73,13 @@ class OpenSearchKeyword(OpenSearchDocuments):
         super().__init__(client, name, limits)
         self.partitioning = partitioning
         self._index = build_name(name, build_id)
+        self._languages: TTLCache[Filter, tuple[str, ...]] = TTLCache(_MAX_LANGUAGES, _LANGUAGES_S)
         self._searches: Batcher[tuple[Body, Body], Any] = Batcher("opensearch", self._search)
 
     async def search(self, query: SourceQuery) -> Ranking:
         """The best documents by BM25, which is the score (0 and up). Ties by id."""
-        parsed = analysis.parse_query(query.text, stems=False, expansions=query.expansions)
-        if not parsed.words and not parsed.phrases:
+        parsed = analysis.parse_query(query.text, query.expansions, await self._languages_of(query.access))
+        if parsed.is_empty:
             return Ranking.empty(KEYWORD.name)
         body = {
             "query": {"bool": {"must": _text_query(parsed), "filter": compiled(query.filter)}},
@@ -99,6 +106,14 @@ class OpenSearchKeyword(OpenSearchDocuments):
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise unreadable("opensearch's response to a search", error) from error
+
+    async def _languages_of(self, access: Filter) -> tuple[str, ...]:
+        """The languages of the documents that a caller may see, English first."""
+        known = self._languages.get(access)
+        if known is None:
+            found = await self.counts("language", access)
+            known = self._languages[access] = tuple(dict.fromkeys((ENGLISH, *sorted(found))))
+        return known
 
     async def _search(self, searches: Sequence[tuple[Body, Body]]) -> list[Any]:
         """The response to each search, or its error."""
@@ -150,6 +165,7 @@ class OpenSearchKeyword(OpenSearchDocuments):
                 async with self._writing():
                     response = await self._client.bulk(index=self._name, body=body, params=BULK_PARAMETERS)
                 newer |= check_bulk(response, sequence, written)
+        self._languages.clear()
         if newer:
             raise VersionConflict("opensearch", newer)
 
@@ -202,14 +218,19 @@ class OpenSearchKeyword(OpenSearchDocuments):
 
 
 def _text_query(parsed: analysis.ParsedQuery) -> Body:
-    """A parsed query as a query of whole words; OpenSearch stems them as it stemmed the documents."""
-    should: list[Body] = [{"match": {"passage": " ".join(parsed.words)}}]
-    should += [_phrase(each, analysis.EXPANSION_WEIGHT) for each in parsed.expansions]
-    phrases = [_phrase(each) for each in parsed.phrases]
-    if parsed.phrases_required:
-        return {"bool": {"should": should, "must": phrases}}
-    return {"bool": {"should": should + phrases, "minimum_should_match": 1}}
+    """A parsed query as a query of terms."""
+    should: list[Body] = [{"match": {"words": " ".join(parsed.words)}}] if parsed.words else []
+    should += [_phrase(code) for code in parsed.codes]
+    should += [_all_words(each) for each in parsed.expansions]
+    quoted = [_phrase(each) for each in parsed.phrases] + [{"match": {"words": form}} for form in parsed.forms]
+    if parsed.is_required:
+        return {"bool": {"should": should, "must": quoted}}
+    return {"bool": {"should": should + quoted, "minimum_should_match": 1}}
 
 
-def _phrase(words: Sequence[str], weight: float = 1.0) -> Body:
-    return {"match_phrase": {"passage": {"query": " ".join(words), "boost": weight}}}
+def _phrase(terms: Sequence[str]) -> Body:
+    return {"match_phrase": {"exact": " ".join(terms)}}
+
+
+def _all_words(words: Sequence[str]) -> Body:
+    return {"match": {"words": {"query": " ".join(words), "operator": "and", "boost": analysis.EXPANSION_WEIGHT}}}

@@ -16,6 +16,7 @@ from adapters.model.index_terms import filter_terms
 from adapters.ports.replica import Key, VectorRecord
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import INTERNAL_SERVER_ERROR, named_kind, unreadable
+from adapters.text.languages import language_of
 
 Body: TypeAlias = dict[str, Any]
 
@@ -95,10 +96,13 @@ def _address(key: Key, sequence: int) -> Body:
 
 
 def _source(record: Record) -> Body:
+    terms = analysis.document_terms(record.document)
     return {
         "collection": record.document.collection,
         "filter_terms": filter_terms(fields(record)),
-        "passage": analysis.indexed_texts(record.document),
+        "words": terms.words,
+        "exact": terms.exact,
+        "language": language_of(record.document.language),
         "candidate": msgspec.json.encode(Candidate(record.doc_id, rank_fields(record.document))).decode(),
         "record": msgspec.to_builtins(record),
     }

@@ -7,28 +7,17 @@ from typing import Any
 
 import msgspec
 
-from adapters.keyword import analysis
 from adapters.ports.server import Difference
 from adapters.servers.server import SHARDS_ARE_FIXED, Partitioning
 from fusion.values import DocId, DocumentFields
 
+_MAX_TERM_CHARS = 4_096
+"""More than the longest term has in UTF-16; the tokenizer would split it."""
 _SETTINGS: dict[str, Any] = {
     "refresh_interval": "200ms",
     "analysis": {
-        "tokenizer": {
-            "words": {"type": "pattern", "pattern": "[^\\p{IsAlphabetic}\\p{N}]+"},
-        },
-        "filter": {
-            "short": {"type": "length", "max": analysis.MAX_TOKEN_CHARS - 1},
-            "english": {"type": "stemmer", "language": "porter2"},
-        },
-        "analyzer": {
-            "trivium": {
-                "type": "custom",
-                "tokenizer": "words",
-                "filter": ["short", "lowercase", "asciifolding", "english"],
-            },
-        },
+        "tokenizer": {"at_spaces": {"type": "whitespace", "max_token_length": _MAX_TERM_CHARS}},
+        "analyzer": {"terms": {"type": "custom", "tokenizer": "at_spaces"}},
     },
 }
 
@@ -56,16 +45,20 @@ def differences(name: str, found: Mapping[str, Any], partitioning: Partitioning)
 
 MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",
+    "_source": {"excludes": ["words", "exact"]},
     "properties": {
         "collection": {"type": "keyword"},
         "filter_terms": {"type": "keyword", "doc_values": False, "norms": False},
-        "passage": {"type": "text", "analyzer": "trivium"},
+        "words": {"type": "text", "analyzer": "terms", "index_options": "freqs"},
+        "exact": {"type": "text", "analyzer": "terms"},
+        "language": {"type": "keyword"},
         "candidate": {"type": "keyword", "index": False},
         "record": {"type": "object", "enabled": False},
     },
 }
-"""``passage`` are the indexed texts of a document. ``candidate`` is what a search returns, a :class:`Candidate` as
-JSON in a column, so that a search reads and decompresses no stored record."""
+"""``words`` and ``exact`` are the terms of a document (see :mod:`adapters.keyword.analysis`), and ``language`` is the
+language of its stems. ``candidate`` is what a search returns, a :class:`Candidate` as JSON in a column: it reads no
+stored record."""
 
 
 class Candidate(msgspec.Struct, frozen=True, array_like=True):

@@ -10,7 +10,8 @@ from functools import lru_cache
 from html import escape
 from typing import TypeAlias
 
-from adapters.keyword.analysis import content_words, folded, stemmed_words
+from adapters.keyword.analysis import comparable, content_words, stemmed_words
+from adapters.text.chunks import is_unspaced
 
 SNIPPET_CHARS = 200
 """Maximum length of a snippet, without marks and ellipses."""
@@ -29,8 +30,9 @@ _special = re.compile("""[&<>"']""").search
 
 # The functions below use plain tuples: a snippet is made for every hit, and objects would take half of its time.
 
-_Word: TypeAlias = tuple[str, str, bool]
-"""A word of the query: the letters that all of its forms begin with, its stem, and whether the letters are a form."""
+_Word: TypeAlias = tuple[str, str, bool, bool]
+"""A word of the query: the letters that all of its forms begin with, its stem, whether the letters are a form, and
+whether it may be inside a word, as in scripts without spaces."""
 _Occurrence: TypeAlias = tuple[int, int, int]
 """Where a word of the query begins and ends in a text, and its number."""
 
@@ -56,7 +58,9 @@ def snippet(text: str, query: str) -> str:
 @lru_cache(maxsize=1_024)
 def _words(query: str) -> tuple[_Word, ...]:
     words = {(_common_prefix(word, stem), stem) for word, stem in content_words(query)}
-    return tuple((prefix, stem, _stem(prefix) == stem) for prefix, stem in sorted(words)[:_MAX_WORDS])
+    return tuple(
+        (prefix, stem, _stem(prefix) == stem, bool(is_unspaced(prefix))) for prefix, stem in sorted(words)[:_MAX_WORDS]
+    )
 
 
 def _common_prefix(word: str, stem: str) -> str:
@@ -75,14 +79,17 @@ def _occurrences(text: str, words: tuple[_Word, ...]) -> list[_Occurrence]:
     folded_text, positions = _folded_text(text[:_SEARCHED_CHARS])
     found: list[_Occurrence] = []
     find = folded_text.find
-    for number, (prefix, stem, is_word) in enumerate(words):
+    for number, (prefix, stem, is_word, is_inside) in enumerate(words):
         length, count = len(prefix), 0
         at = find(prefix)
         for _ in range(_MAX_LOOKED_AT):
             if at < 0 or count == _MAX_PER_WORD:
                 break
             end = at + length
-            if not at or not folded_text[at - 1].isalnum():
+            if is_inside:
+                found.append((at, end, number))
+                count += 1
+            elif not at or not folded_text[at - 1].isalnum():
                 goes_on = folded_text[end : end + 1].isalnum()
                 if goes_on:
                     end = _word_end(folded_text, end).end()  # type: ignore[union-attr]  # it matches an empty text, too
@@ -90,8 +97,20 @@ def _occurrences(text: str, words: tuple[_Word, ...]) -> list[_Occurrence]:
                     found.append((at, end, number))
                     count += 1
             at = find(prefix, end)
-    found.sort()
+    found = _without_overlaps(sorted(found))
     return [(positions[at], positions[end], number) for at, end, number in found] if positions else found
+
+
+def _without_overlaps(occurrences: list[_Occurrence]) -> list[_Occurrence]:
+    """The sorted occurrences; those that overlap or touch are one, as pairs of characters do."""
+    merged = occurrences[:1]
+    for start, end, word in occurrences[1:]:
+        first, last, of_first = merged[-1]
+        if start <= last:
+            merged[-1] = (first, max(last, end), of_first)
+        else:
+            merged.append((start, end, word))
+    return merged
 
 
 def _densest(occurrences: list[_Occurrence]) -> list[_Occurrence]:
@@ -131,7 +150,7 @@ def _folded_text(text: str) -> tuple[str, list[int] | None]:
     if text.isascii():
         return text.lower(), None
     folded_text = text.translate(_FOLDED)
-    if len(folded_text) == len(text):
+    if all(len(_FOLDED[code]) == 1 for code in set(map(ord, text))):
         return folded_text, None
     positions = [place for place, letter in enumerate(text) for _ in _FOLDED[ord(letter)]]
     return folded_text, [*positions, len(text)]
@@ -139,7 +158,7 @@ def _folded_text(text: str) -> tuple[str, list[int] | None]:
 
 class _Folding(dict[int, str]):
     def __missing__(self, code: int) -> str:
-        letter = self[code] = folded(chr(code))
+        letter = self[code] = comparable(chr(code))
         return letter
 
 

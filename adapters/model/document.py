@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from adapters.model import numbers
+from adapters.text.forms import normal_form
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from fusion.values import DocId, DocumentFields
 
@@ -181,9 +182,16 @@ def passage(document: Document) -> str:
 
 _TEXT_FIELDS = ("parent_id", "url", "language", "section", "window_id")
 _LIST_FIELDS = ("tags", "topics")
+_WORDS = frozenset({"language", "section", "tags", "topics"})
+"""Fields whose texts are words, and no ids: they are compared in their normal form, as those of the metadata are."""
 
 
-def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple[Scalar, ...]]:
+def has_words(field: str) -> bool:
+    """Whether the texts of a field are compared in their normal form: see :func:`adapters.text.forms.normal_form`."""
+    return field in _WORDS or field.startswith(METADATA)
+
+
+def fields(record: Record, keys: Container[str] | None = None) -> dict[str, tuple[Scalar, ...]]:
     """Every value that a filter can test, by field. A field without a value is left out.
 
     :param keys: of the metadata that is needed; all by default.
@@ -196,24 +204,33 @@ def fields(record: Record, keys: Iterable[str] | None = None) -> dict[str, tuple
         "collection": (document.collection,),
         "sensitivity": (document.sensitivity,),
     }
-    values_by_field |= {name: (value,) for name in _TEXT_FIELDS if (value := getattr(document, name)) is not None}
-    values_by_field |= {name: values for name in _LIST_FIELDS if (values := getattr(document, name))}
+    values_by_field |= {
+        name: (normal_form(value) if name in _WORDS else value,)
+        for name in _TEXT_FIELDS
+        if (value := getattr(document, name)) is not None
+    }
+    values_by_field |= {
+        name: tuple(map(normal_form, values)) for name in _LIST_FIELDS if (values := getattr(document, name))
+    }
     if document.chunk_index is not None:
         values_by_field["chunk_index"] = (float(document.chunk_index),)
     if document.created_at is not None:
         values_by_field["created_at"] = (document.created_at.timestamp(),)
     if document.importance is not None:
         values_by_field["importance"] = (float(document.importance),)
-    for name in document.metadata if keys is None else keys:
-        values = values_of(document.metadata.get(name))
-        if present := tuple(_comparable(each) for each in values if each is not None):
-            values_by_field[f"{METADATA}{name}"] = present
+    for name, value in document.metadata.items():
+        key = normal_form(name)
+        if keys is not None and key not in keys:
+            continue
+        if present := tuple(_comparable(each) for each in values_of(value) if each is not None):
+            field = f"{METADATA}{key}"
+            values_by_field[field] = (*values_by_field.get(field, ()), *present)
     return values_by_field
 
 
 def _comparable(value: Scalar) -> Scalar:
-    """A value of metadata as filters compare it: texts are trimmed."""
-    return value.strip() if isinstance(value, str) else plain(value)
+    """A value of metadata as filters compare it: texts are trimmed, in their normal form."""
+    return normal_form(value.strip()) if isinstance(value, str) else plain(value)
 
 
 def values_of(value: Metadatum) -> Sequence[Scalar | None]:

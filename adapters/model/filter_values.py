@@ -6,10 +6,11 @@ import sys
 from typing import assert_never
 
 from adapters.model.dates import moment
-from adapters.model.document import METADATA, SENSITIVITIES, Scalar
+from adapters.model.document import METADATA, SENSITIVITIES, Scalar, has_words
 from adapters.model.filter import And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
 from adapters.model.spelling import allowed_names
+from adapters.text.forms import normal_form
 
 NUMBER_FIELDS = ("chunk_index", "importance")
 DATE_FIELDS = ("created_at",)
@@ -24,14 +25,14 @@ def typed(condition: Filter) -> Filter:
     """
     match condition:
         case Eq(field, value):
-            return Eq(field, _value(field, value))
+            return Eq(_name(field), _value(field, value))
         case In(field, values):
-            return In(field, tuple(_value(field, value) for value in values))
+            return In(_name(field), tuple(_value(field, value) for value in values))
         case Range(field):
             bounds = {name: getattr(condition, name) for name in ("gt", "gte", "lt", "lte")}
-            return Range(field, **{name: None if b is None else _bound(field, b) for name, b in bounds.items()})
-        case Exists():
-            return condition
+            return Range(_name(field), **{name: None if b is None else _bound(field, b) for name, b in bounds.items()})
+        case Exists(field):
+            return Exists(_name(field))
         case And(filters):
             return And(tuple(map(typed, filters)))
         case Or(filters):
@@ -48,12 +49,17 @@ def _value(field: str, value: Scalar) -> Scalar:
     if field in NUMBER_FIELDS or (field.startswith(METADATA) and kind(value) == "number"):
         return _number(field, value)
     if field.startswith(METADATA):
-        return value.strip() if isinstance(value, str) else value
+        return normal_form(value.strip()) if isinstance(value, str) else value
     if not isinstance(value, str):
         raise ValueError(f"filter: {value!r} for {field!r}, which has texts")  # noqa: TRY004
     if field == "sensitivity" and value not in SENSITIVITIES:
         raise ValueError(f"filter: {value[:80]!r} for {field!r}, {allowed_names(value, SENSITIVITIES)}")
-    return value.strip() if field == "tags" else value
+    value = value.strip() if field == "tags" else value
+    return normal_form(value) if has_words(field) else value
+
+
+def _name(field: str) -> str:
+    return normal_form(field) if field.startswith(METADATA) else field
 
 
 def _bound(field: str, bound: Bound) -> float:

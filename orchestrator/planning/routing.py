@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.model.spelling import allowed_names
+from adapters.text.quotes import is_quoted
 from fusion.source import Source
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
@@ -14,7 +15,6 @@ from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
 IDENTIFIER_FACTOR = 2.0
 """Mode ``auto``: factor on the weight of sources with ``identifier_boost`` if the query contains an identifier."""
 
-_QUOTED = re.compile(r'(?:\s*"[^"]+")+\s*')
 _IDENTIFIER = re.compile(r"\w{2,}[._:/\\]\w|\w[._:/\\]\w{2,}|[a-z][A-Z]|[A-Za-z]\w*\d")
 """Matches in a word such as ``os.path``, ``a/bc``, ``getName`` and ``E1234``; not in ``e.g.``."""
 _MAX_IDENTIFIER_CHARS = 128
@@ -91,7 +91,7 @@ def _by_mode(
     if request.mode == HYBRID:
         return sources, weights, "mode hybrid: every source is searched"
     exact = [source for source in sources if source.exact_phrases]
-    if exact and _QUOTED.fullmatch(request.query):
+    if exact and is_quoted(request.query):
         names = " and ".join(source.name for source in exact)
         return exact, weights, f"the query is quoted text: only {names} can search for a phrase"
     boosted = [source.name for source in sources if source.identifier_boost]

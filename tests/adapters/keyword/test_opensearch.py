@@ -10,7 +10,6 @@ import pytest
 from opensearchpy import AsyncOpenSearch
 
 from adapters.keyword import opensearch_client
-from adapters.keyword.analysis import analyzer
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.model.filter import access, normal
 from adapters.ports import SourceQuery
@@ -101,24 +100,8 @@ async def test_the_number_of_shards_changes_no_score_and_is_compared_with_the_se
     assert [each.observation for each in await chosen.differences()] == [shards_differ.observation]
 
 
-async def test_documents_are_split_by_opensearch_as_queries_are_here(
-    client: AsyncOpenSearch, name: str, replicated: tuple[Replication, OpenSearchKeyword]
-) -> None:
-    del replicated
-    for text in (
-        "The Prestige (2006) was directed by Christopher Nolan's company.",
-        "os.path.join, getName and E1234; snake_case-and-dashes",
-        "Crème brûlée, naïve Ångström, ﬁne print",
-        "generalizations relational conditional hopping skies dying",
-        "日本語 text, 3.14 % and $5,000",
-        "x" * 70,
-    ):
-        analyzed = await client.indices.analyze(index=name, body={"analyzer": "trivium", "text": text})
-        assert [token["token"] for token in analyzed["tokens"]] == analyzer().analyze(text)
-
-
 @pytest.mark.parametrize("word", ["university", "universities", "international", "organized", "psychologist", "added"])
-async def test_words_that_the_two_stemmers_stem_differently_are_found(
+async def test_words_that_stemmers_stem_differently_are_found(
     replicated: tuple[Replication, OpenSearchKeyword], word: str
 ) -> None:
     replication, keyword = replicated

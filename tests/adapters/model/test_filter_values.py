@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -108,3 +109,27 @@ def test_texts_are_trimmed_where_those_of_documents_are() -> None:
     assert passes(Eq("metadata.m", " a"), metadata={"m": ["a"]})
     assert passes(Eq("metadata.m", "a"), metadata={"m": " a "})
     assert not passes(Eq("language", " en "), language="en")
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_keys_and_values_in_any_normal_form_are_equal(form: Literal["NFC", "NFD", "NFKC", "NFKD"]) -> None:
+    def written(text: str) -> str:
+        return unicodedata.normalize(form, text)
+
+    document: dict[str, Any] = {"tags": ("Café", "ＡＢ"), "metadata": {"Größe": "ﬁn", "g": ["naïve", 1]}}  # noqa: RUF001
+    assert passes(Eq("tags", written("Café")), **document)
+    assert passes(Eq("tags", "AB"), **document)
+    assert passes(Eq(written("metadata.Größe"), written("ﬁn")), **document)
+    assert passes(In("metadata.g", (written("naïve"),)), **document)
+    assert passes(Exists(written("metadata.Größe")), **document)
+    assert not passes(Eq("tags", "cafe"), **document)
+
+
+def test_ids_are_compared_as_they_are() -> None:
+    assert passes(Eq("section", "é"), section="e\u0301")
+    assert not passes(Eq("parent_id", "é"), parent_id="e\u0301")
+
+
+def test_keys_that_are_equal_in_normal_form_have_the_values_of_both() -> None:
+    document = Document(id="a", text="", metadata={"é": 1, "e\u0301": 2})
+    assert fields(Record("t", "e", document))["metadata.é"] == (1, 2)

@@ -111,10 +111,18 @@ async def test_responses_of_opensearch_that_are_not_of_the_searches(body: bytes)
 async def assert_refused(body: bytes) -> None:
     """OpenSearch's response to a search is not taken for one."""
     async with stub(http("200 OK", body)) as port:
-        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        server = searching(port)
         with pytest.raises(BadResponse):
             await server.search(source_query())
         await server.close()
+
+
+def searching(port: int) -> OpenSearchKeyword:
+    """OpenSearch at a port, whose first request is a search: the languages of its documents are not counted before."""
+    server = connected(f"opensearch+http://127.0.0.1:{port}")
+    assert isinstance(server, OpenSearchKeyword)
+    server._languages[source_query().access] = ("english",)
+    return server
 
 
 @pytest.mark.parametrize(
@@ -169,7 +177,7 @@ async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
         assert await server.sensitivities(SCOPE, ["a"]) == {"a": "normal"}
         await server.close()
     async with stub(http("200 OK", searched(hits(hit())))) as port:
-        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        server = searching(port)
         assert (await server.search(source_query())).ids == ("a",)
         await server.close()
 
@@ -197,7 +205,7 @@ async def test_a_search_that_fails_beside_another(status: int, expected: type[Ad
 async def test_what_only_some_shards_have_found_is_not_all() -> None:
     body = hits().replace(b'"failed": 0', b'"failed": 1')
     async with stub(http("200 OK", searched(body))) as port:
-        server = connected(f"opensearch+http://127.0.0.1:{port}")
+        server = searching(port)
         with pytest.raises(Unavailable, match="some shards"):
             await server.search(source_query())
         await server.close()

@@ -1,0 +1,1 @@
+"""Text to words: one analysis for both keyword engines and for the names in the graph."""
