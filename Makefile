@@ -105,11 +105,12 @@ lint: setup  ## Check style, types and import contracts
 
 bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill bench-servers  ## Run every benchmark
 
-bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source; long and dated documents
+bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source; long and dated documents; names that are words
 	$(BIN)/python -m benchmarks.quality $(SETS)
 	$(BIN)/python -m benchmarks.long_documents $(SETS)
 	$(BIN)/python -m benchmarks.embedding_text $(SETS)
 	$(BIN)/python -m benchmarks.dated_documents
+	$(BIN)/python -m benchmarks.name_pairs
 
 bench-graph-harm: setup  ## Graphs that say nothing must not make hybrid search worse; after bench-quality
 	$(BIN)/python -m benchmarks.graph_harm $(SETS)

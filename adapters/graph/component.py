@@ -39,12 +39,13 @@ class _Build(msgspec.Struct, frozen=True):
 
 
 class _ScopeNames(msgspec.Struct, frozen=True, array_like=True):
-    """The names of a scope, and their nodes as 64-bit integers."""
+    """The names of a scope, their nodes as 64-bit integers, and the names that authors list as entities."""
 
     tenant: str
     environment: str
     names: list[str]
     nodes: bytes
+    listed: list[str]
 
 
 class _ScopeWords(msgspec.Struct, frozen=True, array_like=True):
@@ -82,11 +83,13 @@ class Vocabulary:
     """The names and words of one scope. They are not shared, so one tenant's writes never change another's results.
 
     :param nodes: node by name.
+    :param listed: the nodes of names that authors list as entities.
     :param frequency: by word, the number of documents that contain it.
     :param documents: number of documents of the scope.
     """
 
     nodes: dict[str, int] = field(default_factory=dict)
+    listed: frozenset[int] = frozenset()
     frequency: dict[str, int] = field(default_factory=dict)
     documents: int = 0
 
@@ -109,7 +112,7 @@ class GraphComponent:
     """
 
     name = "graph"
-    format = "names-8"
+    format = "names-9"
 
     def __init__(self, chosen: TypeStrengths | None = None) -> None:
         self._chosen = dict(chosen or {})
@@ -141,7 +144,7 @@ class GraphComponent:
     def _join(self, target: Path, graphs: Sequence[SegmentGraph], segments: SegmentSet, level: Sensitivity) -> None:
         """Write the graph of the documents up to a level."""
         flags = living_up_to(level, graphs, segments)
-        names, adjacency, strengths = join_graphs(graphs, segments, flags, level, self._chosen)
+        joined = join_graphs(graphs, segments, flags, level, self._chosen)
         frequency: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for graph in graphs:
             for tenant, environment, sensitivity, counts in graph.words:
@@ -149,13 +152,13 @@ class GraphComponent:
                     frequency[tenant, environment].update(counts)
         documents = count_documents(graphs, flags, level)
         words = [_ScopeWords(*scope, documents[scope], counts) for scope, counts in frequency.items()]
-        built = _Build(target.parent.name, self._chosen, [(*scope, each) for scope, each in strengths.items()])
-        for name, content in (("names", _by_scope(names, int(flags.sum()))), ("words", words), ("build", built)):
+        built = _Build(target.parent.name, self._chosen, [(*scope, each) for scope, each in joined.strengths.items()])
+        for name, content in (("names", _by_scope(joined.names, int(flags.sum()))), ("words", words), ("build", built)):
             (target / f"{name}.msgpack").write_bytes(msgspec.msgpack.encode(content))
         np.save(target / "positions.npy", np.flatnonzero(flags))
-        np.save(target / "offsets.npy", adjacency.offsets)
-        np.save(target / "targets.npy", adjacency.targets)
-        np.save(target / "weights.npy", adjacency.weights)
+        np.save(target / "offsets.npy", joined.adjacency.offsets)
+        np.save(target / "targets.npy", joined.adjacency.targets)
+        np.save(target / "weights.npy", joined.adjacency.weights)
 
     def open(self, folder: Path, segments: SegmentSet, before: Graphs | None) -> Graphs:
         """Map the edges and load the names."""
@@ -209,18 +212,26 @@ def _is_still_valid(folder: Path, segments: SegmentSet) -> bool:
     return all(int(np.count_nonzero(~live)) <= _MAX_DELETED * len(live) for live in living)
 
 
-def _by_scope(names: Sequence[Name], document_count: int) -> list[_ScopeNames]:
+def _by_scope(names: Mapping[Name, bool], document_count: int) -> list[_ScopeNames]:
     nodes: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for node, (tenant, environment, name) in enumerate(names, start=document_count):
+    listed: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for node, ((tenant, environment, name), is_listed) in enumerate(names.items(), start=document_count):
         nodes[tenant, environment][name] = node
-    return [_ScopeNames(*scope, list(each), np.array([*each.values()]).tobytes()) for scope, each in nodes.items()]
+        if is_listed:
+            listed[tenant, environment].append(name)
+    return [
+        _ScopeNames(*scope, list(each), np.array([*each.values()]).tobytes(), listed[scope])
+        for scope, each in nodes.items()
+    ]
 
 
 def _vocabularies(names: bytes, words: bytes) -> dict[tuple[str, str], Vocabulary]:
     scopes: dict[tuple[str, str], Vocabulary] = defaultdict(Vocabulary)
     for of_scope in msgspec.msgpack.decode(names, type=list[_ScopeNames]):
         nodes: list[int] = np.frombuffer(of_scope.nodes, np.int64).tolist()
-        scopes[of_scope.tenant, of_scope.environment].nodes = dict(zip(of_scope.names, nodes, strict=True))
+        vocabulary = scopes[of_scope.tenant, of_scope.environment]
+        vocabulary.nodes = dict(zip(of_scope.names, nodes, strict=True))
+        vocabulary.listed = frozenset(vocabulary.nodes[name] for name in of_scope.listed)
     for each in msgspec.msgpack.decode(words, type=list[_ScopeWords]):
         vocabulary = scopes[each.tenant, each.environment]
         vocabulary.frequency, vocabulary.documents = each.frequency, each.documents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.graph.names import MAX_CHARS, MAX_WORDS, normalize, surname
+from adapters.graph.names import MAX_CHARS, MAX_LISTED_WORDS, MAX_WORDS, normal_forms, surname
 from adapters.model.document import Link, Record
 
 _EXPLICIT_WEIGHT = 3.0
@@ -13,17 +13,24 @@ _MIN_WEIGHT = 1e-30
 """Minimum weight of a link: smaller ones may be 0 in single precision, and then a document's edges weigh nothing."""
 
 
-def entity_names(record: Record) -> set[str]:
-    """The entities that a document mentions, in normal form: by name, authors also by surname, and its own title.
+def entity_names(record: Record) -> dict[str, bool]:
+    """The entities that a document mentions, in normal form, and whether its author lists them.
 
-    A title of more than :data:`adapters.graph.names.MAX_WORDS` words is left out, and every name of more than
+    Authors are mentioned by surname, too, and a document mentions its own title. A title of more than
+    :data:`adapters.graph.names.MAX_WORDS` words is left out, a listed name of more than
+    :data:`adapters.graph.names.MAX_LISTED_WORDS`, and every name of more than
     :data:`adapters.graph.names.MAX_CHARS` characters.
     """
-    names = {name for entity in record.entities for name in (normalize(entity), surname(entity))}
-    title = normalize(record.document.title)
-    if len(title.split()) <= MAX_WORDS:
-        names.add(title)
-    return {name for name in names if 0 < len(name) <= MAX_CHARS}
+    is_listed = record.document.entities is not None
+    names = dict.fromkeys(normal_forms(record.document.title), False)
+    names = {name: False for name in names if len(name.split()) <= MAX_WORDS}
+    for entity in record.entities:
+        names |= dict.fromkeys((*normal_forms(entity), surname(entity)), is_listed)
+    return {name: listed for name, listed in names.items() if 0 < len(name) <= MAX_CHARS and _is_short(name)}
+
+
+def _is_short(name: str) -> bool:
+    return name.count(" ") < MAX_LISTED_WORDS
 
 
 def link_weight(link: Link) -> float:

@@ -12,7 +12,7 @@ from adapters.engine.segment_set import SegmentSet
 from adapters.engine.view import IndexView
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
-from adapters.graph.entity_linking import LinkedEntities, link_entities, walk_seeds
+from adapters.graph.entity_linking import LinkedEntities, Mentions, link_entities, walk_seeds
 from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
 from adapters.model.filter import clearance_of
 from adapters.model.sources import GRAPH
@@ -110,11 +110,12 @@ def _linked_entities(graph: Graph, query: SourceQuery, visible: npt.NDArray[np.b
     vocabulary = graph.scopes.get((query.scope.tenant, query.scope.environment), Vocabulary())
     offsets, targets = graph.adjacency.offsets, graph.adjacency.targets
 
-    def degree(node: int) -> int:
+    def mentions(node: int) -> Mentions:
         start, end = int(offsets[node]), int(offsets[node + 1])
-        return end - start if visible is None else int(visible[targets[start:end]].sum())
+        count = end - start if visible is None else int(visible[targets[start:end]].sum())
+        return Mentions(count, node in vocabulary.listed)
 
-    return link_entities(query.text, vocabulary.nodes, degree, vocabulary.frequency, vocabulary.documents)
+    return link_entities(query.text, vocabulary.nodes, mentions, vocabulary.frequency, vocabulary.documents)
 
 
 def _seed_nodes(

@@ -13,20 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adapters.graph.names import MAX_WORDS, is_stopword, words
+from adapters.graph.names import MAX_LISTED_WORDS, words_of_chunk
+from adapters.text.english import is_ordinary_word
+from adapters.text.languages import is_stop_word
+from adapters.text.segmentation import chunks
 
 _MIN_NAME_CHARS = 3
-"""Minimum length of a single word that may be a name."""
+"""Minimum length of a single word that may be a name, if no author lists it as one."""
 _MAX_QUERY_WORDS = 256
 """Later words of a query are ignored."""
 MAX_FREQUENCY_RATIO = 0.02
 MIN_COMMON_FREQUENCY = 3
 """A single word in more than 2 % of the passages (and in more than 3) is too common to be searched as a name."""
-MIN_MENTION_RATIO = 0.2
-"""A single word is a name only if at least a fifth of the passages that contain it mention it as a name. It may have
-been capitalised once by chance, in a heading or at the start of a sentence."""
-_NAMES_MASS_BASE, _NAMES_MASS_SLOPE = 0.15, 0.7
-"""The names' fraction of the mass of a walk's seeds, if documents are seeds too: 0.15 + 0.7 * entity coverage."""
+_MIN_SHARE, _MIN_SHARE_CAPITALISED = 0.6, 0.2
+"""A single word is a name only if at least this fraction of the passages that contain it mention it as a name: others
+use it as a word. Capitalised in a query it is more likely to be one."""
+NEVER = 2.0
+"""A share that no name has: the word is a name only where an author lists it."""
+_NAMES_MASS_BASE, _NAMES_MASS_FACTOR, _NAMES_MASS_SLOPE = 0.15, 1.5, 0.7
+"""The names' fraction of the mass of a walk's seeds, if documents are seeds too, by entity coverage ``c``:
+``min(0.15, 1.5 c) + 0.7 c``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +48,80 @@ class LinkedEntities:
     entity_coverage: float
 
 
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """A word of a query.
+
+    :param text: in normal form.
+    :param is_capitalised: so that it shows a name: not as every first word, and every word of a title, is.
+    """
+
+    text: str
+    is_capitalised: bool = False
+
+    @property
+    def min_share(self) -> float:
+        """The least share of the word as a name (see :func:`link_entities`); :data:`NEVER` if no share is enough.
+
+        An ordinary word in lower case is none, even in a corpus that has it as a name only (``GET`` is a method).
+        """
+        if len(self.text) < _MIN_NAME_CHARS or is_stop_word(self.text):
+            return NEVER
+        if self.is_capitalised:
+            return _MIN_SHARE_CAPITALISED
+        return NEVER if is_ordinary_word(self.text) else _MIN_SHARE
+
+
+def query_words(query: str) -> list[QueryWord]:
+    """The words of a query, in order."""
+    of_chunks = [(chunk, found) for chunk in chunks(query) if (found := words_of_chunk(chunk))]
+    is_title = len(of_chunks) > 1 and not any(_is_lower(chunk) for chunk, _ in of_chunks)
+    tokens: list[QueryWord] = []
+    for number, (chunk, found) in enumerate(of_chunks):
+        capitals = sum(map(str.isupper, chunk))
+        is_capitalised = not is_title and capitals > (number == 0 and len(of_chunks) > 1)
+        tokens += (QueryWord(word, is_capitalised) for word in found)
+    return tokens[:_MAX_QUERY_WORDS]
+
+
+def _is_lower(chunk: str) -> bool:
+    return chunk.lower() == chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """How a name is mentioned in passages that the caller may see.
+
+    :param count: number of passages.
+    :param is_listed: whether the author of one lists it as an entity, which is not left to rules.
+    """
+
+    count: int
+    is_listed: bool = False
+
+
 def link_entities(
     query: str,
     nodes: Mapping[str, int],
-    degree: Callable[[int], int],
+    mentions: Callable[[int], Mentions],
     frequency: Mapping[str, int],
     passages: int,
 ) -> LinkedEntities:
-    """Match spans of 8 to 1 words exactly against names, the longest first; spans never overlap.
+    """Match spans of 16 to 1 words exactly against names, the longest first; spans never overlap.
 
-    A seed weighs ``(sum of idf over its words) ** 3 * share ** 0.5`` with ``idf = ln(1 + passages / df)``: the rarest
-    name of a query carries most of its information. ``share`` is the number of passages that mention the name divided
-    by the number of those that contain its rarest word, at most 1. In the coverage the information of a name counts
-    ``share ** 0.25`` times.
+    ``share`` is the number of passages that mention the name divided by the number of those that contain its rarest
+    word, at most 1. A seed weighs ``(sum of idf over its words) ** 3 * share ** p``, where ``idf = ln(1 + passages /
+    df)``: the rarest name of a query carries most of its information. In the coverage the information of a name counts
+    ``share ** q`` times. For one word, which may be a word as well as a name, ``p`` is 1 and ``q`` is 2; for several,
+    1/2 and 1/4.
 
     :param nodes: node by name in normal form.
-    :param degree: by node, the number of passages that mention the name and that the caller may see. A name with a
-        degree of 0 is ignored.
+    :param mentions: by node. A name without any is ignored.
     :param frequency: by word, the number of passages that contain it.
     :param passages: number of all passages.
     """
-    tokens = words(query)[:_MAX_QUERY_WORDS]
-    idf = [math.log1p(passages / max(frequency.get(token, 0), 1)) for token in tokens]
+    tokens = query_words(query)
+    idf = [math.log1p(passages / max(frequency.get(token.text, 0), 1)) for token in tokens]
     free = [True] * len(tokens)
     seeds: dict[int, float] = {}
     covered = 0.0
@@ -71,19 +129,20 @@ def link_entities(
     matches = [(-length, start, nodes[name]) for name, start, length in _spans(tokens) if name in nodes]
     for negative_length, start, node in sorted(matches):
         span = slice(start, start - negative_length)
-        if not all(free[span]) or not (mentions := degree(node)):
+        if not all(free[span]) or not (found := mentions(node)).count:
             continue
-        rarest = min(frequency.get(word, 0) for word in tokens[span])
-        if negative_length == -1:
-            may_be_name = _may_be_name(tokens[start]) and rarest <= common
-            if not may_be_name or mentions < MIN_MENTION_RATIO * rarest:
-                continue
+        rarest = min(frequency.get(token.text, 0) for token in tokens[span])
+        share = found.count / max(found.count, rarest)
+        if negative_length == -1 and not found.is_listed and (share < tokens[start].min_share or rarest > common):
+            continue
+        if negative_length == -1 and not tokens[start].is_capitalised and is_stop_word(tokens[start].text):
+            continue
         if (information := sum(idf[span])) <= 0:
             continue
-        root_of_share = math.sqrt(mentions / max(mentions, rarest))
-        seeds[node] = seeds.get(node, 0.0) + information**3 * root_of_share
+        in_seed, in_coverage = (share, share**2) if negative_length == -1 else (share**0.5, share**0.25)
+        seeds[node] = seeds.get(node, 0.0) + information**3 * in_seed
         free[span] = [False] * -negative_length
-        covered += information * math.sqrt(root_of_share)
+        covered += information * in_coverage
     total = sum(idf)
     return LinkedEntities(seeds, covered / total if total else 0.0)
 
@@ -93,8 +152,8 @@ def walk_seeds(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """The seeds of a walk: the names in a query, and documents that other sources found for it, best first.
 
-    The names get ``0.15 + 0.7 * entity_coverage`` of the mass, by weight; the documents get the rest, in proportion to
-    ``1 / rank``. If there are only names or only documents, they get all of it.
+    The names get ``min(0.15, 1.5 * entity_coverage) + 0.7 * entity_coverage`` of the mass, by weight; the documents get
+    the rest, in proportion to ``1 / rank``. If there are only names or only documents, they get all of it.
 
     :param documents: nodes, each once.
     :returns: distinct nodes, and the mass of each, both of shape (count,); the masses sum to 1.
@@ -106,7 +165,9 @@ def walk_seeds(
 def seed_masses(entities: LinkedEntities, documents: Sequence[int]) -> dict[int, float]:
     """The mass of each seed by node: see :func:`walk_seeds`."""
     mass: dict[int, float] = {}
-    names_mass = _NAMES_MASS_BASE + _NAMES_MASS_SLOPE * entities.entity_coverage if documents else 1.0
+    coverage = entities.entity_coverage
+    names_mass = min(_NAMES_MASS_BASE, _NAMES_MASS_FACTOR * coverage) + _NAMES_MASS_SLOPE * coverage
+    names_mass = names_mass if documents else 1.0
     total = sum(entities.seeds.values())
     for node, weight in entities.seeds.items():
         mass[node] = names_mass * weight / total
@@ -124,27 +185,29 @@ def fractions_by_rank(count: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class CandidateNames:
-    """The distinct words of a query, and the possible names in it."""
+    """The distinct words of a query, and the possible names in it.
+
+    :param names: each with the least share of its mentions: 0 for several words, else see :class:`QueryWord`.
+    """
 
     words: Sequence[str]
-    names: Sequence[str]
+    names: Mapping[str, float]
 
 
 def candidate_names(query: str) -> CandidateNames:
     """What :func:`link_entities` has to know the counts of."""
-    tokens = words(query)[:_MAX_QUERY_WORDS]
-    names = (name for name, _, length in _spans(tokens) if length > 1 or _may_be_name(name))
-    return CandidateNames(list(dict.fromkeys(tokens)), list(dict.fromkeys(names)))
+    tokens = query_words(query)
+    names: dict[str, float] = {}
+    for name, start, length in _spans(tokens):
+        if length > 1 or tokens[start].is_capitalised or not is_stop_word(name):
+            names[name] = min(names.get(name, NEVER), tokens[start].min_share if length == 1 else 0.0)
+    return CandidateNames(list(dict.fromkeys(token.text for token in tokens)), names)
 
 
-def _spans(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Every span of 1 to 8 words: its text, the index of its first word, its number of words."""
+def _spans(tokens: Sequence[QueryWord]) -> Iterator[tuple[str, int, int]]:
+    """Every span of 1 to 16 words: its text, the index of its first word, its number of words."""
     for start in range(len(tokens)):
         name = ""
-        for length, token in enumerate(tokens[start : start + MAX_WORDS], start=1):
-            name = f"{name} {token}" if name else token
+        for length, token in enumerate(tokens[start : start + MAX_LISTED_WORDS], start=1):
+            name = f"{name} {token.text}" if name else token.text
             yield name, start, length
-
-
-def _may_be_name(word: str) -> bool:
-    return len(word) >= _MIN_NAME_CHARS and not is_stopword(word)

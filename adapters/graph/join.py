@@ -45,9 +45,22 @@ class _Links:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedGraph:
+    """The graph of several segments.
+
+    :param names: each with whether the author of a document lists it as an entity. Their nodes follow the documents'.
+    :param strengths: of the link types of each (tenant, environment).
+    """
+
+    names: Mapping[Name, bool]
+    adjacency: Adjacency
+    strengths: Mapping[tuple[str, str], list[LinkStrength]]
+
+
 def join_graphs(
     graphs: Sequence[SegmentGraph], segments: SegmentSet, flags: Flags, level: Sensitivity, chosen: TypeStrengths
-) -> tuple[list[Name], Adjacency, Mapping[tuple[str, str], list[LinkStrength]]]:
+) -> JoinedGraph:
     """The names and edges of all segments as one graph with both directions of every edge; the strengths of its links.
 
     A row sums to 1 if all links have the strength 1 and all documents the full length. What is missing in a row
@@ -58,6 +71,7 @@ def join_graphs(
     node_by_position = np.cumsum(flags) - 1
     collections = _collections(segments, flags)
     numbers: dict[Name, int] = {}
+    listed: set[Name] = set()
     types: dict[LinkType, int] = {}
     mentions: list[tuple[Ints, Ints]] = []
     parts: list[_Links] = []
@@ -66,6 +80,8 @@ def join_graphs(
         mentioned = np.frombuffer(graph.mention_names, np.int32)
         alive = flags[positions]
         used = np.unique(mentioned[alive])
+        is_listed = np.frombuffer(graph.mention_listed, np.bool_)
+        listed.update(graph.names[index] for index in np.unique(mentioned[alive & is_listed]))
         number = np.zeros(len(graph.names), np.int64)
         number[used] = [numbers.setdefault(graph.names[index], len(numbers)) for index in used]
         mentions.append((node_by_position[positions[alive]], number[mentioned[alive]]))
@@ -92,7 +108,7 @@ def join_graphs(
     )
     factors = np.ones(documents + len(numbers), np.float32)
     factors[:documents] = _length_factors(graphs, level)[flags]
-    return list(numbers), _both_directions(edges, factors), by_scope
+    return JoinedGraph({name: name in listed for name in numbers}, _both_directions(edges, factors), by_scope)
 
 
 def living_up_to(level: Sensitivity, graphs: Sequence[SegmentGraph], segments: SegmentSet) -> Flags:

@@ -35,7 +35,8 @@ class Ring(msgspec.Struct, frozen=True):
 
 
 class WalkSeeds(msgspec.Struct, frozen=True):
-    """See ``walk_seeds.cypher``. ``documents`` and ``words`` are the numbers of those of the scope."""
+    """See ``walk_seeds.cypher``. ``mentions`` has for each name the number of documents that mention it, and of those
+    whose authors list it. ``documents`` and ``words`` are the numbers of those of the scope."""
 
     documents: _Number
     words: _Number
@@ -43,7 +44,7 @@ class WalkSeeds(msgspec.Struct, frozen=True):
     link_forward: list[_Strength]
     link_backward: list[_Strength]
     frequencies: list[tuple[str, _Number]]
-    mentions: list[tuple[str, _Number]]
+    mentions: list[tuple[str, _Number, _Number]]
     ring: Ring
 
 

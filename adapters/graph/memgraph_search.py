@@ -20,7 +20,7 @@ from adapters.graph.cypher import clauses, statement
 from adapters.graph.entity_linking import (
     MAX_FREQUENCY_RATIO,
     MIN_COMMON_FREQUENCY,
-    MIN_MENTION_RATIO,
+    Mentions,
     candidate_names,
     fractions_by_rank,
     link_entities,
@@ -48,6 +48,7 @@ _ROUNDING = 1_000_000_000_000
 """Scores are compared in these parts: a server adds in any order, so the last digits are not reproducible."""
 _SCORE_DIGITS = 9
 """Significant digits of scores, for the same reason."""
+_NONE = Mentions(0)
 _NO_RING = Ring([], [], [], [])
 _decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 
@@ -112,19 +113,20 @@ class GraphSearch:
         request = {
             "words": list(words),
             "names": [
-                [key, "" if " " in name else key_of_word(name)] for key, name in zip(name_keys, numbers, strict=True)
+                [key, "" if " " in name else key_of_word(name), min_share]
+                for key, (name, min_share) in zip(name_keys, candidates.names.items(), strict=True)
             ],
             "documents": list(zip(documents, fractions_by_rank(len(documents)), strict=True)),
         }
         row = await self._reads.read(statement("walk_seeds"), request, common)
         found = converted(row, WalkSeeds, "a search")
-        mentions = dict(found.mentions)
+        mentions = {key: Mentions(count, listed > 0) for key, count, listed in found.mentions}
         with _readable():
             frequency = {words[key]: count for key, count in found.frequencies}
             directions = zip(found.link_forward, found.link_backward, strict=True)
             strengths = list(zip(found.link_types, directions, strict=True))
         entities = link_entities(
-            query.text, numbers, lambda number: mentions.get(name_keys[number], 0), frequency, found.documents
+            query.text, numbers, lambda number: mentions.get(name_keys[number], _NONE), frequency, found.documents
         )
         mass = seed_masses(entities, range(len(numbers), len(numbers) + len(documents)))
         mass_of_document = {key: mass[number] for number, key in enumerate(documents, start=len(numbers))}
@@ -177,7 +179,6 @@ class GraphSearch:
             "known": KNOWN_STRENGTHS,
             "max_frequency_ratio": MAX_FREQUENCY_RATIO,
             "min_common_frequency": MIN_COMMON_FREQUENCY,
-            "min_mention_ratio": MIN_MENTION_RATIO,
         }
 
 

@@ -25,7 +25,7 @@ from adapters.ports.graph import LinkStrength
 from adapters.ports.replica import Key, VectorRecord
 from fusion.doc_ids import doc_id
 
-_ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": [], "size": 0}
+_ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": [], "listed": [], "size": 0}
 """The stored state of a document that does not exist."""
 
 
@@ -48,9 +48,10 @@ class DocumentWrite:
 
 @dataclass(slots=True)
 class _CountDeltas:
-    """Changes of the degrees of names, the frequencies of words, and the numbers of documents and of their words."""
+    """Changes of the degrees of names, of how many authors list them, the frequencies of words, and the numbers of documents and of their words."""
 
     names: Counter[tuple[Scope, str]] = field(default_factory=Counter)
+    listed: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     words: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     documents: Counter[Scope] = field(default_factory=Counter)
     sizes: Counter[Scope] = field(default_factory=Counter)
@@ -61,6 +62,7 @@ class _CountDeltas:
             self.documents[scope] += sign
             self.sizes[scope] += sign * state["size"]
             self.names.update({(scope, name): sign for name in state["names"]})
+            self.listed.update({(scope, name): sign for name in state["listed"]})
             self.words.update({(scope, word): sign for word in state["words"]})
 
 
@@ -111,7 +113,13 @@ class GraphWrites:
         await run(statement("write_links"), {"rows": links, **common})
         await run(statement("delete_documents"), {"keys": deleted, **common})
         keys = self._keys
-        name_rows = _count_rows({keys.names(scope)(name): delta for (scope, name), delta in deltas.names.items()})
+        listed = {keys.names(scope)(name): delta for (scope, name), delta in deltas.listed.items() if delta}
+        degrees = {keys.names(scope)(name): delta for (scope, name), delta in deltas.names.items()}
+        name_rows = [
+            {"key": key, "delta": delta, "listed": listed.get(key, 0)}
+            for key, delta in sorted(degrees.items())
+            if delta or key in listed
+        ]
         word_rows = _count_rows({keys.words(scope)(word): delta for (scope, word), delta in deltas.words.items()})
         scope_rows = [
             {"key": key, "delta": deltas.documents[scope], "words": deltas.sizes[scope]}
@@ -130,12 +138,12 @@ class GraphWrites:
         document, key = record.document, self._keys.document(record.key)
         scope = Scope(record.tenant, record.environment)
         names, in_text = entity_names(record), words(passage(document))
-        distinct_words = set(in_text)
+        distinct_words, listed = set(in_text), [name for name, is_listed in names.items() if is_listed]
         key_of_name = self._keys.names(scope)
         return DocumentWrite(
             key,
             scope,
-            {"present": True, "words": distinct_words, "names": names, "size": len(in_text)},
+            {"present": True, "words": distinct_words, "names": names, "listed": listed, "size": len(in_text)},
             row={
                 "key": key,
                 "id": record.doc_id,
@@ -145,7 +153,10 @@ class GraphWrites:
                 "size": max(len(in_text), 1),
                 "rank_fields": msgspec.json.encode(rank_fields(document)).decode(),
             },
-            mentions=[{"document": key, "key": key_of_name(name), "name": name} for name in sorted(names)],
+            mentions=[
+                {"document": key, "key": key_of_name(name), "name": name, "listed": names[name]}
+                for name in sorted(names)
+            ],
             links=[
                 {"document": key, "target": target, "type": each.type, "weight": link_weight(each)}
                 for each in document.links

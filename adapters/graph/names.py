@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import dropwhile
 
-import tantivy
+import regex
+
+from adapters.text.forms import casefolded, folded
+from adapters.text.languages import ENGLISH, LANGUAGES, is_stop_word, language_of_query
+from adapters.text.segmentation import Compound, chunks, compounds
 
 MAX_WORDS = 8
-"""Maximum number of words of a name: a longer title is a sentence."""
+"""Maximum number of words of a name that no author lists as one: a longer title is a sentence."""
+MAX_LISTED_WORDS = 16
+"""Maximum number of words of a name that an author lists."""
 MAX_CHARS = 512
 """Maximum length of a name in normal form: an index of a server rejects much longer ones."""
 
 _SLICE_CHARS = 4_096
-_MAX_WORD_CHARS = 4_096
-"""Maximum length of a word of a long text; a longer run of letters and digits is split."""
-_SEPARATOR = re.compile(r"[^\w'’]|_")
-_SEPARATORS = re.compile(rf"(?:{_SEPARATOR.pattern})+")
-_MAX_STOPWORDS_CHARS = 64
-"""Longer texts are not stop words, and are not cached."""
 _MAX_PHRASE_CHARS = 4_096
 """Maximum length of a run of capitalised words; a longer one is split, and is no name."""
-_POSSESSIVE = re.compile(r"['’]s\b")
-_WORD = re.compile(r"\w+")
-_NOT_WORD = re.compile(r"[\W_]+")
+_MAX_CACHED_CHARS = 48
+_MAX_SAMPLED_WORDS = 64
+"""Words of a text that are looked at to find its language."""
 
-_AUTHOR = re.compile(r"([^,]{1,100}),\s*(?:[^\W\d_a-z]\.?[\s-]*){1,4}")
+_AUTHOR = regex.compile(r"([^,]{1,100}),\s*(?:[^\W\d_a-z]\.?[\s-]*){1,4}")
+_SIGNED_NAME = regex.compile(r"\.?[^\W_]+[+#]*")
+"""Signs that a name may have: ``C++``, ``C#``, ``.NET``."""
 
-_CAPITAL = re.compile(r"[^\W\d_a-zß-öø-ÿ]")
-_CAPITALISED = rf"{_CAPITAL.pattern}[\w&'’-]*"
-_PHRASE = re.compile(rf"{_CAPITALISED}(?:\s+(?:(?:of|the|and|de|la|von|van|for|in)\s+){{0,2}}{_CAPITALISED}){{0,63}}")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n\s*)[\"'(\[]*$")
-
-_stopwords = (
-    tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    .filter(tantivy.Filter.lowercase())
-    .filter(tantivy.Filter.stopword("english"))
-    .build()
+_CAPITAL = regex.compile(r"(?<![\p{L}\p{M}\p{N}_])\.?[\p{Lu}&&\p{Latin}]", regex.V1)
+_CAPITALISED = r"\.?[\p{Lu}&&\p{Latin}][\w\p{M}&'’-]*[+#]*"
+_PHRASE = regex.compile(
+    rf"{_CAPITALISED}(?:\s+(?:(?:of|the|and|de|la|von|van|for|in)\s+){{0,2}}{_CAPITALISED}){{0,63}}", regex.V1
 )
+_SENTENCE_START = regex.compile(r"(?:^|[.!?:;]\s+|\n\s*)[\"'(\[]*$")
+_TEXT_WORD = regex.compile(r"[\p{L}\p{M}]+")
+_MIN_ENGLISH = 1 / 8
+"""A text is English if at least this fraction of its words are English stop words."""
+_OTHER_LETTER = regex.compile(r"[\p{L}--[a-zàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœß]]", regex.V1)
+_READ_LANGUAGES = frozenset(
+    {ENGLISH, "danish", "dutch", "french", "italian", "norwegian", "portuguese", "romanian", "spanish", "swedish"}
+)
+"""Languages in which a capital inside a sentence begins a name, and names keep their form."""
 
 
 def normalize(name: str) -> str:
@@ -54,6 +58,11 @@ def normalize(name: str) -> str:
     return " ".join(words(name))
 
 
+def normal_forms(name: str) -> set[str]:
+    """The normal form of a name, and that with its note: ``Mercury (planet)`` is another than ``Mercury (element)``."""
+    return {normalize(name), " ".join(words(name))} - {""}
+
+
 def surname(name: str) -> str:
     """The surname, in normal form, of a name as in a bibliography: ``Knuth, D. E.``. Empty for any other name."""
     match = _AUTHOR.fullmatch(name.strip())
@@ -61,75 +70,77 @@ def surname(name: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in the normal form of :func:`normalize`, in order."""
-    if len(text) <= _SLICE_CHARS:
-        return _words(text)
-    return [word for part in _slices(text) for word in _words(part)]
+    """The words of a text in the normal form of :func:`normalize`, in order.
 
-
-def _slices(text: str) -> Iterator[str]:
-    """Split a text between words into slices, because a regular expression does not release the GIL.
-
-    A separator ends a slice only if it is still one after decomposition: ``™`` becomes letters, an accent nothing.
+    In a script without spaces each character is one, so that a name is found inside a text.
     """
-    start = 0
-    while len(text) - start > _SLICE_CHARS:
-        first = start + _SLICE_CHARS
-        last = min(first + _MAX_WORD_CHARS, len(text))
-        found = _SEPARATOR.finditer(text, first, last)
-        end = next((each.end() for each in found if _SEPARATORS.fullmatch(_decomposed(each.group()))), last)
-        yield text[start:end]
-        start = end
-    yield text[start:]
+    return [word for chunk in chunks(text) for word in words_of_chunk(chunk)]
 
 
-def _decomposed(text: str) -> str:
-    """The text in lower case, without accents."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(each for each in decomposed if not unicodedata.combining(each)).lower()
+def words_of_chunk(chunk: str) -> tuple[str, ...]:
+    """The words of a part of a text without white space: see :func:`words`."""
+    return _cached_words(chunk) if len(chunk) <= _MAX_CACHED_CHARS else _read_words(chunk)
 
 
-def _words(text: str) -> list[str]:
-    return _NOT_WORD.sub(" ", _POSSESSIVE.sub("", _decomposed(text))).split()
+def _read_words(chunk: str) -> tuple[str, ...]:
+    return tuple(word for each in compounds(chunk) for word in _words(each))
 
 
-def is_stopword(text: str) -> bool:
-    """Whether all words of a text are English stop words, which alone are not a name."""
-    return len(text) <= _MAX_STOPWORDS_CHARS and _is_stopword(text)
+_cached_words = lru_cache(maxsize=16_384)(_read_words)
 
 
-@lru_cache(maxsize=65_536)
-def _is_stopword(text: str) -> bool:
-    return not _stopwords.analyze(text)
+def _words(compound: Compound) -> Iterator[str]:
+    if compound.is_unspaced:
+        return map(folded, compound.pieces)
+    if compound.signed and _SIGNED_NAME.fullmatch(compound.signed):
+        return iter((folded(compound.signed),))
+    return (folded(run.word) for run in compound.runs)
+
+
+def is_stopword(text: str, language: str = ENGLISH) -> bool:
+    """Whether all words of a text are stop words, which alone are not a name."""
+    return all(is_stop_word(word, language) for word in text.split())
 
 
 def mentioned(text: str) -> tuple[str, ...]:
     """The names in a text, each once, by rule: runs of capitalised words, in the order of their first occurrence.
 
-    A single word at the start of a sentence is not a name: there every word is capitalised.
+    A single word at the start of a sentence is not a name: there every word is capitalised. Names are found in Latin
+    script, in languages in which a capital means a name; in other texts there are none.
     """
-    return tuple(dict.fromkeys(_phrases(text)))
+    text = text if text.isascii() else unicodedata.normalize("NFC", text)
+    language = _language(text)
+    return tuple(dict.fromkeys(_phrases(text, language))) if language in _READ_LANGUAGES else ()
 
 
-def _phrases(text: str) -> Iterator[str]:
+def _language(text: str) -> str:
+    """The language of a text, as far as its first words tell it; empty for one that is not known."""
+    found = [casefolded(each) for each in _TEXT_WORD.findall(text, 0, _SLICE_CHARS)[:_MAX_SAMPLED_WORDS]]
+    stop_words = sum(map(is_stop_word, found))
+    if stop_words > 1 and stop_words >= len(found) * _MIN_ENGLISH:
+        return ENGLISH
+    if sum(_OTHER_LETTER.search(word) is not None for word in found) >= max(stop_words, 1):
+        return ""
+    return language_of_query(found, LANGUAGES.values())
+
+
+def _phrases(text: str, language: str) -> Iterator[str]:
     for match in _runs(text):
         phrase_words = match.group().split()
         if _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()):
-            phrase_words = list(dropwhile(lambda word: is_stopword(word.lower()), phrase_words))
+            phrase_words = list(dropwhile(lambda word: is_stopword(word.lower(), language), phrase_words))
             if len(phrase_words) < 2:
                 continue
         # "RESULTS In": a heading, and the first word of the sentence after it
-        while phrase_words and is_stopword(phrase_words[-1].lower()):
+        while phrase_words and is_stopword(phrase_words[-1].lower(), language):
             phrase_words.pop()
         phrase = " ".join(phrase_words)
-        if 0 < len(phrase_words) <= MAX_WORDS and not is_stopword(phrase.lower()) and len(phrase) > 1:
+        if 0 < len(phrase_words) <= MAX_WORDS and not is_stopword(phrase.lower(), language) and len(phrase) > 1:
             yield phrase
 
 
-def _runs(text: str) -> Iterator[re.Match[str]]:
-    """The runs of capitalised words, searched in steps as short as those of :func:`_slices`, for the same reason."""
+def _runs(text: str) -> Iterator[regex.Match[str]]:
+    """The runs of capitalised words, searched in short steps, because a regular expression does not release the GIL."""
     start = 0
     while start < len(text):
         capital = _CAPITAL.search(text, start, start + _SLICE_CHARS)

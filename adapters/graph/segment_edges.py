@@ -25,14 +25,15 @@ LinkType = tuple[str, str, str]
 class SegmentGraph(msgspec.Struct, frozen=True):
     """The names, mentions, links and word counts of one segment. Rows are the segment's; a mention is (row, index).
 
-    ``mention_names`` are indices into ``names``, ``link_type_numbers`` into ``link_types``, ``row_groups``
-    into ``words``; ``lengths`` has the number of words by row; ``words`` has the number of documents with each word, by
+    ``mention_names`` are indices into ``names``, ``mention_listed`` are booleans (whether the author lists the name),
+    ``link_type_numbers`` are indices into ``link_types``, ``row_groups`` into ``words``; ``lengths`` has the number of words by row; ``words`` has the number of documents with each word, by
     scope and sensitivity.
     """
 
     names: list[Name]
     mention_rows: bytes
     mention_names: bytes
+    mention_listed: bytes
     link_rows: bytes
     link_targets: list[LinkTarget]
     link_weights: bytes
@@ -46,7 +47,7 @@ class SegmentGraph(msgspec.Struct, frozen=True):
 def segment_graph(segment: Segment) -> SegmentGraph:
     """Read the documents of a segment."""
     numbers: dict[Name, int] = {}
-    mention_rows, mention_names = [], []
+    mention_rows, mention_names, mention_listed = [], [], []
     types: dict[LinkType, int] = {}
     link_rows, link_targets, link_weights, link_types = [], [], [], []
     lengths, row_groups = [], []
@@ -61,8 +62,9 @@ def segment_graph(segment: Segment) -> SegmentGraph:
         group = (*scope, document.sensitivity)
         row_groups.append(groups.setdefault(group, len(groups)))
         counts[group].update(set(in_text))
-        for name in entity_names(record):
+        for name, is_listed in entity_names(record).items():
             mention_rows.append(row)
+            mention_listed.append(is_listed)
             mention_names.append(numbers.setdefault((*scope, name), len(numbers)))
         for each in document.links:
             link_rows.append(row)
@@ -74,6 +76,7 @@ def segment_graph(segment: Segment) -> SegmentGraph:
         names=list(numbers),
         mention_rows=np.asarray(mention_rows, np.int32).tobytes(),
         mention_names=np.asarray(mention_names, np.int32).tobytes(),
+        mention_listed=np.asarray(mention_listed, np.bool_).tobytes(),
         link_rows=np.asarray(link_rows, np.int32).tobytes(),
         link_targets=link_targets,
         link_weights=np.asarray(link_weights, np.float32).tobytes(),

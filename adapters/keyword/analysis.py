@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from adapters.model.document import Document, passage
-from adapters.text.chunks import Compound, Run, chunks, compounds
 from adapters.text.forms import canonical, casefolded, folded
 from adapters.text.languages import ENGLISH, is_stop_word, language_of, language_of_query, stem
 from adapters.text.quotes import quoted, unquoted
+from adapters.text.segmentation import Compound, Run, chunks, compounds
 
 FORMAT = "words-1"
 """Part of the build id: it changes whenever the same document would have other terms."""

@@ -11,7 +11,7 @@ from html import escape
 from typing import TypeAlias
 
 from adapters.keyword.analysis import comparable, content_words, stemmed_words
-from adapters.text.chunks import is_unspaced
+from adapters.text.segmentation import is_unspaced
 
 SNIPPET_CHARS = 200
 """Maximum length of a snippet, without marks and ellipses."""

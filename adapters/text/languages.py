@@ -35,6 +35,8 @@ LANGUAGES = {
 }
 """The languages with stems, by their code in ISO 639-1."""
 _NAMES = frozenset(LANGUAGES.values())
+_WITHOUT_STOP_WORDS = frozenset({"arabic", "greek", "romanian", "tamil", "turkish"})
+"""Languages whose stop words tantivy does not have."""
 _MAX_STOP_WORD_CHARS = 32
 _MIN_STOP_WORDS = 2
 """Of a language in a query that is taken for its language: one may be a word of another, such as ``c`` or ``die``."""
@@ -74,7 +76,7 @@ def _stemmer(language: str) -> Callable[[str], Sequence[str]]:
 @lru_cache(maxsize=8_192)
 def is_stop_word(word: str, language: str = ENGLISH) -> bool:
     """Whether a case-folded word carries no information in a language, such as ``the``."""
-    return len(word) <= _MAX_STOP_WORD_CHARS and not _content(language)(word)
+    return len(word) <= _MAX_STOP_WORD_CHARS and language not in _WITHOUT_STOP_WORDS and not _content(language)(word)
 
 
 @lru_cache(maxsize=len(_NAMES))

@@ -1,7 +1,7 @@
 // What the walk of each request needs to know of its scope and of its words; the possible names in its text with the
 // number of visible documents that mention each; and the best of its seed documents.
-// A name that is a single word (``name[1]``) is left out if that is too common, or too rarely a name: counting its
-// mentions would take most of the time.
+// A name that is a single word (``name[1]``) and that no author lists is left out if that is too common, or too rarely a
+// name (``name[2]``): counting its mentions would take most of the time.
 UNWIND $requests AS request
 OPTIONAL MATCH (scope:Scope {key: $scope})
 WITH request, scope, coalesce(scope.documents, 0) AS documents
@@ -17,14 +17,14 @@ CALL {
   MATCH (n:Name {key: name[0]})
   WHERE n.degree <= $seed_fanout
   OPTIONAL MATCH (w:Word {key: name[1]})
-  WITH documents, n, name[1] AS word, coalesce(w.count, 0) AS frequency
-  WHERE word = '' OR n.degree >= $min_mention_ratio * frequency
+  WITH documents, n, name[1] AS word, name[2] AS min_share, coalesce(w.count, 0) AS frequency
+  WHERE word = '' OR n.listed > 0 OR n.degree >= min_share * frequency
     AND (frequency <= $min_common_frequency OR frequency <= $max_frequency_ratio * documents)
-  MATCH (n)<-[:MENTIONS]-(d:Document)
-  WITH n, d, d.filter_terms AS filter_terms
+  MATCH (n)<-[m:MENTIONS]-(d:Document)
+  WITH n, m, d, d.filter_terms AS filter_terms
   WHERE d.present AND {passes:access}
-  WITH n, count(d) AS mentions
-  RETURN collect([n.key, mentions]) AS mentions
+  WITH n, count(d) AS mentions, sum(CASE WHEN m.listed THEN 1 ELSE 0 END) AS listed
+  RETURN collect([n.key, mentions, listed]) AS mentions
 }
 CALL {
   WITH request

@@ -71,6 +71,7 @@ class Compound:
     :param written: with its signs, case-folded: ``node.js``; empty if it is one run, or too long.
     :param pairs: each two neighbouring runs, with the sign between them.
     :param outer: a run with signs before or after it: ``c++``; with another compound before it: ``c++17``; signs alone.
+    :param signed: one run with the signs before and after it: ``c++``, ``.net``; empty if there are none.
     :param joined: written without its signs: ``nodejs``; empty if it is one run, or too long.
     :param is_unspaced: whether its script has no spaces: its pieces are characters.
     :param bigrams: then, each two neighbouring characters.
@@ -80,6 +81,7 @@ class Compound:
     written: str = ""
     pairs: tuple[str, ...] = ()
     outer: tuple[str, ...] = ()
+    signed: str = ""
     joined: str = ""
     is_unspaced: bool = False
     bigrams: tuple[str, ...] = ()
@@ -190,14 +192,15 @@ def _compound(items: Sequence[_Item], earlier: _Item, before: _Item, *after: _It
     lead, trail = _signs_around(earlier, before, *after)
     if earlier.kind == "run" and before.kind == "sign" and _PAIR.fullmatch(before.text):
         outer.append(f"{casefolded(earlier.text[:MAX_WORD_CHARS])}{before.text}{words[0]}")
-    if (lead or trail) and len(words) == 1:
-        outer.append(f"{lead}{words[0]}{trail}")
+    signed = f"{lead}{words[0]}{trail}" if len(words) == 1 and (lead or trail) else ""
+    if signed:
+        outer.append(signed)
     else:
         outer += [f"{lead}{words[0]}"] * bool(lead) + [f"{words[-1]}{trail}"] * bool(trail)
     if not 1 < len(words) <= _MAX_JOINED_RUNS or sum(map(len, words)) > _MAX_JOINED_CHARS:
-        return Compound(runs, "", pairs, tuple(outer))
+        return Compound(runs, "", pairs, tuple(outer), signed)
     written = words[0] + "".join(f"{sign}{word}" for sign, word in zip(signs, words[1:], strict=True))
-    return Compound(runs, written, pairs, tuple(outer), "".join(words))
+    return Compound(runs, written, pairs, tuple(outer), signed, "".join(words))
 
 
 def _signs_around(earlier: _Item, before: _Item, after: _Item = _NOTHING, later: _Item = _NOTHING) -> tuple[str, str]:
