@@ -143,7 +143,7 @@ def _runs(text: str) -> Iterator[regex.Match[str]]:
     """The runs of capitalised words, searched in short steps, because a regular expression does not release the GIL."""
     start = 0
     while start < len(text):
-        capital = _CAPITAL.search(text, start, start + _SLICE_CHARS)
+        capital = _CAPITAL.search(text, start, start + _SLICE_CHARS + 1)  # a full stop, and its capital
         run = capital and _PHRASE.match(text, capital.start(), capital.start() + _MAX_PHRASE_CHARS)
         if run:
             yield run

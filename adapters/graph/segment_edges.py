@@ -26,8 +26,8 @@ class SegmentGraph(msgspec.Struct, frozen=True):
     """The names, mentions, links and word counts of one segment. Rows are the segment's; a mention is (row, index).
 
     ``mention_names`` are indices into ``names``, ``mention_listed`` are booleans (whether the author lists the name),
-    ``link_type_numbers`` are indices into ``link_types``, ``row_groups`` into ``words``; ``lengths`` has the number of words by row; ``words`` has the number of documents with each word, by
-    scope and sensitivity.
+    ``link_type_numbers`` are indices into ``link_types``, ``row_groups`` into ``words``; ``lengths`` has the number of
+    words by row; ``words`` has the number of documents with each word, by scope and sensitivity.
     """
 
     names: list[Name]

@@ -124,6 +124,7 @@ async def test_a_search_that_opensearch_refuses_does_not_fail_the_others(
     """It returns no more than 10,000 documents."""
     async with source_under_test("opensearch", tmp_path, server_url) as subject:
         await subject.write(documents(SCOPE))
+        await subject.source.search(source_query())  # so that the languages of the documents are known
         monkeypatch.setattr("adapters.servers.batcher.MAX_CALLS", 1)
         client: Any = subject.source._client  # type: ignore[attr-defined]
         msearch, sent = client.msearch, []
