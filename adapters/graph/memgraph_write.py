@@ -48,8 +48,8 @@ class DocumentWrite:
 
 @dataclass(slots=True)
 class _CountDeltas:
-    """Changes of the degrees of names, of how many authors list them, of the frequencies of words, and of the numbers of
-    documents and of their words."""
+    """Changes of the degrees of names, of how many authors list them, of the frequencies of words, and of the numbers
+    of documents and of their words."""
 
     names: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     listed: Counter[tuple[Scope, str]] = field(default_factory=Counter)

@@ -162,6 +162,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             maintenance=maintenance,
             metadata_keys=parts.stores.metadata_keys,
             link_strengths=backends.link_strengths,
+            documents=parts.stores.documents,
             encoder=f"{model.identity}, {model.dimension} numbers",
             encode_query=partial(parts.encoders.encode, "a query", "model", "") if model.encodes_texts else None,
             anonymous_scope=scope,

@@ -15,11 +15,13 @@ import anyio.to_thread
 from adapters import AdapterError, Scope, TimedOut
 from adapters.embedded import EmbeddedSources
 from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.ports import DocumentSampler
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource
 from cache import InvalidationCounters
 from orchestrator.indexing.metadata_keys import MetadataKeys
 from orchestrator.indexing.replication import Replication
+from orchestrator.measurement.found_names import describe_names
 from orchestrator.service.coalesced_value import CoalescedTtlValue
 from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.replica_counts import ReplicaCounts
@@ -34,6 +36,7 @@ _PROBE_TTL_S = 1.0
 """Seconds for which the result of probing the servers is cached."""
 _PROBE_TIMEOUT_S = 1.0
 """Time limit of a search that tests whether a source is available."""
+_SAMPLED_DOCUMENTS = 200
 _MAX_SKEW_S = 1.0
 """Maximum difference of clocks: with more, logs are hard to compare, and the versions of documents jump."""
 _REBUILD_ADVICE = "check the disk; `trivium rebuild` recovers every undamaged document"
@@ -68,6 +71,7 @@ class HealthService:
     :param static_encoder_agreement: the fraction of the model's ten nearest documents that the static encoder also
         finds; ``None`` if there is no such encoder.
     :param link_strengths: ``None`` if there is no graph.
+    :param documents: of which a sample shows the names that are found.
     :param encoder: name and dimension of the encoder.
     :param encode_query: encodes a query; ``None`` if nothing does.
     :param is_cache_open: whether the shared cache is on another host, and has no password.
@@ -84,6 +88,7 @@ class HealthService:
     maintenance: MaintenanceService
     metadata_keys: MetadataKeys
     link_strengths: LinkStrengthReader | None
+    documents: DocumentSampler
     encoder: str
     anonymous_scope: Scope
     encode_query: Probe | None = None
@@ -137,6 +142,7 @@ class HealthService:
         findings += await self._examine_replication()
         findings.append(self._examine_static_encoder())
         findings.append(self._examine_trust())
+        findings += await self._examine_names()
         findings += await self._examine_links()
         return [*findings, await self._examine_cache()]
 
@@ -237,6 +243,16 @@ class HealthService:
         if self.maintenance.trust_outdated():
             observation += "; outdated since the newest writes: run `trivium tidy`"
         return Finding("graph trust", True, observation)
+
+    async def _examine_names(self) -> list[Finding]:
+        """Examples of the names in the graph."""
+        if self.link_strengths is None:
+            return []
+        try:
+            sample = await self.documents.sample(_SAMPLED_DOCUMENTS)
+        except AdapterError as error:
+            return [Finding("names", False, error.for_operators, "follow the message")]
+        return [Finding("names", True, describe_names(sample))] if sample else []
 
     async def _examine_links(self) -> list[Finding]:
         """How far walks follow each type of link, and why."""

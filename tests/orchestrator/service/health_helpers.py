@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from adapters import Scope
+from adapters import Record, Scope
 from adapters.ports import SourceQuery, VectorRecord
 from adapters.ports.graph import LinkStrength
 from adapters.ports.replica import Key
@@ -122,6 +122,16 @@ class LinkReader:
         return self._strengths
 
 
+class Sampler:
+    """Has these documents."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = list(records)
+
+    async def sample(self, count: int) -> list[Record]:
+        return self._records[:count]
+
+
 def service(
     folder: Path,
     *,
@@ -134,6 +144,7 @@ def service(
     agreement: float | None = None,
     generation: int = 0,
     links: Sequence[LinkStrength] | None = None,
+    sample: Sequence[Record] = (),
     query_encoders: tuple[EncoderName, ...] = ("model",),
     is_cache_open: bool = False,
 ) -> HealthService:
@@ -168,6 +179,7 @@ def service(
         maintenance=maintenance,
         metadata_keys=MetadataKeys(folder / "metadata-keys"),
         link_strengths=None if links is None else LinkReader(links),
+        documents=Sampler(sample),
         encoder="minilm, 384 numbers",
         anonymous_scope=SCOPE,
         now=lambda: NOW,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters import TimedOut, Unavailable, VersionMismatch
+from adapters import Document, Record, TimedOut, Unavailable, VersionMismatch
 from adapters.ports.graph import LinkStrength
 from adapters.ports.server import Difference
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust, ScopeTrust, TrustMeasurements
@@ -233,6 +233,20 @@ async def test_the_links_that_a_walk_follows_and_why(tmp_path: Path) -> None:
     assert await finding(service(tmp_path, links=links), "links part_of") == Finding(
         "links part_of", True, "followed 0% to the target, 100% to the source: leads to a parent, by its name"
     )
+
+
+async def test_examples_of_the_names_that_are_found(tmp_path: Path) -> None:
+    extracted = Record("t", "e", Document(id="a", text="x"), ("Nolan", "Paris"))
+    listed = Record("t", "e", Document(id="b", text="x", entities=("Nolan",)), ("Nolan",))
+    sample = [extracted, listed, Record("t", "e", Document(id="c", text="x"), ())]
+    assert await finding(service(tmp_path, links=(), sample=sample), "names") == Finding(
+        "names",
+        True,
+        "67% of 3 sampled documents mention a name (1 list them): 'Nolan' in 2, 'Paris' in 1",
+    )
+    found = await finding(service(tmp_path, links=(), sample=sample[2:]), "names")
+    assert found == Finding("names", True, "0% of 1 sampled documents mention a name")
+    assert await finding(service(tmp_path, sample=sample), "names") is None  # without a graph
 
 
 async def test_the_shared_cache(tmp_path: Path) -> None:
