@@ -200,7 +200,8 @@ def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None)
     """
     words: list[str] = []
     codes: list[tuple[str, ...]] = []
-    for each in compounds(chunk):
+    found = compounds(chunk)
+    for each in [each for each in found if each.runs] or found:  # a sign at a word is not searched by itself
         if each.is_unspaced:
             words += each.bigrams
             codes += [each.pieces] * (not each.bigrams)

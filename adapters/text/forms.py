@@ -11,10 +11,11 @@ import unicodedata
 import regex
 import tantivy
 
-_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}™℠]+")
-"""Soft hyphens, joiners, selectors of variants, marks of direction; and two signs that would become letters."""
+_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}™℠\u0640]+")
+"""Soft hyphens, joiners, selectors of variants, marks of direction, Arabic's tatweel; and two signs that would become
+letters."""
 _WORD_BREAK = "\u200b"
-_ALIKE = str.maketrans(dict.fromkeys("’ʼ‘ʹ′＇", "'") | dict.fromkeys("‐‑‒–—−﹣", "-"))  # noqa: RUF001
+_ALIKE = str.maketrans(dict.fromkeys("’ʼ‘ʹ′＇׳״", "'") | dict.fromkeys("‐‑‒–—−﹣־", "-"))  # noqa: RUF001
 _MARKS = regex.compile(
     r"[[\p{M}&&[\p{scx=Latn}\p{scx=Grek}\p{scx=Cyrl}\p{scx=Hebr}\p{scx=Arab}\p{sc=Zinh}]]--[\u3099\u309A]]+", regex.V1
 )

@@ -22,6 +22,8 @@ _SLICE_CHARS = 16_384
 """A longer text is split in slices of this length, so that no call holds the interpreter for long."""
 _MAX_JOINED_RUNS, _MAX_JOINED_CHARS = 6, 40
 """More words joined by signs are a path or an address: nobody writes them as one word."""
+_MIN_JOINED_DIGITS = 4
+"""``1/2`` is not 12."""
 _MAX_PIECES = 4
 """A word that changes more often between letters and digits is a hash, and has no parts."""
 _MAX_SIGNS = 16
@@ -42,8 +44,9 @@ is_unspaced = regex.compile(_UNSPACED, regex.V1).match
 _CLUSTER = regex.compile(r"\X")
 _PIECE = regex.compile(r"\p{N}+|[^\p{N}]+")
 _CAMEL = regex.compile(r"\p{Lu}{2,}s(?![\p{L}])|\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{N}+")
+_HAS_DIGIT = regex.compile(r"\d").search
 _SYMBOL = regex.compile(r"[\p{So}\p{Sc}]")
-_JOINER = frozenset("-._'/&")
+_JOINER = frozenset("-._'/&*")
 _NUMBER_JOINER = frozenset(",:")
 _LEAD, _TRAIL = ".#$@%+-/\\_€£¥", "+#*%_="
 _PAIR = regex.compile(r"[^\p{Ps}\p{Pe}\p{Pi}\p{Pf}\",;!?<>]{1,3}")
@@ -171,7 +174,7 @@ def _joins(before: _Item, sign: _Item, after: _Item) -> bool:
     if before.kind != after.kind or sign.kind != "sign":
         return False
     return sign.text in _JOINER or (
-        sign.text in _NUMBER_JOINER and before.text[-1].isdigit() and after.text[0].isdigit()
+        sign.text in _NUMBER_JOINER and _HAS_DIGIT(before.text) is not None and _HAS_DIGIT(after.text) is not None
     )
 
 
@@ -199,8 +202,11 @@ def _compound(items: Sequence[_Item], earlier: _Item, before: _Item, *after: _It
         outer += [f"{lead}{words[0]}"] * bool(lead) + [f"{words[-1]}{trail}"] * bool(trail)
     if not 1 < len(words) <= _MAX_JOINED_RUNS or sum(map(len, words)) > _MAX_JOINED_CHARS:
         return Compound(runs, "", pairs, tuple(outer), signed)
+    joined = "".join(words)
+    if joined.isdigit() and len(joined) < _MIN_JOINED_DIGITS:
+        joined = ""
     written = words[0] + "".join(f"{sign}{word}" for sign, word in zip(signs, words[1:], strict=True))
-    return Compound(runs, written, pairs, tuple(outer), signed, "".join(words))
+    return Compound(runs, written, pairs, tuple(outer), signed, joined)
 
 
 def _signs_around(earlier: _Item, before: _Item, after: _Item = _NOTHING, later: _Item = _NOTHING) -> tuple[str, str]:
@@ -212,7 +218,7 @@ def _signs_around(earlier: _Item, before: _Item, after: _Item = _NOTHING, later:
     trail = after.text[: len(after.text) - len(after.text.lstrip(_TRAIL))] if after.kind == "sign" else ""
     if len(lead) > 1 and not lead.strip("."):
         lead = ""
-    if later.kind and trail != after.text:
+    if later.kind and trail != "#" and len(trail) < 2:
         trail = ""
     is_emphasis = before.text and after.text and before.text[-1] == after.text[0] and lead != "__"
     return ("", "") if is_emphasis else (lead, trail)
