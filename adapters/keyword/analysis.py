@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple
 
 from adapters.model.document import Document, passage
 from adapters.text.forms import canonical, casefolded, folded
@@ -32,6 +32,8 @@ MAX_TERMS = 64
 """Maximum number of terms of a query or phrase; later ones are ignored. It bounds the cost of a search."""
 EXPANSION_WEIGHT = 0.5
 """The weight of an expansion; that of a word of the query is 1."""
+COMPOUND_WEIGHT = 0.5
+"""The weight of a compound as a whole, beside its words: ``zero-one`` counts as two words and a half."""
 _MAX_CACHED_CHARS = 48
 
 
@@ -40,6 +42,8 @@ class ParsedQuery:
     """A query of the keyword index.
 
     :param words: terms of ``words``. Each adds to the score of the documents that have it, as often as it is here.
+    :param compounds: terms of ``words``: each as it is written, and in one word. The best of them adds to the score,
+        with the weight :data:`COMPOUND_WEIGHT`.
     :param codes: of terms of ``exact``, in order. Each adds to the score of the documents that have it.
     :param phrases: quoted text, as ``codes``.
     :param forms: words with signs in quoted text, as ``words``.
@@ -49,6 +53,7 @@ class ParsedQuery:
     """
 
     words: tuple[str, ...] = ()
+    compounds: tuple[tuple[str, ...], ...] = ()
     codes: tuple[tuple[str, ...], ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
     forms: tuple[str, ...] = ()
@@ -58,7 +63,7 @@ class ParsedQuery:
     @property
     def is_empty(self) -> bool:
         """Whether it finds nothing."""
-        return not (self.words or self.codes or self.phrases or self.forms)
+        return not (self.words or self.compounds or self.codes or self.phrases or self.forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +168,14 @@ def parse_query(query: str, expansions: Sequence[str] = (), languages: tuple[str
     terms = _terms([each for each in rest if each not in initials], languages, language)
     quotations = [list(chunks(text)) for text in texts]
     for quotation in quotations:
-        terms += _terms(quotation, languages, language if terms else None)
+        terms += _terms(quotation, languages, None)
     terms = terms or _terms(rest, languages, None)
     phrases = [[each for chunk in quotation for each in compounds(chunk)] for quotation in quotations]
     in_expansions = (stemmed_words(each)[:MAX_TERMS] for each in expansions)
     return ParsedQuery(
-        tuple([word for words, _ in terms for word in words][:MAX_TERMS]),
-        tuple([code for _, codes in terms for code in codes][:MAX_PHRASES]),
+        tuple([word for each in terms for word in each.words][:MAX_TERMS]),
+        tuple([compound for each in terms for compound in each.compounds][:MAX_PHRASES]),
+        tuple([code for each in terms for code in each.codes][:MAX_PHRASES]),
         tuple(pieces for each in phrases if (pieces := _pieces(each))),
         tuple([form for phrase in phrases for each in phrase for form in (*each.pairs, *each.outer)][:MAX_TERMS]),
         bool(texts) and not any(is_stop_word(word, language) for word in _words(rest)),
@@ -177,8 +183,15 @@ def parse_query(query: str, expansions: Sequence[str] = (), languages: tuple[str
     )
 
 
-_Terms: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
-"""Terms of the field ``words``; codes."""
+class _Terms(NamedTuple):
+    """What a chunk of a query searches: see :class:`ParsedQuery`."""
+
+    words: tuple[str, ...] = ()
+    compounds: tuple[tuple[str, ...], ...] = ()
+    codes: tuple[tuple[str, ...], ...] = ()
+
+
+_NO_TERMS = _Terms()
 
 
 def _terms(of_chunks: Iterable[str], languages: tuple[str, ...], stop_words: str | None) -> list[_Terms]:
@@ -190,15 +203,13 @@ def _terms(of_chunks: Iterable[str], languages: tuple[str, ...], stop_words: str
     return [each for each in found if each != _NO_TERMS]
 
 
-_NO_TERMS: _Terms = ((), ())
-
-
 def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None) -> _Terms:
     """What a chunk of a query searches.
 
     :param stop_words: the language whose stop words are left out, and fragments of words, too; ``None`` to search all.
     """
     words: list[str] = []
+    wholes: list[tuple[str, ...]] = []
     codes: list[tuple[str, ...]] = []
     found = compounds(chunk)
     for each in [each for each in found if each.runs] or found:  # a sign at a word is not searched by itself
@@ -206,23 +217,31 @@ def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None)
             words += each.bigrams
             codes += [each.pieces] * (not each.bigrams)
             continue
-        if stop_words and each.written in _ABBREVIATIONS:
+        if stop_words and _says_nothing(each):
             continue
-        if each.is_code:
-            codes.append(each.pieces)
-        else:
-            runs = list(_content_runs(each, stop_words)) if stop_words else each.runs
-            codes += [run.pieces for run in runs if len(run.pieces) > 1]
-            for run in runs:
-                parts = () if len(run.pieces) > 1 else _parts(run)
-                words += [term for word in (run.word, *parts) for term in _stems(word, languages)]
-            words += each.pairs
-        words += _stems(each.joined, languages)
-        words += [form for form in (each.written, *each.outer) if form and form not in words]
-    return tuple(words), tuple(codes)
+        runs = () if each.is_code else tuple(_content_runs(each, stop_words)) if stop_words else each.runs
+        codes += [each.pieces] * each.is_code + [run.pieces for run in runs if len(run.pieces) > 1]
+        for run in runs:
+            parts = () if len(run.pieces) > 1 else _parts(run)
+            words += [term for word in (run.word, *parts) for term in _stems(word, languages)]
+        words += each.outer
+        if not each.is_code:
+            words += [pair for pair in each.pairs if pair != each.written]
+        if each.joined and not runs and not each.is_code:  # an abbreviation
+            words += _stems(each.joined, languages)
+        if whole := tuple(filter(None, (each.written, *_stems(each.joined, languages)))):
+            wholes.append(whole)
+    return _Terms(tuple(words), tuple(wholes), tuple(codes))
 
 
 _cached_query = lru_cache(maxsize=16_384)(_chunk_query)
+
+
+def _says_nothing(compound: Compound) -> bool:
+    """Whether it is ``e.g.``, or a contraction of fragments: ``I'm``."""
+    return compound.written in _ABBREVIATIONS or (
+        "'" in compound.written and all(len(run.word) == 1 for run in compound.runs)
+    )
 
 
 def _content_runs(compound: Compound, stop_words: str) -> Iterator[Run]:

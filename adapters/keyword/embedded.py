@@ -113,6 +113,7 @@ def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Qu
     """A query without parsed syntax: user text is only the value of a term."""
     # A word that occurs twice is two clauses: a boosted one makes tantivy's union of words a tenth slower.
     clauses = [(_SHOULD, _word(word)) for word in parsed.words]
+    clauses += [(_SHOULD, _best_of(compound)) for compound in parsed.compounds]
     clauses += [(_SHOULD, _phrase(code)) for code in parsed.codes]
     occur = _MUST if parsed.is_required else _SHOULD
     clauses += [(occur, _phrase(phrase)) for phrase in parsed.phrases]
@@ -131,6 +132,11 @@ def _restricted(text: tantivy.Query, allowed: tantivy.Query) -> tantivy.Query:
 
 def _word(word: str) -> tantivy.Query:
     return tantivy.Query.term_query(SCHEMA, "words", word, "freq")
+
+
+def _best_of(terms: Sequence[str]) -> tantivy.Query:
+    best = tantivy.Query.disjunction_max_query([_word(term) for term in terms])
+    return tantivy.Query.boost_query(best, analysis.COMPOUND_WEIGHT)
 
 
 def _phrase(terms: Sequence[str]) -> tantivy.Query:

@@ -220,12 +220,17 @@ class OpenSearchKeyword(OpenSearchDocuments):
 def _text_query(parsed: analysis.ParsedQuery) -> Body:
     """A parsed query as a query of terms."""
     should: list[Body] = [{"match": {"words": " ".join(parsed.words)}}] if parsed.words else []
+    should += [_best_of(compound) for compound in parsed.compounds]
     should += [_phrase(code) for code in parsed.codes]
     should += [_all_words(each) for each in parsed.expansions]
     quoted = [_phrase(each) for each in parsed.phrases] + [{"match": {"words": form}} for form in parsed.forms]
     if parsed.is_required:
         return {"bool": {"should": should, "must": quoted}}
     return {"bool": {"should": should + quoted, "minimum_should_match": 1}}
+
+
+def _best_of(terms: Sequence[str]) -> Body:
+    return {"dis_max": {"queries": [{"match": {"words": term}} for term in terms], "boost": analysis.COMPOUND_WEIGHT}}
 
 
 def _phrase(terms: Sequence[str]) -> Body:
