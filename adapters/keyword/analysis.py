@@ -227,10 +227,11 @@ def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None)
         words += each.outer
         if not each.is_code:
             words += [pair for pair in each.pairs if pair != each.written]
-        if each.joined and not runs and not each.is_code:  # an abbreviation
-            words += _stems(each.joined, languages)
-        if whole := tuple(filter(None, (each.written, *_stems(each.joined, languages)))):
-            wholes.append(whole)
+        joined = tuple(_stems(each.joined, languages))
+        if not runs:  # an abbreviation, or a code
+            words += joined
+        if each.written:
+            wholes.append((each.written, *joined) if runs else (each.written,))
     return _Terms(tuple(words), tuple(wholes), tuple(codes))
 
 
