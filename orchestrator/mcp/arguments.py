@@ -16,7 +16,9 @@ T = TypeVar("T", bound=Struct)
 MIN_TOKENS, DEFAULT_TOKENS, MAX_TOKENS = 100, 4_000, 32_000
 """Of the text of an answer."""
 
-_Query = Annotated[str, Meta(description="what to search for; a text in double quotes has to occur as it is")]
+_Query = Annotated[
+    str, Meta(description="what to search for; text in quotes has to occur word for word, except in a sentence")
+]
 _Limit = Annotated[int, Meta(ge=1, le=50, description="maximum number of hits, 1 to 50; 10 by default")]
 _Filters = Annotated[
     dict[str, Any],

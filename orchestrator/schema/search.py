@@ -44,7 +44,7 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """``POST /v1/search``. Unknown fields are refused."""
 
     query: Annotated[
-        str, Meta(description="text to search for; a query that is only text in double quotes requires that text")
+        str, Meta(description="text to search for; text in quotes has to occur word for word, except in a sentence")
     ]
     vector: Annotated[
         tuple[float, ...] | None,
