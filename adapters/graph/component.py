@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from adapters.engine.component import Delta
 from adapters.engine.segment_set import SegmentSet
+from adapters.graph.entity_linking import WordCounts
 from adapters.graph.join import count_documents, join_graphs, living_up_to
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.segment_edges import Name, SegmentGraph, segment_graph
@@ -49,12 +50,13 @@ class _ScopeNames(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _ScopeWords(msgspec.Struct, frozen=True, array_like=True):
-    """The number of documents of a scope, and of those that contain each word."""
+    """The number of documents of a scope, of those with each word, and of those that have it with a capital only."""
 
     tenant: str
     environment: str
     documents: int
     frequency: dict[str, int]
+    capitalised: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,19 @@ class Vocabulary:
     :param nodes: node by name.
     :param listed: the nodes of names that authors list as entities.
     :param frequency: by word, the number of documents that contain it.
+    :param capitalised: by word, the number of documents that have it with a capital only.
     :param documents: number of documents of the scope.
     """
 
     nodes: dict[str, int] = field(default_factory=dict)
     listed: frozenset[int] = frozenset()
     frequency: dict[str, int] = field(default_factory=dict)
+    capitalised: dict[str, int] = field(default_factory=dict)
     documents: int = 0
+
+    def counts(self, word: str) -> WordCounts:
+        """The numbers of documents with a word."""
+        return WordCounts(self.frequency.get(word, 0), self.capitalised.get(word, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +154,18 @@ class GraphComponent:
         flags = living_up_to(level, graphs, segments)
         joined = join_graphs(graphs, segments, flags, level, self._chosen)
         frequency: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        capitalised: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for graph in graphs:
-            for tenant, environment, sensitivity, counts in graph.words:
+            for (tenant, environment, sensitivity, counts), capitals in zip(
+                graph.words, graph.capitalised, strict=True
+            ):
                 if is_visible(sensitivity, level):
                     frequency[tenant, environment].update(counts)
+                    capitalised[tenant, environment].update(capitals)
         documents = count_documents(graphs, flags, level)
-        words = [_ScopeWords(*scope, documents[scope], counts) for scope, counts in frequency.items()]
+        words = [
+            _ScopeWords(*scope, documents[scope], counts, capitalised[scope]) for scope, counts in frequency.items()
+        ]
         built = _Build(target.parent.name, self._chosen, [(*scope, each) for scope, each in joined.strengths.items()])
         for name, content in (("names", _by_scope(joined.names, int(flags.sum()))), ("words", words), ("build", built)):
             (target / f"{name}.msgpack").write_bytes(msgspec.msgpack.encode(content))
@@ -234,5 +248,6 @@ def _vocabularies(names: bytes, words: bytes) -> dict[tuple[str, str], Vocabular
         vocabulary.listed = frozenset(vocabulary.nodes[name] for name in of_scope.listed)
     for each in msgspec.msgpack.decode(words, type=list[_ScopeWords]):
         vocabulary = scopes[each.tenant, each.environment]
-        vocabulary.frequency, vocabulary.documents = each.frequency, each.documents
+        vocabulary.frequency, vocabulary.capitalised = each.frequency, each.capitalised
+        vocabulary.documents = each.documents
     return dict(scopes)

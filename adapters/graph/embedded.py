@@ -115,7 +115,7 @@ def _linked_entities(graph: Graph, query: SourceQuery, visible: npt.NDArray[np.b
         count = end - start if visible is None else int(visible[targets[start:end]].sum())
         return Mentions(count, node in vocabulary.listed)
 
-    return link_entities(query.text, vocabulary.nodes, mentions, vocabulary.frequency, vocabulary.documents)
+    return link_entities(query.text, vocabulary.nodes, mentions, vocabulary.counts, vocabulary.documents)
 
 
 def _seed_nodes(

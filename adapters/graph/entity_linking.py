@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,9 @@ MIN_COMMON_FREQUENCY = 3
 _MIN_SHARE, _MIN_SHARE_CAPITALISED = 0.6, 0.2
 """A single word is a name only if at least this fraction of the passages that contain it mention it as a name: others
 use it as a word. Capitalised in a query it is more likely to be one."""
+_MAX_LOWER_CASE, _SURE_SHARE = 0.1, 0.95
+"""A word in lower case is no name if more than this fraction of the passages that contain it have it in lower case,
+unless nearly all of them mention the name (``c++``)."""
 NEVER = 2.0
 """A share that no name has: the word is a name only where an author lists it."""
 _NAMES_MASS_BASE, _NAMES_MASS_FACTOR, _NAMES_MASS_SLOPE = 0.15, 1.5, 0.7
@@ -49,6 +53,32 @@ class LinkedEntities:
 
 
 @dataclass(frozen=True, slots=True)
+class Mentions:
+    """How a name is mentioned in passages that the caller may see.
+
+    :param count: number of passages.
+    :param is_listed: whether the author of one lists it as an entity, which is not left to rules.
+    """
+
+    count: int
+    is_listed: bool = False
+
+    def share(self, passages: int) -> float:
+        """The fraction of the passages with its rarest word that mention it; at most 1."""
+        return self.count / max(self.count, passages, 1)
+
+
+class WordCounts(NamedTuple):
+    """The number of passages that contain a word, and of those that have it with a capital only."""
+
+    passages: int = 0
+    capitalised: int = 0
+
+
+_UNKNOWN = WordCounts()
+
+
+@dataclass(frozen=True, slots=True)
 class QueryWord:
     """A word of a query.
 
@@ -60,16 +90,29 @@ class QueryWord:
     is_capitalised: bool = False
 
     @property
-    def min_share(self) -> float:
-        """The least share of the word as a name (see :func:`link_entities`); :data:`NEVER` if no share is enough.
+    def is_ordinary(self) -> bool:
+        """Whether it is in lower case, and no name even in a corpus that has it as a name only: ``GET`` is a method."""
+        return not self.is_capitalised and (is_stop_word(self.text) or is_ordinary_word(self.text))
 
-        An ordinary word in lower case is none, even in a corpus that has it as a name only (``GET`` is a method).
-        """
+    @property
+    def min_share(self) -> float:
+        """The least share of a name that no author lists (see :func:`link_entities`), or :data:`NEVER`."""
         if len(self.text) < _MIN_NAME_CHARS or is_stop_word(self.text):
             return NEVER
-        if self.is_capitalised:
-            return _MIN_SHARE_CAPITALISED
-        return NEVER if is_ordinary_word(self.text) else _MIN_SHARE
+        return _MIN_SHARE_CAPITALISED if self.is_capitalised else _MIN_SHARE
+
+    def is_name(self, mentions: Mentions, counts: WordCounts, common: float) -> bool:
+        """Whether it is the name, if it is in as many passages as ``counts`` says.
+
+        :param common: the largest number of passages that contain a name which no author lists.
+        """
+        share = mentions.share(counts.passages)
+        if self.is_ordinary:
+            return False
+        in_lower_case = counts.passages - counts.capitalised
+        if not self.is_capitalised and share < _SURE_SHARE and in_lower_case > _MAX_LOWER_CASE * counts.passages:
+            return False
+        return mentions.is_listed or (share >= self.min_share and counts.passages <= common)
 
 
 def query_words(query: str) -> list[QueryWord]:
@@ -88,26 +131,14 @@ def _is_lower(chunk: str) -> bool:
     return chunk.lower() == chunk
 
 
-@dataclass(frozen=True, slots=True)
-class Mentions:
-    """How a name is mentioned in passages that the caller may see.
-
-    :param count: number of passages.
-    :param is_listed: whether the author of one lists it as an entity, which is not left to rules.
-    """
-
-    count: int
-    is_listed: bool = False
-
-
 def link_entities(
     query: str,
     nodes: Mapping[str, int],
     mentions: Callable[[int], Mentions],
-    frequency: Mapping[str, int],
+    counts: Callable[[str], WordCounts],
     passages: int,
 ) -> LinkedEntities:
-    """Match spans of 16 to 1 words exactly against names, the longest first; spans never overlap.
+    """Match spans of 32 to 1 words exactly against names, the longest first; spans never overlap.
 
     ``share`` is the number of passages that mention the name divided by the number of those that contain its rarest
     word, at most 1. A seed weighs ``(sum of idf over its words) ** 3 * share ** p``, where ``idf = ln(1 + passages /
@@ -117,11 +148,12 @@ def link_entities(
 
     :param nodes: node by name in normal form.
     :param mentions: by node. A name without any is ignored.
-    :param frequency: by word, the number of passages that contain it.
+    :param counts: by word.
     :param passages: number of all passages.
     """
     tokens = query_words(query)
-    idf = [math.log1p(passages / max(frequency.get(token.text, 0), 1)) for token in tokens]
+    found_counts = [counts(token.text) for token in tokens]
+    idf = [math.log1p(passages / max(each.passages, 1)) for each in found_counts]
     free = [True] * len(tokens)
     seeds: dict[int, float] = {}
     covered = 0.0
@@ -131,12 +163,9 @@ def link_entities(
         span = slice(start, start - negative_length)
         if not all(free[span]) or not (found := mentions(node)).count:
             continue
-        rarest = min(frequency.get(token.text, 0) for token in tokens[span])
-        share = found.count / max(found.count, rarest)
-        if negative_length == -1 and not found.is_listed and (share < tokens[start].min_share or rarest > common):
+        if negative_length == -1 and not tokens[start].is_name(found, found_counts[start], common):
             continue
-        if negative_length == -1 and not tokens[start].is_capitalised and is_stop_word(tokens[start].text):
-            continue
+        share = found.share(min(each.passages for each in found_counts[span]))
         if (information := sum(idf[span])) <= 0:
             continue
         in_seed, in_coverage = (share, share**2) if negative_length == -1 else (share**0.5, share**0.25)
@@ -199,13 +228,13 @@ def candidate_names(query: str) -> CandidateNames:
     tokens = query_words(query)
     names: dict[str, float] = {}
     for name, start, length in _spans(tokens):
-        if length > 1 or tokens[start].is_capitalised or not is_stop_word(name):
+        if length > 1 or not tokens[start].is_ordinary:
             names[name] = min(names.get(name, NEVER), tokens[start].min_share if length == 1 else 0.0)
     return CandidateNames(list(dict.fromkeys(token.text for token in tokens)), names)
 
 
 def _spans(tokens: Sequence[QueryWord]) -> Iterator[tuple[str, int, int]]:
-    """Every span of 1 to 16 words: its text, the index of its first word, its number of words."""
+    """Every span of 1 to 32 words: its text, the index of its first word, its number of words."""
     for start in range(len(tokens)):
         name = ""
         for length, token in enumerate(tokens[start : start + MAX_LISTED_WORDS], start=1):

@@ -35,15 +35,16 @@ class Ring(msgspec.Struct, frozen=True):
 
 
 class WalkSeeds(msgspec.Struct, frozen=True):
-    """See ``walk_seeds.cypher``. ``mentions`` has for each name the number of documents that mention it, and of those
-    whose authors list it. ``documents`` and ``words`` are the numbers of those of the scope."""
+    """See ``walk_seeds.cypher``. ``frequencies`` has for each word the number of documents that contain it, and of
+    those that have it with a capital only; ``mentions`` for each name the number of documents that mention it, and of
+    those whose authors list it. ``documents`` and ``words`` are the numbers of those of the scope."""
 
     documents: _Number
     words: _Number
     link_types: list[str]
     link_forward: list[_Strength]
     link_backward: list[_Strength]
-    frequencies: list[tuple[str, _Number]]
+    frequencies: list[tuple[str, _Number, _Number]]
     mentions: list[tuple[str, _Number, _Number]]
     ring: Ring
 

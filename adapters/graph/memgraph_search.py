@@ -21,6 +21,7 @@ from adapters.graph.entity_linking import (
     MAX_FREQUENCY_RATIO,
     MIN_COMMON_FREQUENCY,
     Mentions,
+    WordCounts,
     candidate_names,
     fractions_by_rank,
     link_entities,
@@ -49,6 +50,7 @@ _ROUNDING = 1_000_000_000_000
 _SCORE_DIGITS = 9
 """Significant digits of scores, for the same reason."""
 _NONE = Mentions(0)
+_NO_COUNTS = WordCounts()
 _NO_RING = Ring([], [], [], [])
 _decode_fields = msgspec.json.Decoder(list[DocumentFields | None]).decode
 
@@ -122,11 +124,15 @@ class GraphSearch:
         found = converted(row, WalkSeeds, "a search")
         mentions = {key: Mentions(count, listed > 0) for key, count, listed in found.mentions}
         with _readable():
-            frequency = {words[key]: count for key, count in found.frequencies}
+            counts = {words[key]: WordCounts(*each) for key, *each in found.frequencies}
             directions = zip(found.link_forward, found.link_backward, strict=True)
             strengths = list(zip(found.link_types, directions, strict=True))
         entities = link_entities(
-            query.text, numbers, lambda number: mentions.get(name_keys[number], _NONE), frequency, found.documents
+            query.text,
+            numbers,
+            lambda number: mentions.get(name_keys[number], _NONE),
+            lambda word: counts.get(word, _NO_COUNTS),
+            found.documents,
         )
         mass = seed_masses(entities, range(len(numbers), len(numbers) + len(documents)))
         mass_of_document = {key: mass[number] for number, key in enumerate(documents, start=len(numbers))}

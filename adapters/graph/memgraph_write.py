@@ -7,8 +7,9 @@ document carries the sequence number of its last write, so a batch that is sent 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from adapters.graph.bolt import Row, Run, TransactionBody
 from adapters.graph.cypher import statement
 from adapters.graph.edges import entity_names, link_weight
 from adapters.graph.link_types import LinkCounts, TypeStrengths, link_strength
-from adapters.graph.names import words
+from adapters.graph.names import words_by_case
 from adapters.graph.node_keys import NodeKeys
 from adapters.model.document import Link, Record, Scope, fields, passage, rank_fields
 from adapters.model.index_terms import filter_terms
@@ -25,7 +26,15 @@ from adapters.ports.graph import LinkStrength
 from adapters.ports.replica import Key, VectorRecord
 from fusion.doc_ids import doc_id
 
-_ABSENT: Mapping[str, Any] = {"present": False, "version": 0, "words": [], "names": [], "listed": [], "size": 0}
+_ABSENT: Mapping[str, Any] = {
+    "present": False,
+    "version": 0,
+    "words": [],
+    "capitalised": [],
+    "names": [],
+    "listed": [],
+    "size": 0,
+}
 """The stored state of a document that does not exist."""
 
 
@@ -54,6 +63,7 @@ class _CountDeltas:
     names: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     listed: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     words: Counter[tuple[Scope, str]] = field(default_factory=Counter)
+    capitalised: Counter[tuple[Scope, str]] = field(default_factory=Counter)
     documents: Counter[Scope] = field(default_factory=Counter)
     sizes: Counter[Scope] = field(default_factory=Counter)
 
@@ -65,6 +75,7 @@ class _CountDeltas:
             self.names.update({(scope, name): sign for name in state["names"]})
             self.listed.update({(scope, name): sign for name in state["listed"]})
             self.words.update({(scope, word): sign for word in state["words"]})
+            self.capitalised.update({(scope, word): sign for word in state["capitalised"]})
 
 
 class GraphWrites:
@@ -114,14 +125,8 @@ class GraphWrites:
         await run(statement("write_links"), {"rows": links, **common})
         await run(statement("delete_documents"), {"keys": deleted, **common})
         keys = self._keys
-        listed = {keys.names(scope)(name): delta for (scope, name), delta in deltas.listed.items() if delta}
-        degrees = {keys.names(scope)(name): delta for (scope, name), delta in deltas.names.items()}
-        name_rows = [
-            {"key": key, "delta": delta, "listed": listed.get(key, 0)}
-            for key, delta in sorted(degrees.items())
-            if delta or key in listed
-        ]
-        word_rows = _count_rows({keys.words(scope)(word): delta for (scope, word), delta in deltas.words.items()})
+        name_rows = _count_rows(deltas.names, keys.names, listed=deltas.listed)
+        word_rows = _count_rows(deltas.words, keys.words, capitalised=deltas.capitalised)
         scope_rows = [
             {"key": key, "delta": deltas.documents[scope], "words": deltas.sizes[scope]}
             for key, scope in sorted((keys.scope(scope), scope) for scope in deltas.documents)
@@ -138,19 +143,29 @@ class GraphWrites:
     def _upsert(self, record: Record) -> DocumentWrite:
         document, key = record.document, self._keys.document(record.key)
         scope = Scope(record.tenant, record.environment)
-        names, in_text = entity_names(record), words(passage(document))
-        distinct_words, listed = set(in_text), [name for name, is_listed in names.items() if is_listed]
+        names = entity_names(record)
+        in_text, in_lower_case = words_by_case(passage(document))
+        distinct_words, capitalised = set(in_text), sorted(set(in_text) - in_lower_case)
+        listed = [name for name, is_listed in names.items() if is_listed]
         key_of_name = self._keys.names(scope)
         return DocumentWrite(
             key,
             scope,
-            {"present": True, "words": distinct_words, "names": names, "listed": listed, "size": len(in_text)},
+            {
+                "present": True,
+                "words": distinct_words,
+                "capitalised": capitalised,
+                "names": names,
+                "listed": listed,
+                "size": len(in_text),
+            },
             row={
                 "key": key,
                 "id": record.doc_id,
                 "scope": self._keys.scope(scope),
                 "filter_terms": filter_terms(fields(record)),
                 "words": sorted(distinct_words),
+                "capitalised": capitalised,
                 "size": max(len(in_text), 1),
                 "rank_fields": msgspec.json.encode(rank_fields(document)).decode(),
             },
@@ -170,9 +185,21 @@ class GraphWrites:
         return self._keys.document((record.tenant, record.environment, target))
 
 
-def _count_rows(deltas: Mapping[str, int]) -> list[Row]:
-    """The counts that change, sorted by key, so that two writers lock the nodes that both change in the same order."""
-    return [{"key": key, "delta": delta} for key, delta in sorted(deltas.items()) if delta]
+def _count_rows(
+    deltas: Counter[tuple[Scope, str]],
+    keys: Callable[[Scope], Callable[[str], str]],
+    **others: Counter[tuple[Scope, str]],
+) -> list[Row]:
+    """The counts that change, sorted by key, so that two writers lock the nodes that both change in the same order.
+
+    :param others: counts of the same nodes, by the name that they have in the rows.
+    """
+    rows = [
+        {"key": keys(scope)(text), "delta": delta, **{name: each[scope, text] for name, each in others.items()}}
+        for (scope, text), delta in deltas.items()
+    ]
+    changed = [row for row in rows if any(row[name] for name in ("delta", *others))]
+    return sorted(changed, key=itemgetter("key"))
 
 
 def link_type_rows(rows: Sequence[Row], chosen: TypeStrengths) -> list[Row]:

@@ -9,14 +9,15 @@ from itertools import dropwhile
 
 import regex
 
+from adapters.text.english import is_function_word, is_ordinary_word
 from adapters.text.forms import casefolded, folded
-from adapters.text.languages import ENGLISH, LANGUAGES, is_stop_word, language_of_query
-from adapters.text.segmentation import Compound, chunks, compounds
+from adapters.text.languages import ENGLISH, LANGUAGES, is_stop_word
+from adapters.text.segmentation import Compound, chunks, compounds, is_signed_name
 
 MAX_WORDS = 8
 """Maximum number of words of a name that no author lists as one: a longer title is a sentence."""
-MAX_LISTED_WORDS = 16
-"""Maximum number of words of a name that an author lists."""
+MAX_LISTED_WORDS = 32
+"""Maximum number of words of a name that an author lists; of characters, in a script without spaces."""
 MAX_CHARS = 512
 """Maximum length of a name in normal form: an index of a server rejects much longer ones."""
 
@@ -28,23 +29,29 @@ _MAX_SAMPLED_WORDS = 64
 """Words of a text that are looked at to find its language."""
 
 _AUTHOR = regex.compile(r"([^,]{1,100}),\s*(?:[^\W\d_a-z]\.?[\s-]*){1,4}")
-_SIGNED_NAME = regex.compile(r"\.?[^\W_]+[+#]*")
-"""Signs that a name may have: ``C++``, ``C#``, ``.NET``."""
 
-_CAPITAL = regex.compile(r"(?<![\p{L}\p{M}\p{N}_])\.?[\p{Lu}&&\p{Latin}]", regex.V1)
-_CAPITALISED = r"\.?[\p{Lu}&&\p{Latin}][\w\p{M}&'’-]*[+#]*"
+_CAPITAL = regex.compile(r"(?<![\p{L}\p{M}\p{N}_-])\.?[\p{Lu}&&\p{Latin}]", regex.V1)
+_CAPITALISED = (
+    r"(?:(?:Mr|Mrs|Ms|Dr|St|Prof)\.(?=\s)|(?:[\p{Lu}&&\p{Latin}]\.){1,8}(?![\p{L}\p{N}])"
+    r"|\.?[\p{Lu}&&\p{Latin}][\w\p{M}&'’-]*[+#]*)"
+)
 _PHRASE = regex.compile(
     rf"{_CAPITALISED}(?:\s+(?:(?:of|the|and|de|la|von|van|for|in)\s+){{0,2}}{_CAPITALISED}){{0,63}}", regex.V1
 )
-_SENTENCE_START = regex.compile(r"(?:^|[.!?:;]\s+|\n\s*)[\"'(\[]*$")
+_SENTENCE_START = regex.compile(r"(?:^|[.!?:;|—–]\s+|\n\s*)(?:[-*•>#|]+\s*|\w{1,2}[.)]\s+){0,2}[\"'“‘(\[*_]*$")  # noqa: RUF001
+_FIRST_PERSON = regex.compile(r"I(?:['’]\p{L}+)?").fullmatch
 _TEXT_WORD = regex.compile(r"[\p{L}\p{M}]+")
-_MIN_ENGLISH = 1 / 8
-"""A text is English if at least this fraction of its words are English stop words."""
+_MIN_KNOWN = 0.3
+"""A text is in a language if at least this fraction of its words are ordinary words of it."""
+_MIN_MARKED = 0.15
+"""The same for a text with a word of :data:`_ONLY_ENGLISH`."""
+_ONLY_ENGLISH = frozenset({"and", "the", "their", "there", "these", "they", "this", "that", "which", "with", "from"})
 _OTHER_LETTER = regex.compile(r"[\p{L}--[a-zàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœß]]", regex.V1)
 _READ_LANGUAGES = frozenset(
-    {ENGLISH, "danish", "dutch", "french", "italian", "norwegian", "portuguese", "romanian", "spanish", "swedish"}
+    {ENGLISH, "danish", "dutch", "french", "italian", "norwegian", "portuguese", "spanish", "swedish"}
 )
 """Languages in which a capital inside a sentence begins a name, and names keep their form."""
+_OTHER_LANGUAGES = sorted(frozenset(LANGUAGES.values()) - {ENGLISH})
 
 
 def normalize(name: str) -> str:
@@ -77,13 +84,30 @@ def words(text: str) -> list[str]:
     return [word for chunk in chunks(text) for word in words_of_chunk(chunk)]
 
 
+def words_by_case(text: str) -> tuple[list[str], set[str]]:
+    """The words of a text: see :func:`words`; and those of them that it has in lower case, too."""
+    found: list[str] = []
+    in_lower_case: set[str] = set()
+    for chunk in chunks(text):
+        of_chunk = words_of_chunk(chunk)
+        found += of_chunk
+        if not is_capitalised(chunk):
+            in_lower_case.update(of_chunk)
+    return found, in_lower_case
+
+
+def is_capitalised(chunk: str) -> bool:
+    """Whether the first letter of a part of a text is a capital."""
+    return next((each.isupper() for each in chunk if each.isalpha()), False)
+
+
 def words_of_chunk(chunk: str) -> tuple[str, ...]:
     """The words of a part of a text without white space: see :func:`words`."""
     return _cached_words(chunk) if len(chunk) <= _MAX_CACHED_CHARS else _read_words(chunk)
 
 
 def _read_words(chunk: str) -> tuple[str, ...]:
-    return tuple(word for each in compounds(chunk) for word in _words(each))
+    return tuple(word for each in compounds(chunk) for word in _words(each) if word)
 
 
 _cached_words = lru_cache(maxsize=16_384)(_read_words)
@@ -92,7 +116,7 @@ _cached_words = lru_cache(maxsize=16_384)(_read_words)
 def _words(compound: Compound) -> Iterator[str]:
     if compound.is_unspaced:
         return map(folded, compound.pieces)
-    if compound.signed and _SIGNED_NAME.fullmatch(compound.signed):
+    if compound.signed and is_signed_name(compound.signed):
         return iter((folded(compound.signed),))
     return (folded(run.word) for run in compound.runs)
 
@@ -114,29 +138,56 @@ def mentioned(text: str) -> tuple[str, ...]:
 
 
 def _language(text: str) -> str:
-    """The language of a text, as far as its first words tell it; empty for one that is not known."""
+    """The language of a text, as far as its first words tell it; empty if they do not."""
     found = [casefolded(each) for each in _TEXT_WORD.findall(text, 0, _SLICE_CHARS)[:_MAX_SAMPLED_WORDS]]
-    stop_words = sum(map(is_stop_word, found))
-    if stop_words > 1 and stop_words >= len(found) * _MIN_ENGLISH:
-        return ENGLISH
-    if sum(_OTHER_LETTER.search(word) is not None for word in found) >= max(stop_words, 1):
+    in_english = sum(is_stop_word(word) or is_ordinary_word(word) for word in found)
+    needed = max(len(found) * _MIN_KNOWN, min(len(found) / 2, 2))
+    if not _ONLY_ENGLISH.isdisjoint(found):
+        needed = len(found) * _MIN_MARKED
+        if in_english >= len(found) * _MIN_KNOWN:
+            return ENGLISH
+    if in_english < needed and sum(_OTHER_LETTER.search(word) is not None for word in found) >= needed:
         return ""
-    return language_of_query(found, LANGUAGES.values())
+    stop_words = sum(is_stop_word(word) or is_function_word(word) for word in found)
+    by_language = {each: sum(is_stop_word(word, each) for word in found) for each in _OTHER_LANGUAGES}
+    most = max(by_language.values())
+    if most > 1 and most >= stop_words + (in_english >= len(found) / 2):
+        # Of languages that share their stop words, the one without names by rule.
+        best = min((each for each in by_language if by_language[each] == most), key=_READ_LANGUAGES.__contains__)
+        return best if most >= needed else ""
+    return ENGLISH if in_english >= needed else ""
 
 
 def _phrases(text: str, language: str) -> Iterator[str]:
+    def says_nothing(word: str) -> bool:
+        return is_stopword(word.lower(), language) or is_function_word(word.lower())
+
     for match in _runs(text):
-        phrase_words = match.group().split()
-        if _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()):
-            phrase_words = list(dropwhile(lambda word: is_stopword(word.lower(), language), phrase_words))
-            if len(phrase_words) < 2:
+        is_start = _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()) is not None
+        for part in _without_first_person(match.group().split()):
+            phrase_words = list(dropwhile(says_nothing, part)) if is_start else part
+            if is_start and len(phrase_words) < 2:
+                is_start = False
                 continue
-        # "RESULTS In": a heading, and the first word of the sentence after it
-        while phrase_words and is_stopword(phrase_words[-1].lower(), language):
-            phrase_words.pop()
-        phrase = " ".join(phrase_words)
-        if 0 < len(phrase_words) <= MAX_WORDS and not is_stopword(phrase.lower(), language) and len(phrase) > 1:
-            yield phrase
+            is_start = False
+            # "RESULTS In": a heading, and the first word of the sentence after it
+            while phrase_words and says_nothing(phrase_words[-1]):
+                phrase_words.pop()
+            phrase = " ".join(phrase_words).rstrip("'’-")
+            if 0 < len(phrase_words) <= MAX_WORDS and not is_stopword(phrase.lower(), language) and len(phrase) > 1:
+                yield phrase
+
+
+def _without_first_person(phrase: list[str]) -> Iterator[list[str]]:
+    """The parts of a run of capitalised words between ``I``, ``I'm`` and the like, which are no names."""
+    part: list[str] = []
+    for word in phrase:
+        if _FIRST_PERSON(word):
+            yield part
+            part = []
+        else:
+            part.append(word)
+    yield part
 
 
 def _runs(text: str) -> Iterator[regex.Match[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adapters.engine.segment import Segment
 from adapters.graph.edges import entity_names, link_weight
-from adapters.graph.names import words
+from adapters.graph.names import words_by_case
 from adapters.model.document import Sensitivity, passage
 
 Name = tuple[str, str, str]
@@ -27,7 +27,8 @@ class SegmentGraph(msgspec.Struct, frozen=True):
 
     ``mention_names`` are indices into ``names``, ``mention_listed`` are booleans (whether the author lists the name),
     ``link_type_numbers`` are indices into ``link_types``, ``row_groups`` into ``words``; ``lengths`` has the number of
-    words by row; ``words`` has the number of documents with each word, by scope and sensitivity.
+    words by row; ``words`` has the number of documents with each word, by scope and sensitivity, and ``capitalised``
+    beside it the number of those that have it with a capital only.
     """
 
     names: list[Name]
@@ -42,6 +43,7 @@ class SegmentGraph(msgspec.Struct, frozen=True):
     lengths: bytes
     row_groups: bytes
     words: list[tuple[str, str, Sensitivity, dict[str, int]]]
+    capitalised: list[dict[str, int]]
 
 
 def segment_graph(segment: Segment) -> SegmentGraph:
@@ -53,15 +55,17 @@ def segment_graph(segment: Segment) -> SegmentGraph:
     lengths, row_groups = [], []
     groups: dict[tuple[str, str, Sensitivity], int] = {}
     counts: dict[tuple[str, str, Sensitivity], Counter[str]] = defaultdict(Counter)
+    capitalised: dict[tuple[str, str, Sensitivity], Counter[str]] = defaultdict(Counter)
     for row in range(len(segment)):
         record = segment.record(row)
         document = record.document
-        in_text = words(passage(document))
+        in_text, in_lower_case = words_by_case(passage(document))
         scope = (record.tenant, record.environment)
         lengths.append(len(in_text))
         group = (*scope, document.sensitivity)
         row_groups.append(groups.setdefault(group, len(groups)))
         counts[group].update(set(in_text))
+        capitalised[group].update(set(in_text) - in_lower_case)
         for name, is_listed in entity_names(record).items():
             mention_rows.append(row)
             mention_listed.append(is_listed)
@@ -85,4 +89,5 @@ def segment_graph(segment: Segment) -> SegmentGraph:
         lengths=np.asarray(lengths, np.int32).tobytes(),
         row_groups=np.asarray(row_groups, np.int32).tobytes(),
         words=[(*group, dict(counts[group])) for group in groups],
+        capitalised=[dict(capitalised[group]) for group in groups],
     )

@@ -70,7 +70,13 @@ together too toward towards under unless until up upon us very via we well were 
 whereas wherever whether which while who whoever whole whom whose why within without would yes yet you your yours
 yourself
 """
-_STEMS = frozenset(stem(word, ENGLISH) for word in (_VERBS + _FUNCTION_WORDS).split())
+_FUNCTION = frozenset(_FUNCTION_WORDS.split())
+_STEMS = frozenset(stem(word, ENGLISH) for word in (*_VERBS.split(), *_FUNCTION))
+
+
+def is_function_word(word: str) -> bool:
+    """Whether a case-folded word is one of the function words."""
+    return word in _FUNCTION
 
 
 def is_ordinary_word(word: str) -> bool:

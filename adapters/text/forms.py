@@ -14,8 +14,9 @@ import tantivy
 _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}™℠\u0640]+")
 """Soft hyphens, joiners, selectors of variants, marks of direction, Arabic's tatweel; and two signs that would become
 letters."""
+_SAME_LETTERS = str.maketrans({"ß": "ss", "ẞ": "SS", "İ": "I"})
 _WORD_BREAK = "\u200b"
-_ALIKE = str.maketrans(dict.fromkeys("’ʼ‘ʹ′＇׳״", "'") | dict.fromkeys("‐‑‒–—−﹣־", "-"))  # noqa: RUF001
+_ALIKE = str.maketrans(dict.fromkeys("’ʼ‘ʹ′＇׳״ʻ", "'") | dict.fromkeys("‐‑‒–—−﹣־", "-"))  # noqa: RUF001
 _MARKS = regex.compile(
     r"[[\p{M}&&[\p{scx=Latn}\p{scx=Grek}\p{scx=Cyrl}\p{scx=Hebr}\p{scx=Arab}\p{sc=Zinh}]]--[\u3099\u309A]]+", regex.V1
 )
@@ -25,8 +26,11 @@ _ascii_fold = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantiv
 
 
 def normal_form(text: str) -> str:
-    """A text in form NFKC, in which values and names of fields are compared."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    """A text in the form in which values and names of fields are compared: NFKC, with ``ss`` for ``ß`` and ``I`` for
+    ``İ``, without invisible signs."""
+    if text.isascii():
+        return text
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).translate(_SAME_LETTERS)
 
 
 def canonical(text: str) -> str:

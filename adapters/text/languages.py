@@ -34,6 +34,32 @@ LANGUAGES = {
     "tr": "turkish",
 }
 """The languages with stems, by their code in ISO 639-1."""
+_THREE_LETTERS = {
+    **{
+        "ara": "ar",
+        "dan": "da",
+        "deu": "de",
+        "dut": "nl",
+        "ell": "el",
+        "eng": "en",
+        "fin": "fi",
+        "fra": "fr",
+        "fre": "fr",
+    },
+    **{
+        "ger": "de",
+        "gre": "el",
+        "hun": "hu",
+        "ita": "it",
+        "nld": "nl",
+        "nno": "nn",
+        "nob": "nb",
+        "nor": "no",
+        "por": "pt",
+    },
+    **{"ron": "ro", "rum": "ro", "rus": "ru", "spa": "es", "swe": "sv", "tam": "ta", "tur": "tr"},
+}
+"""The same by their codes in ISO 639-2."""
 _NAMES = frozenset(LANGUAGES.values())
 _WITHOUT_STOP_WORDS = frozenset({"arabic", "greek", "romanian", "tamil", "turkish"})
 """Languages whose stop words tantivy does not have."""
@@ -43,11 +69,12 @@ _MIN_STOP_WORDS = 2
 
 
 def language_of(tag: str | None) -> str:
-    """The language of a document that names one: ``de``, ``de-AT`` (RFC 5646), ``German``; English for any other."""
+    """The language of a document that says ``de``, ``de-AT`` (RFC 5646), ``deu`` or ``German``; else English."""
     if not tag:
         return ENGLISH
     name = tag.strip().lower()
-    return LANGUAGES.get(name.partition("-")[0].partition("_")[0], name if name in _NAMES else ENGLISH)
+    code = name.partition("-")[0].partition("_")[0]
+    return LANGUAGES.get(_THREE_LETTERS.get(code, code), name if name in _NAMES else ENGLISH)
 
 
 @lru_cache(maxsize=32_768)
@@ -59,7 +86,7 @@ def stem(word: str, language: str) -> str:
     """
     if language == ENGLISH:
         return _one(_stemmer(ENGLISH)(folded(word)), word)
-    return folded(_one(_stemmer(language)(word), word))
+    return folded(_one(_stemmer(language)(word), word)) or word
 
 
 def _one(stems: Sequence[str], word: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import regex
 
+# A straight quote after a letter or a digit is a sign of inches.
 _QUOTED = regex.compile(
     '["＂]([^"＂]+)["＂]|[“„‟]([^“”„‟]+)[”“]|”([^“”„‟]+)”|«([^«»]+)»|»([^«»]+)«|‹([^‹›]+)›|「([^「」]+)」|『([^『』]+)』'  # noqa: RUF001
 )

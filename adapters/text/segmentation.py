@@ -41,11 +41,13 @@ _ITEM = regex.compile(
 )
 is_unspaced = regex.compile(_UNSPACED, regex.V1).match
 """Whether a text begins with a letter of such a script."""
+is_signed_name = regex.compile(r"\.?[\p{L}\p{N}]+[+#]*").fullmatch
+"""Whether signs may make a word another name: ``C++``, ``C#``, ``.NET``."""
 _CLUSTER = regex.compile(r"\X")
 _PIECE = regex.compile(r"\p{N}+|[^\p{N}]+")
 _CAMEL = regex.compile(r"\p{Lu}{2,}s(?![\p{L}])|\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{N}+")
 _HAS_DIGIT = regex.compile(r"\d").search
-_SYMBOL = regex.compile(r"[\p{So}\p{Sc}]")
+_SYMBOL = regex.compile(r"[[\p{So}\p{Sc}\p{Sm}§¶†‡]--[+<=>|~]]", regex.V1)
 _JOINER = frozenset("-._'/&*")
 _NUMBER_JOINER = frozenset(",:")
 _LEAD, _TRAIL = ".#$@%+-/\\_€£¥", "+#*%_="
@@ -93,19 +95,21 @@ class Compound:
     def is_code(self) -> bool:
         """Whether it is a number or an identifier, in which the order of the parts counts: ``12-34-56``, ``WX-770-B``.
 
-        Two numbers, or three parts with a number and without a word of more than four letters.
+        Parts that all have digits, or three parts with a number and without a word of more than four letters.
         """
-        if len(self.runs) < 2:  # two
+        if len(self.runs) < 2:
             return False
         words = [run.word for run in self.runs]
-        numbers = sum(word[0].isdigit() for word in words)
+        numbers = sum(_HAS_DIGIT(word) is not None for word in words)
         if numbers == len(words):
             return True
-        return bool(numbers) and len(words) > 2 and all(len(each) < 5 or each[0].isdigit() for each in words)
+        return bool(numbers) and len(words) > 2 and all(len(each) < 5 or _HAS_DIGIT(each) for each in words)
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """The pieces of all runs, in order."""
+        """The pieces of all runs, in order; one with its signs, if it is a name with signs (``c++``)."""
+        if self.signed and is_signed_name(self.signed):
+            return (self.signed,)
         return tuple(piece for run in self.runs for piece in run.pieces)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters.graph.entity_linking import Mentions, candidate_names, link_entities
+from adapters.graph.entity_linking import Mentions, WordCounts, candidate_names, link_entities
 from adapters.graph.extract import RULES, extractor
 from adapters.graph.names import normalize, surname
 from adapters.keyword.analysis import parse_query, stemmed_words
@@ -28,7 +28,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "bibliography": surname,
     "linking": lambda text: (
         candidate_names(text),
-        link_entities(text, {"a a": 1}, lambda _: Mentions(1), {"a": 1}, 9),
+        link_entities(text, {"a a": 1}, lambda _: Mentions(1), lambda _: WordCounts(1, 1), 9),
     ),
     "query": parse_query,
     "words": stemmed_words,

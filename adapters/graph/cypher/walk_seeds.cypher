@@ -9,7 +9,7 @@ CALL {
   WITH request
   UNWIND request.words AS key
   MATCH (w:Word {key: key})
-  RETURN collect([w.key, w.count]) AS frequencies
+  RETURN collect([w.key, w.count, w.capitalised]) AS frequencies
 }
 CALL {
   WITH request, documents

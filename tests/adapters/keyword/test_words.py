@@ -14,7 +14,7 @@ from opensearchpy import AsyncOpenSearch
 
 from adapters.engine import EmbeddedIndex
 from adapters.keyword import opensearch_client
-from adapters.keyword.analysis import document_terms
+from adapters.keyword.analysis import document_terms, parse_query
 from adapters.keyword.component import AT_SPACES, KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.keyword.opensearch import OpenSearchKeyword
@@ -141,7 +141,18 @@ def test_normal_forms_have_the_same_terms(text: str) -> None:
     assert terms_of(unicodedata.normalize("NFD", text)) == terms
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
-def test_a_text_is_found_by_its_own_words(text: str) -> None:
-    terms = document_terms(Document(id="a", text=text))
-    assert all(term and not any(map(str.isspace, term)) for each in terms.words for term in each.split(" ") if each)
+@given(st.text(max_size=40), st.sampled_from(["en", "de", "ar", "tr", "xx"]))
+def test_no_term_is_empty_or_has_a_space(text: str, language: str) -> None:
+    terms = document_terms(Document(id="a", text=text, language=language))
+    for each in (*terms.words, *terms.exact):
+        assert each == "" or all(term and not any(map(str.isspace, term)) for term in each.split(" "))
+
+
+@given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20))
+def test_a_word_is_found_by_itself(word: str) -> None:
+    terms = document_terms(Document(id="a", text=f"before {word} after"))
+    parsed = parse_query(word)
+    of_words, of_exact = f" {terms.words[0]} ", f" {terms.exact[0]} "
+    assert any(f" {term} " in of_words for term in parsed.words) or any(
+        f" {' '.join(code)} " in of_exact for code in parsed.codes
+    )

@@ -385,7 +385,8 @@ RING = {"keys": [SEED, "b"], "masses": [0.5, 0.5], "ids": ["a", ""], "fields": [
 NO_MORE = {name: [] for name in RING}
 SEEDS = {
     "number": 0, "documents": 10, "words": 900, "link_types": ["by"], "link_forward": [1.0], "link_backward": [0.5],
-    "frequencies": [[WORD, 2]], "mentions": [[NAME, 1, 1]], "ring": {name: values[:1] for name, values in RING.items()},
+    "frequencies": [[WORD, 2, 1]], "mentions": [[NAME, 1, 1]],
+    "ring": {name: values[:1] for name, values in RING.items()},
 }  # fmt: skip
 STEP = {"number": 0, "ring": RING, "passing": NO_MORE}
 
@@ -436,7 +437,7 @@ LIES = {
     "seeds": [
         *NO_ROWS,
         *(SEEDS | {name: value} for name in ("documents", "words") for value in (None, -1, 1.5, "many")),
-        *(SEEDS | {"frequencies": value} for value in (*NO_COUNTS, [["unknown", 1]])),
+        *(SEEDS | {"frequencies": value} for value in (*NO_COUNTS, [["unknown", 1, 1]])),
         *(SEEDS | {"mentions": value} for value in NO_COUNTS),
         *(SEEDS | {"mentions": [[NAME, *pair]]} for pair in ([1], [1, -1], [-1, 1], [1, None], [1, 1, 1])),
         *(SEEDS | {"link_types": value} for value in (None, [7], ["by", "of"], [])),
