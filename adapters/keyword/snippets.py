@@ -21,6 +21,8 @@ _MAX_PER_WORD, _MAX_LOOKED_AT = 4, 16
 """Occurrences of a word that are considered, and of its first letters."""
 _MAX_WORDS = 16
 """Words of a query that are marked."""
+_MAX_LOOKED_FOR = 64
+"""Looking for more letters one by one takes longer than reading the text."""
 _BORDER_CHARS = 24
 """A snippet is made this much shorter, at most, to begin and end at a word."""
 START, END = "<mark>", "</mark>"
@@ -97,7 +99,9 @@ def _occurrences(text: str, words: tuple[_Word, ...]) -> list[_Occurrence]:
                     found.append((at, end, number))
                     count += 1
             at = find(prefix, end)
-    found = _without_overlaps(sorted(found))
+    found.sort()
+    if not folded_text.isascii():  # else no word of the query begins inside another
+        found = _without_overlaps(found)
     return [(positions[at], positions[end], number) for at, end, number in found] if positions else found
 
 
@@ -150,17 +154,29 @@ def _folded_text(text: str) -> tuple[str, list[int] | None]:
     if text.isascii():
         return text.lower(), None
     folded_text = text.translate(_FOLDED)
-    if all(len(_FOLDED[code]) == 1 for code in set(map(ord, text))):
+    if len(folded_text) == len(text) and not _FOLDED.has_resized(text):
         return folded_text, None
     positions = [place for place, letter in enumerate(text) for _ in _FOLDED[ord(letter)]]
     return folded_text, [*positions, len(text)]
 
 
 class _Folding(dict[int, str]):
+    """The folded form of each letter, filled when it is first needed."""
+
+    def __init__(self) -> None:
+        self._resized: set[str] = set()
+
+    def has_resized(self, text: str) -> bool:
+        """Whether the text has a letter whose folded form has another length."""
+        if len(self._resized) > _MAX_LOOKED_FOR:
+            return not self._resized.isdisjoint(text)
+        return any(letter in text for letter in self._resized)
+
     def __missing__(self, code: int) -> str:
         letter = self[code] = comparable(chr(code))
+        if len(letter) != 1:
+            self._resized.add(chr(code))
         return letter
 
 
 _FOLDED = _Folding()
-"""Each letter as it is compared, filled when it is first needed."""
