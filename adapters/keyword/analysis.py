@@ -228,8 +228,10 @@ def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None)
         if not each.is_code:
             words += [pair for pair in each.pairs if pair != each.written]
         joined = tuple(_stems(each.joined, languages))
-        if not runs:  # an abbreviation, or a code
+        if not runs and not each.is_code:  # an abbreviation
             words += joined
+        elif joined and each.is_code:
+            wholes.append(joined)
         if each.written:
             wholes.append((each.written, *joined) if runs else (each.written,))
     return _Terms(tuple(words), tuple(wholes), tuple(codes))
