@@ -23,6 +23,7 @@ from adapters.graph.join import count_documents, join_graphs, living_up_to
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.segment_edges import Name, SegmentGraph, segment_graph
 from adapters.model.document import HIGHEST_CLEARANCE, SENSITIVITIES, Sensitivity, is_visible, visible_levels
+from adapters.model.errors import Damaged
 from adapters.ports.graph import LinkStrength
 from adapters.storage import files
 from fusion.random_walk import Adjacency
@@ -143,7 +144,7 @@ class GraphComponent:
                 files.link_or_copy(previous / file, target / file)
             else:
                 (target / file).write_bytes(msgspec.msgpack.encode(segment_graph(segment)))
-            graphs.append(msgspec.msgpack.decode((target / file).read_bytes(), type=SegmentGraph))
+            graphs.append(_part(target / file))
         for level in SENSITIVITIES:
             if any(level == sensitivity for graph in graphs for _, _, sensitivity, _ in graph.words):
                 (target / level).mkdir()
@@ -195,6 +196,17 @@ class GraphComponent:
         """Returns 1: every build joins all segments."""
         del index
         return 1
+
+
+def _part(path: Path) -> SegmentGraph:
+    """The part of a segment.
+
+    :raises Damaged: if the file has changed so that it cannot be read.
+    """
+    try:
+        return msgspec.msgpack.decode(path.read_bytes(), type=SegmentGraph)
+    except msgspec.DecodeError as error:
+        raise Damaged("the index is damaged", str(path)) from error
 
 
 def _open(folder: Path, before: Graph | None) -> Graph:

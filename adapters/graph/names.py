@@ -10,7 +10,8 @@ from itertools import dropwhile
 import regex
 
 from adapters.text.english import is_function_word, is_ordinary_word
-from adapters.text.forms import casefolded, folded
+from adapters.text.folding import folded
+from adapters.text.forms import casefolded
 from adapters.text.languages import ENGLISH, LANGUAGES, is_stop_word
 from adapters.text.segmentation import Compound, chunks, compounds, is_signed_name
 
@@ -46,6 +47,8 @@ _MIN_KNOWN = 0.3
 _MIN_MARKED = 0.15
 """The same for a text with a word of :data:`_ONLY_ENGLISH`."""
 _ONLY_ENGLISH = frozenset({"and", "the", "their", "there", "these", "they", "this", "that", "which", "with", "from"})
+_MAX_NAME_ALONE = 3
+"""A text of so few words, all capitalised, is a name in any language."""
 _OTHER_LETTER = regex.compile(r"[\p{L}--[a-zàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœß]]", regex.V1)
 _READ_LANGUAGES = frozenset(
     {ENGLISH, "danish", "dutch", "french", "italian", "norwegian", "portuguese", "spanish", "swedish"}
@@ -140,8 +143,10 @@ def mentioned(text: str) -> tuple[str, ...]:
 def _language(text: str) -> str:
     """The language of a text, as far as its first words tell it; empty if they do not."""
     found = [casefolded(each) for each in _TEXT_WORD.findall(text, 0, _SLICE_CHARS)[:_MAX_SAMPLED_WORDS]]
+    if len(found) <= _MAX_NAME_ALONE and text.istitle() and not any(map(_OTHER_LETTER.search, found)):
+        return ENGLISH
     in_english = sum(is_stop_word(word) or is_ordinary_word(word) for word in found)
-    needed = max(len(found) * _MIN_KNOWN, min(len(found) / 2, 2))
+    needed = max(len(found) * _MIN_KNOWN, 1)
     if not _ONLY_ENGLISH.isdisjoint(found):
         needed = len(found) * _MIN_MARKED
         if in_english >= len(found) * _MIN_KNOWN:

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from adapters.model.document import Document, passage
-from adapters.text.forms import canonical, casefolded, folded
+from adapters.text.folding import folded
+from adapters.text.forms import canonical, casefolded
 from adapters.text.languages import ENGLISH, is_stop_word, language_of, language_of_query, stem
 from adapters.text.quotes import quoted, unquoted
 from adapters.text.segmentation import Compound, Run, chunks, compounds

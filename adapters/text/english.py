@@ -57,6 +57,14 @@ twist type understand undo unlock update upgrade upload use validate vanish vary
 warm warn wash waste watch water wave weaken wear weave weigh welcome whisper win wind wipe wish withdraw wonder work
 worry wrap wreck write yell yield zip
 """
+_IRREGULAR_FORMS = """
+ate bound bought bred broke brought built burnt came caught chose chosen clung crept dealt did drank drawn dreamt drew
+drove drunk dug fed fell fled flew flown forbade forgot forgotten fought found froze frozen gave given gone got gotten
+grew ground grown held hid hung kept knew known laid lain lay led lent lit lost made meant met paid ran rang risen rode
+rose said sang sat saw seen sent shaken shone shook shot slept slid sold sought spent spoke spoken sprang spun stole
+stood struck stuck stung sung sunk swam swept sworn swung taken taught thought threw thrown told took tore torn
+understood went wept woke won wore worn wound wove written wrote
+"""
 _FUNCTION_WORDS = """
 about above across after again against all almost alone along already also although always among another any anybody
 anyone anything anywhere around away back because been before behind being below beneath beside best better between
@@ -71,7 +79,7 @@ whereas wherever whether which while who whoever whole whom whose why within wit
 yourself
 """
 _FUNCTION = frozenset(_FUNCTION_WORDS.split())
-_STEMS = frozenset(stem(word, ENGLISH) for word in (*_VERBS.split(), *_FUNCTION))
+_STEMS = frozenset(stem(word, ENGLISH) for word in (*_VERBS.split(), *_IRREGULAR_FORMS.split(), *_FUNCTION))
 
 
 def is_function_word(word: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 
 import regex
-import tantivy
 
 _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}™℠\u0640]+")
 """Soft hyphens, joiners, selectors of variants, marks of direction, Arabic's tatweel; and two signs that would become
@@ -17,12 +16,7 @@ letters."""
 _SAME_LETTERS = str.maketrans({"ß": "ss", "ẞ": "SS", "İ": "I"})
 _WORD_BREAK = "\u200b"
 _ALIKE = str.maketrans(dict.fromkeys("’ʼ‘ʹ′＇׳״ʻ", "'") | dict.fromkeys("‐‑‒–—−﹣־", "-"))  # noqa: RUF001
-_MARKS = regex.compile(
-    r"[[\p{M}&&[\p{scx=Latn}\p{scx=Grek}\p{scx=Cyrl}\p{scx=Hebr}\p{scx=Arab}\p{sc=Zinh}]]--[\u3099\u309A]]+", regex.V1
-)
-"""Accents and points. In other scripts a mark is a vowel or makes another letter."""
 _NOT_ASCII_DIGIT = regex.compile(r"[\p{Nd}--0-9]", regex.V1)
-_ascii_fold = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.ascii_fold()).build().analyze
 
 
 def normal_form(text: str) -> str:
@@ -46,11 +40,3 @@ def casefolded(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.casefold().replace("i\u0307", "i"))
-
-
-def folded(word: str) -> str:
-    """A case-folded word without accents, ``ø`` as ``o``; in Hebrew and Arabic without points."""
-    if word.isascii():
-        return word
-    bare = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word)))
-    return "".join(_ascii_fold(bare))

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import tantivy
 
-from adapters.text.forms import folded
+from adapters.text.folding import folded
 
 ENGLISH = "english"
 """The language of texts and queries whose language is unknown."""
