@@ -29,9 +29,8 @@ MIN_COMMON_FREQUENCY = 3
 _MIN_SHARE, _MIN_SHARE_CAPITALISED = 0.6, 0.2
 """A single word is a name only if at least this fraction of the passages that contain it mention it as a name: others
 use it as a word. Capitalised in a query it is more likely to be one."""
-_MAX_LOWER_CASE, _SURE_SHARE = 0.1, 0.95
-"""A word in lower case is no name if more than this fraction of the passages that contain it have it in lower case,
-unless nearly all of them mention the name (``c++``)."""
+_MAX_LOWER_CASE = 0.1
+"""A word in lower case is no name if more than this fraction of the passages that contain it have it in lower case."""
 NEVER = 2.0
 """A share that no name has: the word is a name only where an author lists it."""
 _NAMES_MASS_BASE, _NAMES_MASS_FACTOR, _NAMES_MASS_SLOPE = 0.15, 1.5, 0.7
@@ -106,13 +105,16 @@ class QueryWord:
 
         :param common: the largest number of passages that contain a name which no author lists.
         """
+        if self.is_ordinary or (not self.is_capitalised and self._is_used_as_word(counts)):
+            return False
         share = mentions.share(counts.passages)
-        if self.is_ordinary:
-            return False
-        in_lower_case = counts.passages - counts.capitalised
-        if not self.is_capitalised and share < _SURE_SHARE and in_lower_case > _MAX_LOWER_CASE * counts.passages:
-            return False
         return mentions.is_listed or (share >= self.min_share and counts.passages <= common)
+
+    def _is_used_as_word(self, counts: WordCounts) -> bool:
+        """Whether passages have it in lower case, and others as a name: not what is always written so (``numpy``), nor
+        what has signs or digits (``c++``)."""
+        in_lower_case = counts.passages - counts.capitalised
+        return bool(counts.capitalised) and self.text.isalpha() and in_lower_case > _MAX_LOWER_CASE * counts.passages
 
 
 def query_words(query: str) -> list[QueryWord]:
