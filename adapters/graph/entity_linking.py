@@ -74,9 +74,6 @@ class WordCounts(NamedTuple):
     capitalised: int = 0
 
 
-_UNKNOWN = WordCounts()
-
-
 @dataclass(frozen=True, slots=True)
 class QueryWord:
     """A word of a query.

@@ -171,10 +171,9 @@ def _phrases(text: str, language: str) -> Iterator[str]:
         is_start = _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()) is not None
         for part in _without_first_person(match.group().split()):
             phrase_words = list(dropwhile(says_nothing, part)) if is_start else part
-            if is_start and len(phrase_words) < 2:
-                is_start = False
+            is_single, is_start = is_start and len(phrase_words) < 2, False
+            if is_single:
                 continue
-            is_start = False
             # "RESULTS In": a heading, and the first word of the sentence after it
             while phrase_words and says_nothing(phrase_words[-1]):
                 phrase_words.pop()
