@@ -88,7 +88,7 @@ class QueryWord:
     @property
     def is_ordinary(self) -> bool:
         """Whether it is in lower case, and no name even in a corpus that has it as a name only: ``GET`` is a method."""
-        return not self.is_capitalised and (is_stop_word(self.text) or is_ordinary_word(self.text))
+        return not self.is_capitalised and is_ordinary_word(self.text)
 
     @property
     def min_share(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from adapters.graph.names import MAX_WORDS, is_stopword, normalize, words
+from adapters.graph.names import MAX_WORDS, has_only_stop_words, normalize, words
 
 _WORD = re.compile(r"[\w.+#-]*\w")
 _MIN_CHARS = 3
@@ -22,7 +22,7 @@ class Gazetteer:
         self._words: set[str] = set()
         for name in sorted(set(names)):
             in_name = normalize(name).split()
-            if 1 < len(in_name) <= MAX_WORDS and not is_stopword(" ".join(in_name)):
+            if 1 < len(in_name) <= MAX_WORDS and not has_only_stop_words(" ".join(in_name)):
                 self._phrases.setdefault(" ".join(in_name), name)
                 self._longest[in_name[0]] = max(self._longest.get(in_name[0], 0), len(in_name))
             elif len(in_name) == 1 and _is_special(name):

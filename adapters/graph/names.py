@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import dropwhile
 
 import regex
@@ -13,7 +12,7 @@ from adapters.text.english import is_function_word, is_ordinary_word
 from adapters.text.folding import folded
 from adapters.text.forms import casefolded
 from adapters.text.languages import ENGLISH, LANGUAGES, is_stop_word
-from adapters.text.segmentation import Compound, chunks, compounds, is_signed_name
+from adapters.text.segmentation import CachedByChunk, Compound, chunks, compounds, is_signed_name
 
 MAX_WORDS = 8
 """Maximum number of words of a name that no author lists as one: a longer title is a sentence."""
@@ -25,7 +24,6 @@ MAX_CHARS = 512
 _SLICE_CHARS = 4_096
 _MAX_PHRASE_CHARS = 4_096
 """Maximum length of a run of capitalised words; a longer one is split, and is no name."""
-_MAX_CACHED_CHARS = 48
 _MAX_SAMPLED_WORDS = 64
 """Words of a text that are looked at to find its language."""
 
@@ -54,7 +52,7 @@ _READ_LANGUAGES = frozenset(
     {ENGLISH, "danish", "dutch", "french", "italian", "norwegian", "portuguese", "spanish", "swedish"}
 )
 """Languages in which a capital inside a sentence begins a name, and names keep their form."""
-_OTHER_LANGUAGES = sorted(frozenset(LANGUAGES.values()) - {ENGLISH})
+_OTHER_LANGUAGES = tuple(each for each in LANGUAGES if each != ENGLISH)
 
 
 def normalize(name: str) -> str:
@@ -104,16 +102,10 @@ def is_capitalised(chunk: str) -> bool:
     return next((each.isupper() for each in chunk if each.isalpha()), False)
 
 
+@CachedByChunk
 def words_of_chunk(chunk: str) -> tuple[str, ...]:
     """The words of a part of a text without white space: see :func:`words`."""
-    return _cached_words(chunk) if len(chunk) <= _MAX_CACHED_CHARS else _read_words(chunk)
-
-
-def _read_words(chunk: str) -> tuple[str, ...]:
     return tuple(word for each in compounds(chunk) for word in _words(each) if word)
-
-
-_cached_words = lru_cache(maxsize=16_384)(_read_words)
 
 
 def _words(compound: Compound) -> Iterator[str]:
@@ -124,7 +116,7 @@ def _words(compound: Compound) -> Iterator[str]:
     return (folded(run.word) for run in compound.runs)
 
 
-def is_stopword(text: str, language: str = ENGLISH) -> bool:
+def has_only_stop_words(text: str, language: str = ENGLISH) -> bool:
     """Whether all words of a text are stop words, which alone are not a name."""
     return all(is_stop_word(word, language) for word in text.split())
 
@@ -145,7 +137,7 @@ def _language(text: str) -> str:
     found = [casefolded(each) for each in _TEXT_WORD.findall(text, 0, _SLICE_CHARS)[:_MAX_SAMPLED_WORDS]]
     if len(found) <= _MAX_NAME_ALONE and text.istitle() and not any(map(_OTHER_LETTER.search, found)):
         return ENGLISH
-    in_english = sum(is_stop_word(word) or is_ordinary_word(word) for word in found)
+    in_english = sum(map(is_ordinary_word, found))
     needed = max(len(found) * _MIN_KNOWN, 1)
     if not _ONLY_ENGLISH.isdisjoint(found):
         needed = len(found) * _MIN_MARKED
@@ -165,7 +157,7 @@ def _language(text: str) -> str:
 
 def _phrases(text: str, language: str) -> Iterator[str]:
     def says_nothing(word: str) -> bool:
-        return is_stopword(word.lower(), language) or is_function_word(word.lower())
+        return has_only_stop_words(word.lower(), language) or is_function_word(word.lower())
 
     for match in _runs(text):
         is_start = _SENTENCE_START.search(text, max(0, match.start() - 8), match.start()) is not None
@@ -178,7 +170,11 @@ def _phrases(text: str, language: str) -> Iterator[str]:
             while phrase_words and says_nothing(phrase_words[-1]):
                 phrase_words.pop()
             phrase = " ".join(phrase_words).rstrip("'’-")
-            if 0 < len(phrase_words) <= MAX_WORDS and not is_stopword(phrase.lower(), language) and len(phrase) > 1:
+            if (
+                0 < len(phrase_words) <= MAX_WORDS
+                and not has_only_stop_words(phrase.lower(), language)
+                and len(phrase) > 1
+            ):
                 yield phrase
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from adapters.model.document import Document, passage
@@ -17,7 +16,7 @@ from adapters.text.folding import folded
 from adapters.text.forms import canonical, casefolded
 from adapters.text.languages import ENGLISH, is_stop_word, language_of, language_of_query, stem
 from adapters.text.quotes import quoted, unquoted
-from adapters.text.segmentation import Compound, Run, chunks, compounds
+from adapters.text.segmentation import CachedByChunk, Compound, Run, chunks, compounds
 
 FORMAT = "words-1"
 """Part of the build id: it changes whenever the same document would have other terms."""
@@ -35,7 +34,6 @@ EXPANSION_WEIGHT = 0.5
 """The weight of an expansion; that of a word of the query is 1."""
 COMPOUND_WEIGHT = 0.5
 """The weight of a compound as a whole, beside its words: ``zero-one`` counts as two words and a half."""
-_MAX_CACHED_CHARS = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +92,13 @@ def indexed_texts(document: Document) -> list[str]:
 def _text_terms(text: str, language: str) -> tuple[str, str]:
     words, exact = [], []
     for chunk in chunks(text):
-        of_words, of_exact = (_cached if len(chunk) <= _MAX_CACHED_CHARS else _chunk_terms)(chunk, language)
+        of_words, of_exact = _chunk_terms(chunk, language)
         words.append(of_words)
         exact.append(of_exact)
     return " ".join(filter(None, words)), " ".join(filter(None, exact))
 
 
+@CachedByChunk
 def _chunk_terms(chunk: str, language: str) -> tuple[str, str]:
     """The terms of a chunk in both fields, separated by spaces."""
     words: list[str] = []
@@ -114,9 +113,6 @@ def _chunk_terms(chunk: str, language: str) -> tuple[str, str]:
         if each.joined:
             words.append(stem(each.joined, language))
     return " ".join(words), " ".join(exact)
-
-
-_cached = lru_cache(maxsize=16_384)(_chunk_terms)
 
 
 def _parts(run: Run) -> list[str]:
@@ -197,13 +193,11 @@ _NO_TERMS = _Terms()
 
 def _terms(of_chunks: Iterable[str], languages: tuple[str, ...], stop_words: str | None) -> list[_Terms]:
     """The terms of the chunks that have any: see :func:`_chunk_query`."""
-    found = (
-        (_cached_query if len(each) <= _MAX_CACHED_CHARS else _chunk_query)(each, languages, stop_words)
-        for each in of_chunks
-    )
+    found = (_chunk_query(each, languages, stop_words) for each in of_chunks)
     return [each for each in found if each != _NO_TERMS]
 
 
+@CachedByChunk
 def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None) -> _Terms:
     """What a chunk of a query searches.
 
@@ -236,9 +230,6 @@ def _chunk_query(chunk: str, languages: tuple[str, ...], stop_words: str | None)
         if each.written:
             wholes.append((each.written, *joined) if runs else (each.written,))
     return _Terms(tuple(words), tuple(wholes), tuple(codes))
-
-
-_cached_query = lru_cache(maxsize=16_384)(_chunk_query)
 
 
 def _says_nothing(compound: Compound) -> bool:

@@ -161,7 +161,7 @@ class KeywordComponent:
 
 
 def _opened(meta: bytes, searcher: tantivy.Searcher) -> OpenedIndex:
-    spoken = [each for each in sorted(set(LANGUAGES.values())) if searcher.doc_freq("filter_terms", _LANGUAGE + each)]
+    spoken = [each for each in LANGUAGES if searcher.doc_freq("filter_terms", _LANGUAGE + each)]
     return OpenedIndex(meta, searcher, tuple(dict.fromkeys((ENGLISH, *spoken))))
 
 

@@ -5,7 +5,7 @@ A corpus that has such a word as a name only (the methods ``GET`` and ``POST``) 
 
 from __future__ import annotations
 
-from adapters.text.languages import ENGLISH, stem
+from adapters.text.languages import ENGLISH, is_stop_word, stem
 
 _VERBS = """
 abandon abort absorb accept access achieve acquire act adapt add address adjust admit adopt advance advise affect afford
@@ -88,5 +88,5 @@ def is_function_word(word: str) -> bool:
 
 
 def is_ordinary_word(word: str) -> bool:
-    """Whether a case-folded word is one of these, in any of its forms."""
-    return stem(word, ENGLISH) in _STEMS
+    """Whether a case-folded word is one of these, in any of its forms, or a stop word."""
+    return is_stop_word(word) or stem(word, ENGLISH) in _STEMS

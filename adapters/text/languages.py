@@ -11,56 +11,29 @@ from adapters.text.folding import folded
 
 ENGLISH = "english"
 """The language of texts and queries whose language is unknown."""
-LANGUAGES = {
-    "ar": "arabic",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": ENGLISH,
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "hu": "hungarian",
-    "it": "italian",
-    "nb": "norwegian",
-    "nl": "dutch",
-    "nn": "norwegian",
-    "no": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sv": "swedish",
-    "ta": "tamil",
-    "tr": "turkish",
+_CODES = {
+    "arabic": ("ar", "ara"),
+    "danish": ("da", "dan"),
+    "dutch": ("nl", "nld", "dut"),
+    ENGLISH: ("en", "eng"),
+    "finnish": ("fi", "fin"),
+    "french": ("fr", "fra", "fre"),
+    "german": ("de", "deu", "ger"),
+    "greek": ("el", "ell", "gre"),
+    "hungarian": ("hu", "hun"),
+    "italian": ("it", "ita"),
+    "norwegian": ("no", "nor", "nb", "nob", "nn", "nno"),
+    "portuguese": ("pt", "por"),
+    "romanian": ("ro", "ron", "rum"),
+    "russian": ("ru", "rus"),
+    "spanish": ("es", "spa"),
+    "swedish": ("sv", "swe"),
+    "tamil": ("ta", "tam"),
+    "turkish": ("tr", "tur"),
 }
-"""The languages with stems, by their code in ISO 639-1."""
-_THREE_LETTERS = {
-    **{
-        "ara": "ar",
-        "dan": "da",
-        "deu": "de",
-        "dut": "nl",
-        "ell": "el",
-        "eng": "en",
-        "fin": "fi",
-        "fra": "fr",
-        "fre": "fr",
-    },
-    **{
-        "ger": "de",
-        "gre": "el",
-        "hun": "hu",
-        "ita": "it",
-        "nld": "nl",
-        "nno": "nn",
-        "nob": "nb",
-        "nor": "no",
-        "por": "pt",
-    },
-    **{"ron": "ro", "rum": "ro", "rus": "ru", "spa": "es", "swe": "sv", "tam": "ta", "tur": "tr"},
-}
-"""The same by their codes in ISO 639-2."""
-_NAMES = frozenset(LANGUAGES.values())
+"""The languages with stems, and their codes in ISO 639-1 and 639-2."""
+LANGUAGES = tuple(_CODES)
+_BY_CODE = {code: language for language, codes in _CODES.items() for code in codes}
 _WITHOUT_STOP_WORDS = frozenset({"arabic", "greek", "romanian", "tamil", "turkish"})
 """Languages whose stop words tantivy does not have."""
 _MAX_STOP_WORD_CHARS = 32
@@ -74,7 +47,7 @@ def language_of(tag: str | None) -> str:
         return ENGLISH
     name = tag.strip().lower()
     code = name.partition("-")[0].partition("_")[0]
-    return LANGUAGES.get(_THREE_LETTERS.get(code, code), name if name in _NAMES else ENGLISH)
+    return _BY_CODE.get(code, name if name in _CODES else ENGLISH)
 
 
 @lru_cache(maxsize=32_768)
@@ -93,7 +66,7 @@ def _one(stems: Sequence[str], word: str) -> str:
     return stems[0] if stems and stems[0] else word
 
 
-@lru_cache(maxsize=len(_NAMES))
+@lru_cache(maxsize=len(_CODES))
 def _stemmer(language: str) -> Callable[[str], Sequence[str]]:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer(language))
     analyzer: tantivy.TextAnalyzer = builder.build()
@@ -106,7 +79,7 @@ def is_stop_word(word: str, language: str = ENGLISH) -> bool:
     return len(word) <= _MAX_STOP_WORD_CHARS and language not in _WITHOUT_STOP_WORDS and not _content(language)(word)
 
 
-@lru_cache(maxsize=len(_NAMES))
+@lru_cache(maxsize=len(_CODES))
 def _content(language: str) -> Callable[[str], Sequence[str]]:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stopword(language))
     analyzer: tantivy.TextAnalyzer = builder.build()

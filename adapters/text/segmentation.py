@@ -6,11 +6,11 @@ never ends a word without a trace: ``C++``, ``.NET`` and ``node.js`` are found w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import regex
 
@@ -21,13 +21,13 @@ MAX_WORD_CHARS = 512
 _SLICE_CHARS = 16_384
 """A longer text is split in slices of this length, so that no call holds the interpreter for long."""
 _MAX_JOINED_RUNS, _MAX_JOINED_CHARS = 6, 40
-"""More words joined by signs are a path or an address: nobody writes them as one word."""
+"""More words joined by signs are a path or an address, which is not written as one word."""
 _MIN_JOINED_DIGITS = 4
 """``1/2`` is not 12."""
 _MAX_PIECES = 4
 """A word that changes more often between letters and digits is a hash, and has no parts."""
 _MAX_SIGNS = 16
-_MAX_CACHED_CHARS = 48
+_MAX_CACHED_CHARS, _MAX_CACHED = 48, 16_384
 _ENDS_CLAUSE = ".,;:!?"
 _MAX_CAMEL_CHARS = 64
 
@@ -137,13 +137,28 @@ class _Item(NamedTuple):
 _NOTHING = _Item("", "")
 
 
+T = TypeVar("T")
+
+
+class CachedByChunk(Generic[T]):
+    """A function of a chunk, whose results for short chunks are kept: most words of a text have been seen before."""
+
+    def __init__(self, read: Callable[..., T]) -> None:
+        self._read = read
+        self._cached = lru_cache(maxsize=_MAX_CACHED)(read)
+
+    def __call__(self, chunk: str, *arguments: Hashable) -> T:
+        """The result of the function."""
+        return (self._cached if len(chunk) <= _MAX_CACHED_CHARS else self._read)(chunk, *arguments)
+
+    def __len__(self) -> int:
+        """Number of results that are kept."""
+        return self._cached.cache_info().currsize
+
+
+@CachedByChunk
 def compounds(chunk: str) -> Sequence[Compound]:
     """The compounds of a chunk, in order."""
-    return _cached(chunk) if len(chunk) <= _MAX_CACHED_CHARS else tuple(_read(chunk))
-
-
-@lru_cache(maxsize=16_384)
-def _cached(chunk: str) -> Sequence[Compound]:
     return tuple(_read(chunk))
 
 

@@ -115,7 +115,7 @@ async def test_a_single_word_is_a_name_if_it_is_rare_and_often_meant_as_one(
 @pytest.mark.server
 @pytest.mark.parametrize("name", ["embedded graph", "memgraph"])
 async def test_what_authors_list_is_known(name: str, tmp_path: Path, server_url: Callable[[str], str]) -> None:
-    """Whatever its length and frequency, until the last of them no longer lists it."""
+    """Whatever its length and frequency, until all authors have left it out."""
     listed = [vector_record(f"l{number}", "EU and c++", entities=("EU", "C++")) for number in range(10)]
     unlisted = [vector_record(f"l{number}", "the EU and c++") for number in range(10)]
     async with source_under_test(name, tmp_path, server_url) as subject:
