@@ -24,7 +24,7 @@ FRAMEWORK_TESTS = hypothesis langchain-tests psutil pytest pytest-asyncio sybil 
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom docs demo test test-all test-servers test-frameworks mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill soak clean
+.PHONY: help setup lock sbom docs console-pictures demo test test-all test-servers test-frameworks mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -69,6 +69,10 @@ sbom: setup  ## Write dist/sbom.json (CycloneDX) and dist/licences.md: the Pytho
 docs: setup  ## Build the documentation as a site, dist/site, with no link that leads nowhere
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --requirement pyproject.toml --extra docs
 	$(BIN)/mkdocs build --strict
+
+console-pictures: setup  ## Take pictures of the console on the demo's documents, dist/console (needs Chromium and npm)
+	TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo --no-serve
+	TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/python -m docs.console_pictures
 
 demo: .venv/service  ## Index this Python's documentation, run three queries, serve the API on 127.0.0.1:PORT
 	@TRIVIUM_DATA_DIR=$${TRIVIUM_DATA_DIR:-.trivium/demo} $(BIN)/trivium demo --port $(PORT)

@@ -17,7 +17,7 @@ from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
-from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader
+from adapters.ports.graph import CentralityReader, EntityLookup, LinkStrengthReader, NeighborhoodReader
 from adapters.ports.replica import VectorRecord
 from adapters.vector.embedded import EmbeddedVector, VectorComponent
 from fusion.source import Source
@@ -70,6 +70,11 @@ class EmbeddedSources:
     @property
     def link_strengths(self) -> LinkStrengthReader | None:
         """The reader of link strengths; ``None`` if the graph is on a server."""
+        return self._graph_source
+
+    @property
+    def neighborhoods(self) -> NeighborhoodReader | None:
+        """The reader of what is around a document; ``None`` if the graph is on a server."""
         return self._graph_source
 
     def retrievers(self) -> list[tuple[Source, EmbeddedSource, EntityLookup | None]]:

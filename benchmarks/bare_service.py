@@ -1,8 +1,8 @@
 """The calls of the engines that a hybrid search makes, behind the same HTTP server, and nothing else.
 
-A request encodes the query, searches vectors and keywords, walks over the graph from the best keyword hits, and reads
-ten documents. There is no plan, no access check, no deadline, no cache, no fusion and no provenance: what the service
-costs beyond this is its own. The adapters of the engines are the service's.
+A request encodes the query, searches the vectors and keywords of each collection, walks over the graph from the best
+keyword hits, and reads ten documents. There is no plan, no access check, no deadline, no cache, no fusion and no
+provenance: what the service costs beyond this is its own. The adapters of the engines are the service's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import uvicorn
 from fastapi import FastAPI
 from msgspec.structs import replace
@@ -23,10 +24,12 @@ from starlette.routing import Route
 
 from adapters.model.sources import GRAPH, KEYWORD, VECTOR
 from adapters.ports import SourceQuery
+from benchmarks.two_collections import NAMES
 from fusion.columns import Documents
 from orchestrator.auth.visibility import access_filter
 from orchestrator.bootstrap import open_service
 from orchestrator.http.workers import LOOP, Workers
+from orchestrator.planning.filters import in_collection
 from orchestrator.schema.search import EncoderName
 from orchestrator.service.service import Service
 from orchestrator.settings import load
@@ -83,15 +86,18 @@ class _Engines:
         self._scope = service.anonymous.scope
         self._access = access_filter(self._scope, service.anonymous.clearance)
         self._snapshot = service.search.snapshots.pin(self._scope)
+        self._filters = [in_collection(self._access, name) for name in NAMES]
 
     async def search(self, text: str) -> bytes:
         query = SourceQuery(text, self._depth, self._scope, self._access, self._access, snapshot=self._snapshot)
         encoded = await self._encoders.encode(text, self._encoder, self._scope.tenant)
-        vectors = await self._retrievers[VECTOR.name].search(replace(query, vector=encoded.vector))
-        keywords = await self._retrievers[KEYWORD.name].search(query)
-        seeds = Documents(keywords.docs[:_SEEDS], keywords.table)
+        queries = [replace(query, filter=each, vector=encoded.vector) for each in self._filters]
+        vectors = [await self._retrievers[VECTOR.name].search(each) for each in queries]
+        keywords = [await self._retrievers[KEYWORD.name].search(each) for each in queries]
+        best = np.concatenate([each.docs[: _SEEDS // len(keywords)] for each in keywords])
+        seeds = Documents(best, keywords[0].table)
         walked = await self._retrievers[GRAPH.name].search(replace(query, seeds=seeds))
-        ranking = walked if len(walked) else vectors
+        ranking = walked if len(walked) else vectors[0]
         documents = Documents(ranking.docs[:_LIMIT], ranking.table)
         return msgspec.json.encode(await self._snapshot.documents.fetch(self._scope, documents))
 

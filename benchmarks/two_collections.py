@@ -9,12 +9,12 @@ import msgspec
 from adapters import Document
 from fusion.doc_ids import DEFAULT_COLLECTION
 
-_NAMES = (DEFAULT_COLLECTION, "notes")
+NAMES = (DEFAULT_COLLECTION, "notes")
 
 
 def collection_of(id_: str) -> str:
     """The collection of the document of an id: half of them are in each."""
-    return _NAMES[crc32(id_.encode()) % len(_NAMES)]
+    return NAMES[crc32(id_.encode()) % len(NAMES)]
 
 
 def in_two_collections(document: Document) -> Document:

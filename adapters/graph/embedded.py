@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import anyio.to_thread
 import numpy as np
 import numpy.typing as npt
 
@@ -13,10 +14,11 @@ from adapters.engine.view import IndexView
 from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
 from adapters.graph.entity_linking import LinkedEntities, Mentions, link_entities, walk_seeds
+from adapters.graph.neighborhood import find_neighborhood
 from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
-from adapters.model.filter import clearance_of
+from adapters.model.filter import Filter, clearance_of
 from adapters.model.sources import GRAPH
-from adapters.ports.graph import LinkStrength
+from adapters.ports.graph import LinkStrength, Neighborhood
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.snapshot import Snapshot
 from fusion.columns import Ranking
@@ -28,8 +30,8 @@ from fusion.values import DocId
 class EmbeddedGraph:
     """The graph source of an embedded index with a :class:`GraphComponent`.
 
-    It is also an :class:`adapters.ports.EntityLookup`, a :class:`adapters.ports.CentralityReader` and a
-    :class:`adapters.ports.LinkStrengthReader`.
+    It is also an :class:`adapters.ports.EntityLookup`, a :class:`adapters.ports.CentralityReader`, a
+    :class:`adapters.ports.LinkStrengthReader` and a :class:`adapters.ports.graph.NeighborhoodReader`.
 
     :param centrality: the precomputed centralities; no document has one if ``None``.
     """
@@ -53,7 +55,7 @@ class EmbeddedGraph:
         """
         view = pinned_view(self._index, query)
         segments = view.segments
-        if (graph := self._visible_graph(view, query)) is None:
+        if (graph := self._visible_graph(view, query.access)) is None:
             return Ranking.empty(GRAPH.name)
         visible = _visible_nodes(graph, segments, query)
         entities = _linked_entities(graph, query, visible)
@@ -71,7 +73,7 @@ class EmbeddedGraph:
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """See :class:`adapters.ports.EntityLookup`."""
         view = pinned_view(self._index, query)
-        if (graph := self._visible_graph(view, query)) is None:
+        if (graph := self._visible_graph(view, query.access)) is None:
             return False
         return bool(_linked_entities(graph, query, _visible_nodes(graph, view.segments, query)).seeds)
 
@@ -80,6 +82,14 @@ class EmbeddedGraph:
         view = self._index.current()
         graph = view.component(self._component).of(HIGHEST_CLEARANCE) if view.segments.count else None
         return graph.strengths.get((scope.tenant, scope.environment), ()) if graph else ()
+
+    async def neighborhood(self, scope: Scope, id_: DocId, access: Filter, limit: int) -> Neighborhood:
+        """See :class:`adapters.ports.graph.NeighborhoodReader`."""
+        view = self._index.current()
+        if (graph := self._visible_graph(view, access)) is None:
+            return Neighborhood()
+        visible = view.segments.mask(access).flags
+        return await anyio.to_thread.run_sync(find_neighborhood, graph, view.segments, visible, scope, id_, limit)
 
     async def centralities(
         self,
@@ -100,9 +110,9 @@ class EmbeddedGraph:
                 centralities[id_] = value
         return centralities
 
-    def _visible_graph(self, view: IndexView, query: SourceQuery) -> Graph | None:
+    def _visible_graph(self, view: IndexView, access: Filter) -> Graph | None:
         """The graph of the documents that the caller may see; ``None`` if there are none."""
-        return view.component(self._component).of(clearance_of(query.access)) if view.segments.count else None
+        return view.component(self._component).of(clearance_of(access)) if view.segments.count else None
 
 
 def _linked_entities(graph: Graph, query: SourceQuery, visible: npt.NDArray[np.bool_] | None) -> LinkedEntities:

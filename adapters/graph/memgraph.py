@@ -10,12 +10,13 @@ import anyio.to_thread
 
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality_measures import compute_from_edges
-from adapters.graph.cypher import statement
+from adapters.graph.cypher import clauses, statement
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.memgraph_rows import (
     Build,
     DocumentCount,
     MeasuredDocument,
+    NeighborhoodRow,
     ServerTime,
     converted,
 )
@@ -26,12 +27,14 @@ from adapters.graph.node_keys import NodeKeys
 from adapters.model.batching import batches
 from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
 from adapters.model.errors import BUILD_ADVICE, AdapterError, VersionConflict, VersionMismatch
-from adapters.ports.graph import Centrality, LinkStrength
+from adapters.model.filter import Filter
+from adapters.ports.graph import Centrality, LinkStrength, MentionedName, Neighborhood
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
 from adapters.ports.snapshot import Snapshot
 from fusion.columns import Ranking
+from fusion.random_walk import Walk
 from fusion.values import DocId
 
 _BATCH_DOCUMENTS = 500
@@ -43,7 +46,8 @@ class MemgraphGraph:
     """The graph source on a server.
 
     It is a :class:`adapters.ports.ServerSource`, an :class:`adapters.ports.EntityLookup`, a
-    :class:`adapters.ports.CentralityReader` and a :class:`adapters.ports.GraphMaintenance`.
+    :class:`adapters.ports.CentralityReader`, a :class:`adapters.ports.graph.NeighborhoodReader` and a
+    :class:`adapters.ports.GraphMaintenance`.
 
     :param bolt: closed by :meth:`close`.
     :param name: of the index. It is part of every key, so that several indexes can use one server.
@@ -98,6 +102,20 @@ class MemgraphGraph:
         """See :class:`adapters.ports.LinkStrengthReader`. The strengths are those of the last maintenance."""
         rows = await self._bolt.read(statement("link_types"), {"scope": self._keys.scope(scope)})
         return converted(rows, list[LinkStrength], "a request for types of links")
+
+    async def neighborhood(self, scope: Scope, id_: DocId, access: Filter, limit: int) -> Neighborhood:
+        """See :class:`adapters.ports.graph.NeighborhoodReader`."""
+        parameters: Row = {
+            "key": self._keys.document((scope.tenant, scope.environment, id_)),
+            "access": clauses(access),
+            "limit": limit,
+            "max_mentions": Walk().seed_fanout,
+        }
+        # As maintenance: no search waits for it, and a server that has just started has to plan it.
+        rows = await self._bolt.read(statement("neighborhood"), parameters, maintenance=True)
+        for row in converted(rows, list[NeighborhoodRow], "a request for a neighborhood"):
+            return Neighborhood.of(row.linked, row.linked_count, (MentionedName(*each) for each in row.names))
+        return Neighborhood()
 
     async def compute_centralities(self, measure: Centrality) -> None:
         """See :class:`adapters.ports.GraphMaintenance`. This process computes them, as those of the embedded graph."""

@@ -75,6 +75,14 @@ class DocumentCount(msgspec.Struct, frozen=True):
     documents: _Number
 
 
+class NeighborhoodRow(msgspec.Struct, frozen=True):
+    """See ``neighborhood.cypher``."""
+
+    linked: list[str]
+    linked_count: _Number
+    names: list[tuple[str, _Number, list[str]]]
+
+
 class ServerTime(msgspec.Struct, frozen=True):
     """The time of the server since the epoch, in its own unit."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
+from adapters.model.filter import Filter
 from fusion.values import DocId
 
 if TYPE_CHECKING:
@@ -67,6 +68,50 @@ class LinkStrengthReader(Protocol):
     async def link_strengths(self, scope: Scope) -> Sequence[LinkStrength]:
         """The link types of a scope.
 
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
+class MentionedName(NamedTuple):
+    """A name that a document mentions.
+
+    :param name: in normal form.
+    :param documents: number of documents that mention it.
+    :param examples: the first of these by id.
+    """
+
+    name: str
+    documents: int
+    examples: Sequence[DocId]
+
+
+class Neighborhood(NamedTuple):
+    """What is one step away from a document in the graph, as far as the caller may see it.
+
+    :param linked: documents that it links to or that link to it, the first by id.
+    :param linked_count: number of these.
+    :param names: that it mentions, those in the fewest documents first. Names in very many documents are left out.
+    """
+
+    linked: Sequence[DocId] = ()
+    linked_count: int = 0
+    names: Sequence[MentionedName] = ()
+
+    @classmethod
+    def of(cls, linked: Sequence[DocId], linked_count: int, names: Iterable[MentionedName]) -> Neighborhood:
+        """The neighborhood with names in any order."""
+        return cls(linked, linked_count, sorted(names, key=lambda each: (each.documents, each.name)))
+
+
+class NeighborhoodReader(Protocol):
+    """What is around a document."""
+
+    async def neighborhood(self, scope: Scope, id_: DocId, access: Filter, limit: int) -> Neighborhood:
+        """The neighborhood of a document that the caller may see; empty if it is not in the graph.
+
+        :param access: what the caller may see, in normal form.
+        :param limit: maximum number of linked documents, and of the examples of a name.
         :raises AdapterError: and nothing else.
         """
         ...

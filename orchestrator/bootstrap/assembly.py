@@ -55,6 +55,7 @@ from orchestrator.service.batch import BatchService
 from orchestrator.service.folders import FolderService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.neighbors import NeighborService
 from orchestrator.service.replica_fill import ReplicaFill
 from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
@@ -146,6 +147,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         search=search,
         batch=BatchService(search),
         documents=documents,
+        neighbors=NeighborService(documents, backends.neighborhoods),
         folders=FolderService(documents, NameRules(extractor_of(settings)), parts.encoding.tokens.splitter),
         maintenance=maintenance,
         stores=parts.stores,

@@ -15,7 +15,13 @@ from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.model.spelling import allowed_names
 from adapters.ports import DocumentFetcher, DocumentReader, Retriever, Snapshot, SourceQuery
-from adapters.ports.graph import CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
+from adapters.ports.graph import (
+    CentralityReader,
+    EntityLookup,
+    GraphMaintenance,
+    LinkStrengthReader,
+    NeighborhoodReader,
+)
 from adapters.ports.optional_packages import extra
 from adapters.ports.retriever import ImmediateRetriever
 from adapters.ports.server import ServerSource
@@ -76,6 +82,7 @@ class Backends:
     copies: dict[str, DocumentFetcher] = field(default_factory=dict)
     centralities: CentralityReader | None = None
     link_strengths: LinkStrengthReader | None = None
+    neighborhoods: NeighborhoodReader | None = None
     graph_maintenance: GraphMaintenance | None = None
 
     @property
@@ -129,6 +136,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
         )
         add(GRAPH, graph, address, graph)
         backends.centralities = backends.link_strengths = backends.graph_maintenance = graph
+        backends.neighborhoods = graph
     return backends
 
 
@@ -141,6 +149,7 @@ def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedSources
     backends.documents, backends.documents_replica = None, "embedded"
     if settings.sources.urls[GRAPH.name] == EMBEDDED:
         backends.centralities, backends.link_strengths = engine.centralities, engine.link_strengths
+        backends.neighborhoods = engine.neighborhoods
 
 
 def build_formats(settings: Settings, embedded_formats: Mapping[str, str]) -> Iterator[str]:

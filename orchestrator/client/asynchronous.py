@@ -17,7 +17,7 @@ from orchestrator.client.errors import TriviumError
 from orchestrator.client.indexing import IndexOutcome, Input
 from orchestrator.client.packages import httpx2
 from orchestrator.client.retries import DEFAULT, Retries, RetryBudget
-from orchestrator.schema.documents import CollectionCount, DeleteManyResponse, DeleteResponse
+from orchestrator.schema.documents import CollectionCount, DeleteManyResponse, DeleteResponse, NeighborsResponse
 from orchestrator.schema.search import SearchRequest, SearchResponse
 
 T = TypeVar("T")
@@ -121,6 +121,12 @@ class AsyncClient:
     async def get(self, id_: str, *, collection: str | None = None, timeout_s: float | None = None) -> Document:
         """See :meth:`orchestrator.client.Client.get`."""
         return await self.send(calls.get(id_, collection), timeout_s)
+
+    async def neighbors(
+        self, id_: str, *, collection: str | None = None, limit: int | None = None, timeout_s: float | None = None
+    ) -> NeighborsResponse:
+        """See :meth:`orchestrator.client.Client.neighbors`."""
+        return await self.send(calls.neighbors(id_, collection, limit), timeout_s)
 
     async def documents(
         self,

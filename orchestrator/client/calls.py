@@ -23,6 +23,7 @@ from orchestrator.schema.documents import (
     DeleteManyResponse,
     DeleteResponse,
     DocumentsResponse,
+    NeighborsResponse,
 )
 from orchestrator.schema.problem import Problem
 from orchestrator.schema.search import SearchHit, SearchRequest, SearchResponse
@@ -226,6 +227,12 @@ def index(content: bytes, chunk: bool, replace_chunks: bool) -> Call[BulkRespons
 def get(id_: str, collection: str | None) -> Call[Document]:
     """``GET /v1/documents/{id}``."""
     return Call("GET", f"/v1/documents/{quote(id_, safe='')}", Document, _collection(collection))
+
+
+def neighbors(id_: str, collection: str | None, limit: int | None) -> Call[NeighborsResponse]:
+    """``GET /v1/documents/{id}/neighbors``."""
+    parameters = {**_collection(collection), **({} if limit is None else {"limit": str(limit)})}
+    return Call("GET", f"/v1/documents/{quote(id_, safe='')}/neighbors", NeighborsResponse, parameters)
 
 
 def page(collection: str | None, condition: Mapping[str, Any] | None, cursor: str | None) -> Call[DocumentsResponse]:

@@ -16,7 +16,7 @@ from orchestrator.client.errors import TriviumError
 from orchestrator.client.indexing import IndexOutcome, Input
 from orchestrator.client.packages import httpx2
 from orchestrator.client.retries import DEFAULT, Retries, RetryBudget
-from orchestrator.schema.documents import CollectionCount, DeleteManyResponse, DeleteResponse
+from orchestrator.schema.documents import CollectionCount, DeleteManyResponse, DeleteResponse, NeighborsResponse
 from orchestrator.schema.search import SearchRequest, SearchResponse
 
 T = TypeVar("T")
@@ -132,6 +132,17 @@ class Client:
         :raises Conflict: if several collections have the id, and none is named.
         """
         return self.send(calls.get(id_, collection), timeout_s)
+
+    def neighbors(
+        self, id_: str, *, collection: str | None = None, limit: int | None = None, timeout_s: float | None = None
+    ) -> NeighborsResponse:
+        """What is one step away from a document in the graph.
+
+        :param limit: documents and names together; 40 by default.
+        :raises NotFound: if there is no such document that the key may see.
+        :raises Conflict: if several collections have the id, and none is named.
+        """
+        return self.send(calls.neighbors(id_, collection, limit), timeout_s)
 
     def documents(
         self,

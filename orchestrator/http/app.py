@@ -25,7 +25,7 @@ from adapters.model.errors import reason_of
 from adapters.model.spelling import nearest
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.bootstrap.live_service import LiveService
-from orchestrator.http import batch_route, documents, operations
+from orchestrator.http import batch_route, console_files, documents, operations
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import STATUSES, problem
@@ -35,7 +35,7 @@ from orchestrator.http.mcp_route import mcp, mcp_transport
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.openapi import openapi_document
 from orchestrator.http.protocol import ConnectionLimits
-from orchestrator.http.request_context import STATE_KEY, HttpContext, encoded_response
+from orchestrator.http.request_context import STATE_KEY, HttpContext, encoded_response, raw_path
 from orchestrator.http.routes import MCP, OPENAPI, OPERATIONS, SEARCH, methods_of
 from orchestrator.http.search_route import search
 from orchestrator.http.unkeyed_rate import UnkeyedRate
@@ -129,8 +129,10 @@ def _others() -> FastAPI:
     # No generated documentation pages: they load scripts from other hosts.
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.include_router(batch_route.router)
+    app.router.routes.append(documents.neighbors_route)
     app.include_router(documents.router)
     app.include_router(operations.router)
+    app.include_router(console_files.router)
     app.router.routes.append(Route(MCP.path, endpoint_of(MCP, mcp), methods=[MCP.method]))
     app.router.routes.append(Route(OPENAPI.path, endpoint_of(OPENAPI, _send_openapi), methods=[OPENAPI.method]))
     app.router.redirect_slashes = False
@@ -141,12 +143,12 @@ def _others() -> FastAPI:
 
 async def _no_route(request: Request, error: Exception) -> Response:
     """A path or a method that does not exist. All operations of the path count for ``Allow``, not only the first."""
-    methods = methods_of(request.url.path)
+    methods = methods_of(raw_path(request.scope))
     status = error.status_code if isinstance(error, HTTPException) and error.status_code in STATUSES else 500
     if status == 404 and methods and request.method not in methods:
         status = 405  # the path of searches, which is not one of FastAPI's
     detail = f"{request.method} {request.url.path[:200]}"
-    if status == 404 and (near := nearest(request.url.path, {each.path for each in OPERATIONS})):
+    if status == 404 and (near := nearest(request.url.path, {each.path for each in OPERATIONS if each.is_documented})):
         detail += f"; the nearest path is {near}"
     if status != 405 or not isinstance(error, HTTPException):
         return problem(status, detail, _context(request).request_id)

@@ -12,13 +12,14 @@ from urllib.parse import urlencode
 import anyio.to_thread
 import msgspec
 from fastapi import APIRouter
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from adapters.model.filter import Eq, Filter
 from adapters.model.spelling import allowed_names
-from orchestrator.http.endpoint import serves
-from orchestrator.http.request_context import HttpContext, json_response
+from orchestrator.http.endpoint import endpoint_of, serves
+from orchestrator.http.request_context import HttpContext, json_response, raw_path
 from orchestrator.http.routes import (
     COLLECTIONS,
     DELETE_COLLECTION,
@@ -27,6 +28,7 @@ from orchestrator.http.routes import (
     GET_DOCUMENT,
     LIST_DOCUMENTS,
     NDJSON,
+    NEIGHBORS,
     PUT_DOCUMENTS,
     Operation,
 )
@@ -36,7 +38,7 @@ from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.documents import DocumentsResponse
 from orchestrator.schema.search_input import decode_delete_request, listed_filter
 from orchestrator.service.document_reports import with_reason
-from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED, ChunkHandling
+from orchestrator.service.documents import ChunkHandling
 
 T = TypeVar("T")
 
@@ -50,19 +52,8 @@ _MAX_BYTES_IN_MEMORY = 262_144
 when they are written."""
 
 
-class _AnyText(Convertor[str]):
-    """An id in a path may contain slashes and line ends."""
+_NEIGHBORS_END = NEIGHBORS.path.rpartition("}")[2]
 
-    regex = r"(?s:.+)"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("id", _AnyText())
 
 router = APIRouter()
 
@@ -98,7 +89,7 @@ async def list_documents(context: HttpContext) -> Response:
     condition = listed_filter(parameters.get("filter"), _collection(parameters))
     cursor = parameters.get("cursor")
     start = None if cursor is None else _start(cursor)
-    page = await context.service.documents.page(context.principal, condition, _limit(parameters), start)
+    page = await context.service.documents.page(context.principal, condition, _limit(parameters, LIST_DOCUMENTS), start)
     next_cursor = None if page.next is None else urlsafe_b64encode(page.next.encode()).decode()
     # In a thread: the vectors of a page that users bring take a tenth of a second.
     documents = await anyio.to_thread.run_sync(lambda: tuple(record.whole for record in page.records))
@@ -124,6 +115,31 @@ async def get_document(context: HttpContext) -> Response:
     """One document."""
     collection = _collection(_parameters(context, GET_DOCUMENT))
     return json_response(await context.service.documents.get(_id(context), context.principal, collection))
+
+
+async def _get_neighbors(context: HttpContext) -> Response:
+    parameters = _parameters(context, NEIGHBORS)
+    found = await context.service.neighbors.of(
+        _id(context), context.principal, _collection(parameters), _limit(parameters, NEIGHBORS)
+    )
+    context.log_fields.update(documents=len(found.documents))
+    return json_response(found)
+
+
+class _NeighborsRoute(Route):
+    """The end of the path is not that of an id, in which the slash is encoded: ``/v1/documents/a%2Fneighbors``."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if not raw_path(scope).endswith(_NEIGHBORS_END):
+            return Match.NONE, {}
+        match, found = super().matches(scope)
+        return Match.FULL if match is Match.PARTIAL else match, found  # no method is left to the routes of ids
+
+
+neighbors_route = _NeighborsRoute(
+    NEIGHBORS.path.replace("{id}", "{id:id}"), endpoint_of(NEIGHBORS, _get_neighbors), methods=[NEIGHBORS.method]
+)
+"""It belongs before those of the router, which would take its end for a part of the id."""
 
 
 @serves(router, DELETE_DOCUMENTS)
@@ -215,10 +231,11 @@ def _choice(parameters: Mapping[str, str], name: str, choices: Mapping[str, T], 
     return choices[value]
 
 
-def _limit(parameters: Mapping[str, str]) -> int:
-    value = parameters.get("limit", str(DEFAULT_LISTED))
+def _limit(parameters: Mapping[str, str], operation: Operation) -> int:
+    schema = operation.parameters["limit"]
+    value = parameters.get("limit", str(schema["default"]))
     if not (value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS):
-        raise BadRequest(f"limit: {value[:80]!r}, allowed are 1 to {MAX_LISTED}")
+        raise BadRequest(f"limit: {value[:80]!r}, allowed are {schema['minimum']} to {schema['maximum']}")
     return int(value)
 
 

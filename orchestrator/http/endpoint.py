@@ -11,6 +11,7 @@ from traceback import clear_frames
 from typing import TypeAlias
 
 from fastapi import APIRouter
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -35,6 +36,21 @@ _PERIODIC = (*_PROBES, METRICS)
 _PART_BYTES = 65_536
 """Maximum size of what is written at once: the connection copies it."""
 _STOPPING = Unavailable("the service is stopping: try again")
+
+
+class _AnyText(Convertor[str]):
+    """An id in a path may contain slashes and line ends."""
+
+    regex = r"(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _AnyText())
 
 
 class RequestBoundary:

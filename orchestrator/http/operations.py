@@ -1,14 +1,17 @@
-"""``/livez``, ``/readyz``, ``/metrics`` and ``/v1/cache``: for operators."""
+"""``/livez``, ``/readyz``, ``/metrics``, ``/v1/status`` and ``/v1/cache``: for operators."""
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
+import anyio.to_thread
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from orchestrator.http.endpoint import serves
 from orchestrator.http.request_context import HttpContext, json_response
-from orchestrator.http.routes import CACHE, LIVENESS, METRICS, READINESS
-from orchestrator.schema.operations import Liveness, Readiness
+from orchestrator.http.routes import CACHE, LIVENESS, METRICS, READINESS, STATUS
+from orchestrator.schema.operations import Liveness, Readiness, ReplicaStatus, Status
 from orchestrator.service.health import OK, WARMING
 
 router = APIRouter()
@@ -31,6 +34,30 @@ async def readiness(context: HttpContext) -> Response:
         states = {source: state if state in (OK, WARMING) else "not ok" for source, state in states.items()}
     upkeep = service.upkeep.state if context.request.scope["query_string"].startswith(b"verbose") else ""
     return json_response(Readiness(is_ready, states, draining, upkeep), 200 if is_ready else 503)
+
+
+@serves(router, STATUS)
+async def status(context: HttpContext) -> Response:
+    """The state of this process and of its sources."""
+    service = context.service
+    state = await anyio.to_thread.run_sync(service.state.read)
+    found = Status(
+        release=version("trivium"),
+        index_version=state.build_id,
+        generation=state.generation,
+        documents=await service.count(),
+        sources=await service.health.by_source(),
+        circuits=state.circuits,
+        replicas={name: ReplicaStatus(*lag) for name, lag in state.lags.items()},
+        mismatches=service.search.mismatches(),
+        upkeep=service.upkeep.state,
+        accepts_writes=state.accepts_writes,
+        running=state.running,
+        waiting=state.waiting,
+        log_bytes=state.log_bytes,
+        disk_free_bytes=state.disk_free_bytes,
+    )
+    return json_response(found)
 
 
 @serves(router, CACHE)

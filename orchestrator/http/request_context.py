@@ -12,6 +12,7 @@ import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from orchestrator.auth.principal import UNAUTHENTICATED, Principal
 from orchestrator.execution.stage_results import AllSourcesFailed
@@ -152,6 +153,12 @@ def request_id(headers: Mapping[bytes, bytes]) -> str:
     if given and _REQUEST_ID.fullmatch(given):
         return given.decode()
     return f"{getrandbits(128):032x}"  # an identifier, not a secret
+
+
+def raw_path(scope: Scope) -> str:
+    """The path as it was sent: an encoded slash is still one."""
+    sent: bytes = scope.get("raw_path") or scope["path"].encode()
+    return sent.partition(b"?")[0].decode("latin-1")
 
 
 def json_response(body: object, status: int = 200) -> Response:

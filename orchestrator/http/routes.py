@@ -13,6 +13,7 @@ from orchestrator.auth.principal import Role
 from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS
 from orchestrator.schema import documents, operations, search
 from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
+from orchestrator.service.neighbors import DEFAULT_NEIGHBORS, MAX_NEIGHBORS
 
 NDJSON = "application/x-ndjson"
 JSON = "application/json"
@@ -77,6 +78,15 @@ _COLLECTION = {
         "description": "of the document; required if documents of several collections have the id",
     }
 }
+_NEIGHBORS: dict[str, dict[str, object]] = {
+    "limit": {
+        "type": "integer",
+        "minimum": 2,
+        "maximum": MAX_NEIGHBORS,
+        "default": DEFAULT_NEIGHBORS,
+        "description": "documents and names together, the document itself included",
+    }
+}
 _DRY_RUN = {"dry_run": {"type": "boolean", "default": False, "description": "count the documents only"}}
 _CHILDREN = {"children": {"type": "boolean", "default": True, "description": "delete the chunks of the document, too"}}
 _BODY = (408, 413, 422)
@@ -128,6 +138,14 @@ GET_DOCUMENT = Operation(
     problems=(*_KEY, 404, 409, 422, *_BUSY),
     parameters=_COLLECTION,
 )
+NEIGHBORS = Operation(
+    "GET",
+    "/v1/documents/{id}/neighbors",
+    "What is one step away from a document in the graph: linked documents, names, and documents that mention these.",
+    documents.NeighborsResponse,
+    problems=(*_KEY, 404, 409, 422, *_BUSY),
+    parameters=_COLLECTION | _NEIGHBORS,
+)
 DELETE_DOCUMENT = Operation(
     "DELETE",
     "/v1/documents/{id}",
@@ -163,6 +181,14 @@ COLLECTIONS = Operation(
     documents.CollectionsResponse,
     problems=(*_KEY, *_BUSY),
 )
+STATUS = Operation(
+    "GET",
+    "/v1/status",
+    "The state of this process: its index, its sources, and the writes that they lack.",
+    operations.Status,
+    problems=(*_KEY, *_BUSY),
+    role="operator",
+)
 CACHE = Operation(
     "GET",
     "/v1/cache",
@@ -192,31 +218,47 @@ READINESS = Operation(
 
 MCP = Operation("POST", "/mcp", "Tools for agents.", dict, dict, problems=(*_KEY, *_BODY, *_BUSY), is_documented=False)
 OPENAPI = Operation("GET", "/openapi.json", "The description of this API, as OpenAPI 3.1.", dict, role="none")
+CONSOLE = Operation("GET", "/", "The console, as a web page.", str, role="none", is_documented=False)
+CONSOLE_FILE = Operation("GET", "/console/{id}", "A file of the console.", str, role="none", is_documented=False)
 OPERATIONS = (
     SEARCH,
     SEARCH_BATCH,
     PUT_DOCUMENTS,
     LIST_DOCUMENTS,
+    NEIGHBORS,
     GET_DOCUMENT,
     DELETE_DOCUMENT,
     DELETE_DOCUMENTS,
     DELETE_COLLECTION,
     COLLECTIONS,
+    STATUS,
     CACHE,
     METRICS,
     LIVENESS,
     READINESS,
     MCP,
     OPENAPI,
+    CONSOLE,
+    CONSOLE_FILE,
 )
 
 
 def methods_of(path: str) -> set[str]:
-    """The methods of all operations of a request's path."""
-    methods = {each.method for each in OPERATIONS if _matches(each.path, path)}
+    """The methods of all operations of a request's path, as it was sent."""
+    matching = [each for each in OPERATIONS if _matches(each.path, path)]
+    longest = max((_end(each.path) for each in matching), key=len, default="")
+    methods = {each.method for each in matching if _end(each.path) == longest}
     return methods | {"HEAD"} if "GET" in methods else methods
 
 
 def _matches(template: str, path: str) -> bool:
-    prefix, _, variable = template.partition("{")
-    return path.startswith(prefix) and len(path) > len(prefix) if variable else path == template
+    prefix, variable, _ = template.partition("{")
+    if not variable:
+        return path == template
+    end = _end(template)
+    return path.startswith(prefix) and path.endswith(end) and len(path) > len(prefix) + len(end)
+
+
+def _end(template: str) -> str:
+    """What follows the id in a path."""
+    return template.partition("}")[2]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from adapters.model.document import Document
+from adapters.model.document import Document, Sensitivity
 from adapters.model.filter import Filter
 
 
@@ -88,6 +88,51 @@ class DocumentsResponse(Struct, frozen=True, omit_defaults=True):
 
     documents: tuple[Document, ...]
     next_cursor: str | None = None
+
+
+class NeighborDocument(Struct, frozen=True):
+    """A document in a neighborhood."""
+
+    id: str
+    collection: str
+    title: str
+    sensitivity: Sensitivity
+
+
+class NeighborName(Struct, frozen=True):
+    """A name in its normal form, and the number of documents that mention it and that the principal may see."""
+
+    name: str
+    documents: int
+
+
+class NeighborLink(Struct, frozen=True):
+    """A link between two documents of a neighborhood; both are positions in its ``documents``, from 0."""
+
+    source: int
+    target: int
+    type: str
+
+
+class NeighborMention(Struct, frozen=True):
+    """A document that mentions a name: their positions in ``documents`` and ``names`` of a neighborhood, from 0."""
+
+    document: int
+    name: int
+
+
+class NeighborsResponse(Struct, frozen=True):
+    """The response to ``GET /v1/documents/{id}/neighbors``: the document itself first, then those that it links to or
+    that link to it, then others that mention its names.
+
+    :param omitted: linked documents, and names of the document, that are left out because of the limit.
+    """
+
+    documents: tuple[NeighborDocument, ...]
+    names: tuple[NeighborName, ...]
+    links: tuple[NeighborLink, ...]
+    mentions: tuple[NeighborMention, ...]
+    omitted: int
 
 
 class CollectionCount(Struct, frozen=True):

@@ -72,6 +72,47 @@ class Readiness(Struct, frozen=True, omit_defaults=True):
     upkeep: str = ""
 
 
+class ReplicaStatus(Struct, frozen=True):
+    """A store of the documents: the writes that it lacks, and the age of the oldest of them in seconds."""
+
+    writes: int
+    seconds: float
+
+
+class Status(Struct, frozen=True):
+    """The response to ``GET /v1/status``: the state of the process that responds.
+
+    :param release: of Trivium.
+    :param index_version: what the index was built with.
+    :param generation: of the newest write that searches see.
+    :param documents: of all tenants.
+    :param sources: the state of each: ``ok``, ``warming``, or the problem.
+    :param circuits: by source on a server, ``closed`` while it is searched, ``open`` while it is left alone.
+    :param replicas: each store of the documents. Empty if the embedded index is the only one.
+    :param mismatches: how an index differs from the settings, by source.
+    :param upkeep: as in :class:`Readiness`.
+    :param accepts_writes: whether the data folder can be written to.
+    :param running: searches that are computed now; ``waiting``: those that wait.
+    :param log_bytes: of the log of writes that are not applied everywhere.
+    :param disk_free_bytes: for new files in the data folder.
+    """
+
+    release: str
+    index_version: str
+    generation: int
+    documents: int
+    sources: Mapping[str, str]
+    circuits: Mapping[str, str]
+    replicas: Mapping[str, ReplicaStatus]
+    mismatches: Mapping[str, str]
+    upkeep: str
+    accepts_writes: bool
+    running: int
+    waiting: int
+    log_bytes: int
+    disk_free_bytes: int
+
+
 class Liveness(Struct, frozen=True):
     """The response to ``GET /livez``."""
 

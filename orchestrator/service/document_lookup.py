@@ -17,7 +17,7 @@ from fusion.values import DocId
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
 from orchestrator.planning.errors import BadRequest
-from orchestrator.service.errors import Ambiguous
+from orchestrator.service.errors import Ambiguous, NotFound
 
 _MAX_SEARCHED_COLLECTIONS = 64
 """Collections in which an id is looked up; with more, a request has to name one."""
@@ -55,6 +55,15 @@ class DocumentLookup:
             found = ", ".join(sorted(record.document.collection for record in visible))
             raise Ambiguous(f"several documents have the id {id_[:80]!r}: name a collection, one of {found}")
         return visible[0] if visible else None
+
+    async def existing(self, id_: str, principal: Principal, collection: str | None) -> Record:
+        """As :meth:`by_id`.
+
+        :raises NotFound: if there is none.
+        """
+        if (record := await self.by_id(id_, principal, collection)) is None:
+            raise NotFound(f"no document {id_[:80]!r}{f' in {collection[:80]!r}' if collection else ''}")
+        return record
 
     async def chunks(self, document: Document, principal: Principal) -> list[Record]:
         """The chunks of a document that the principal may see: of its collection; and of any other that has no document

@@ -41,7 +41,6 @@ from orchestrator.service.document_reports import (
     collections_response,
     without_document,
 )
-from orchestrator.service.errors import NotFound
 from orchestrator.service.line_writer import Batch, LineWriter, batches_of
 
 _log = logging.getLogger(__name__)
@@ -161,11 +160,8 @@ class DocumentService:
         :raises Ambiguous: if there are several, and no collection is named.
         :raises TimedOut: if it cannot be read in time.
         """
-        async with self._read_slot(principal):
-            record = await self.lookup.by_id(id_, principal, collection)
-        if record is None:
-            raise NotFound(f"no document {id_[:80]!r}{f' in {collection[:80]!r}' if collection else ''}")
-        return record.whole
+        async with self.read_slot(principal):
+            return (await self.lookup.existing(id_, principal, collection)).whole
 
     async def get_many(self, identities: Collection[DocId], principal: Principal) -> dict[DocId, Document]:
         """The documents that exist and that the principal may see, by what identifies them."""
@@ -191,7 +187,7 @@ class DocumentService:
             raise BadRequest(f"limit: {limit}, allowed are 1 to {MAX_LISTED}")
         visible = access_filter(principal.scope, principal.clearance)
         chosen = visible if condition is None else conjunction(visible, request_filter(condition))
-        async with self._read_slot(principal):
+        async with self.read_slot(principal):
             return await self.documents.page(chosen, limit, start)
 
     async def all(self, principal: Principal, condition: Filter | None = None) -> AsyncIterator[Document]:
@@ -269,7 +265,7 @@ class DocumentService:
 
     async def collections(self, principal: Principal) -> CollectionsResponse:
         """Every collection with a document that the principal may see; of more than 10,000, the largest."""
-        async with self._read_slot(principal):
+        async with self.read_slot(principal):
             visible = access_filter(principal.scope, principal.clearance)
             counts = await self.documents.counts("collection", visible)
             return await anyio.to_thread.run_sync(collections_response, counts)
@@ -295,7 +291,11 @@ class DocumentService:
             yield batch
 
     @asynccontextmanager
-    async def _read_slot(self, principal: Principal) -> AsyncIterator[None]:
+    async def read_slot(self, principal: Principal) -> AsyncIterator[None]:
+        """A slot for reading documents, within :data:`READ_TIMEOUT_S`.
+
+        :raises TimedOut: if they cannot be read in time.
+        """
         try:
             async with asyncio.timeout(READ_TIMEOUT_S), self.reads.slot(principal.scope.tenant, READ_TIMEOUT_S):
                 yield

@@ -16,6 +16,7 @@ from orchestrator.service.documents import DocumentService
 from orchestrator.service.folders import FolderService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
+from orchestrator.service.neighbors import NeighborService
 from orchestrator.service.replica_fill import ReplicaFill
 from orchestrator.service.search import SearchService
 from orchestrator.service.state import StateReader
@@ -43,6 +44,7 @@ class Service:
     search: SearchService
     batch: BatchService
     documents: DocumentService
+    neighbors: NeighborService
     folders: FolderService
     maintenance: MaintenanceService
     stores: Stores

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from time import time
 from typing import NamedTuple
 
@@ -82,9 +83,12 @@ class StateReader:
     build_id: Callable[[], str]
     now: Callable[[], float] = time
     _lagging_since: float | None = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     def read(self) -> ServiceState:
-        """The state. Blocks: it reads files. Only one thread at a time may call it."""
+        """The state. Blocks: it reads files."""
+        with self._lock:
+            generation_lag_s = self._generation_lag_s()
         log_bytes, log_max_bytes = self.replication.log_size() if self.replication else (0, 0)
         free_bytes, disk_bytes = files.disk_bytes(self.data_dir)
         return ServiceState(
@@ -100,7 +104,7 @@ class StateReader:
             disk_bytes=disk_bytes,
             backfill_idle_s=self._backfill_idle_s(),
             generation=self.generation(),
-            generation_lag_s=self._generation_lag_s(),
+            generation_lag_s=generation_lag_s,
             build_id=self.build_id(),
         )
 

@@ -231,6 +231,7 @@ class ServerSettings(SettingsGroup):
         description="ms after SIGTERM until running requests are cancelled; for the first tenth new requests are "
         "still accepted, while `/readyz` fails",
     )
+    console: bool = Field(True, description="whether `GET /` serves the console, a web page for searching")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level to log")
 
 

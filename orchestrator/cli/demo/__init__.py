@@ -35,4 +35,7 @@ def demo(
         if serve:
             out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
             out.print(steps.example_request(port), soft_wrap=True, highlight=False, markup=False)
+            if settings.server.console:
+                out.print("or in a browser:")
+                out.print(steps.console_address(port), soft_wrap=True, highlight=False, markup=False)
             serve_http(settings, "127.0.0.1", port, workers=1)

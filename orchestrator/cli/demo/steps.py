@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from rich.console import Console
 from rich.markup import escape
 
@@ -54,3 +56,8 @@ def example_request(port: int) -> str:
         f"curl -s http://127.0.0.1:{port}/v1/search -H 'content-type: application/json' "
         """-d '{"query": "walk a directory tree", "limit": 3}'"""
     )
+
+
+def console_address(port: int) -> str:
+    """The address of the console, with the three questions to choose from."""
+    return f"http://127.0.0.1:{port}/#{urlencode([('example', query) for query in QUERIES])}"

@@ -66,14 +66,15 @@ def test_embedded_sources_never_wait_and_the_engine_has_the_documents(url: str, 
     graph, entities = object(), object()
     vector = object()
     retrievers = [(VECTOR, vector, None), (GRAPH, graph, entities)]
-    engine = SimpleNamespace(retrievers=lambda: retrievers, replica="r", centralities="c", link_strengths="l")
+    readers = {"centralities": "c", "link_strengths": "l", "neighborhoods": "n"}
+    engine = SimpleNamespace(retrievers=lambda: retrievers, replica="r", **readers)
     backends = Backends(documents="server")  # type: ignore[arg-type]
     add_embedded(backends, Settings.of(graph=url), engine)  # type: ignore[arg-type]
     assert [binding.immediate for binding in backends.bindings.values()] == [vector, graph]
     assert backends.bindings["graph"].entities is entities
     assert (backends.documents, backends.documents_replica, backends.replicas) == (None, "embedded", {"embedded": "r"})
-    expected = ("c", "l") if is_embedded else (None, None)
-    assert (backends.centralities, backends.link_strengths) == expected
+    expected = ("c", "l", "n") if is_embedded else (None, None, None)
+    assert (backends.centralities, backends.link_strengths, backends.neighborhoods) == expected
 
 
 def test_measuring_is_a_process_group_of_its_own_that_neither_reads_nor_writes(

@@ -72,6 +72,8 @@ def test_an_id_of_several_collections_is_a_conflict_until_one_is_named(client: C
         client.get("nolan")
     assert client.get("nolan", collection="places").title == "Nolan, Ireland"
     assert {each.name: each.documents for each in client.collections()}["people"] == 1
+    around = client.neighbors("nolan", collection="people", limit=2)
+    assert (around.documents[0].collection, len(around.documents) + len(around.names)) == ("people", 2)
 
 
 def test_a_request_may_be_a_struct_and_its_fields_may_be_replaced(client: Client) -> None:

@@ -286,7 +286,7 @@ async def test_paths_and_methods_that_do_not_exist(client: httpx.AsyncClient) ->
 @pytest.mark.parametrize("path", sorted({each.path for each in OPERATIONS if each.method == "GET"}))
 async def test_every_path_that_has_get_also_has_head(client: httpx.AsyncClient, path: str) -> None:
     await client.post("/v1/documents", content=ndjson({"id": "a", "text": "b"}))
-    address = path.replace("{id}", "a")
+    address = path.replace("{id}", "main.js" if path.startswith("/console") else "a")
     head, get = await client.head(address), await client.get(address)
     assert (head.status_code, get.status_code) == (200, 200)
     assert (head.content, head.headers["content-type"]) == (b"", get.headers["content-type"])

@@ -1,0 +1,25 @@
+// The visible documents that a document links to, or that link to it; and the names that it mentions, each with the
+// number of visible documents that mention it, and the first of these.
+MATCH (s:Document {key: $key})
+CALL {
+  WITH s
+  MATCH (s)-[:LINKS]-(d:Document)
+  WITH DISTINCT d, d.filter_terms AS filter_terms
+  WHERE d.present AND {passes:access}
+  WITH d
+  ORDER BY d.id
+  RETURN count(d) AS linked_count, collect(d.id)[..$limit] AS linked
+}
+CALL {
+  WITH s
+  MATCH (s)-[:MENTIONS]->(n:Name)
+  WHERE n.degree <= $max_mentions
+  MATCH (n)<-[:MENTIONS]-(d:Document)
+  WITH n, d, d.filter_terms AS filter_terms
+  WHERE d.present AND {passes:access}
+  WITH n, d
+  ORDER BY d.id
+  WITH n, count(d) AS documents, collect(d.id)[..$limit] AS examples
+  RETURN collect([n.name, documents, examples]) AS names
+}
+RETURN linked, linked_count, names

@@ -1,0 +1,110 @@
+// The neighborhood of a document, drawn and as a list.
+
+import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
+import { counted, isolated, shown } from "./texts.js";
+
+const WIDTH = 800;
+const HEIGHT = 560;
+const MARGIN = 50;
+const MAX_SCALE = 2;
+const STEPS = 300;
+const LABEL = 22;
+
+const short = (text) => (text.length > LABEL ? `${text.slice(0, LABEL - 1)}…` : text);
+const titleOf = (document) => shown(document.title || document.id);
+
+/** The nodes with their places, and the edges, from the response of the API. The same each time: d3 has its own random numbers. */
+export function layout({ documents, names, links, mentions }) {
+  const nodes = [
+    ...documents.map((document, index) => ({ kind: "document", document, label: titleOf(document), fixed: index === 0 })),
+    ...names.map((name) => ({ kind: "name", name, label: shown(name.name) })),
+  ];
+  const edges = [
+    ...links.map(({ source, target, type }) => ({ source, target, type })),
+    ...mentions.map(({ document, name }) => ({ source: document, target: documents.length + name, type: null })),
+  ];
+  const { d3 } = globalThis;
+  d3.forceSimulation(nodes)
+    .force("link", d3.forceLink(edges).distance(({ type }) => (type ? 120 : 80)))
+    .force("charge", d3.forceManyBody().strength(-380))
+    .force("collide", d3.forceCollide(26))
+    .force("x", d3.forceX(WIDTH / 2).strength(0.06))
+    .force("y", d3.forceY(HEIGHT / 2).strength(0.09))
+    .stop()
+    .tick(STEPS);
+  fit(nodes, "x", WIDTH);
+  fit(nodes, "y", HEIGHT);
+  return { nodes, edges };
+}
+
+/** Spread the nodes over the drawing along one axis, at most to twice their distances. */
+function fit(nodes, axis, size) {
+  const places = nodes.map((node) => node[axis]);
+  const [least, most] = [Math.min(...places), Math.max(...places)];
+  const scale = Math.min((size - 2 * MARGIN) / (most - least || 1), MAX_SCALE);
+  for (const node of nodes) node[axis] = size / 2 + (node[axis] - (least + most) / 2) * scale;
+}
+
+const pressed = (action) => (event) => {
+  if (event.key !== "Enter" && event.key !== " ") return;
+  event.preventDefault();
+  action();
+};
+
+function nodeView(node, follow) {
+  const action = () => follow(node);
+  const described = node.kind === "name"
+    ? `name ${node.label}, in ${counted(node.name.documents, "document")}: search for it`
+    : `document ${node.label}${node.fixed ? ", the middle" : ": show its neighborhood"}`;
+  const shape = node.kind === "name" ? svg`<rect x="-7" y="-7" width="14" height="14" transform="rotate(45)"></rect>` : svg`<circle r=${node.fixed ? 13 : 9}></circle>`;
+  return svg`<g class="node ${node.kind} ${node.fixed ? "middle" : ""}" transform="translate(${node.x} ${node.y})" tabindex="0"
+    role="button" aria-label=${described} @click=${action} @keydown=${pressed(action)}>
+    ${shape}<text y="26">${short(node.label)}</text></g>`;
+}
+
+function edgeView({ source, target, type }) {
+  const length = Math.hypot(target.x - source.x, target.y - source.y) || 1;
+  const end = type ? 1 - 15 / length : 1;
+  const x = source.x + (target.x - source.x) * end;
+  const y = source.y + (target.y - source.y) * end;
+  return svg`<line class=${type ? "link" : "mention"} x1=${source.x} y1=${source.y} x2=${x} y2=${y} marker-end=${type ? "url(#arrow)" : "none"}></line>
+    ${type ? svg`<text class="type" x=${(source.x + target.x) / 2} y=${(source.y + target.y) / 2 - 4}>${short(shown(type))}</text>` : nothing}`;
+}
+
+function listView({ documents, names, links, mentions }, follow) {
+  const button = (document) => html`<button type="button" class="plain" @click=${() => follow({ kind: "document", document })}>${isolated(document.title || document.id)}</button>`;
+  const others = (number) => mentions.filter((each) => each.name === number && each.document !== 0).map((each) => documents[each.document]);
+  return html`<section class="list" aria-label="the same as a list">
+    <h3>Links</h3>
+    ${links.length ? html`<ul>${links.map(({ source, target, type }) => html`<li>
+      ${source === 0 ? html`<i>${isolated(type)}</i> → ${button(documents[target])}` : html`${button(documents[source])} → <i>${isolated(type)}</i> → this document`}</li>`)}</ul>`
+      : html`<p class="faint">It has no links, and no document links to it.</p>`}
+    <h3>Names</h3>
+    ${names.length ? html`<ul>${names.map((name, number) => html`<li>
+      <button type="button" class="plain" @click=${() => follow({ kind: "name", name })}>${isolated(name.name)}</button>
+      <span class="faint">in ${counted(name.documents, "document")}</span>
+      ${others(number).length ? html`<ul>${others(number).map((each) => html`<li>${button(each)}</li>`)}</ul>` : nothing}</li>`)}</ul>`
+      : html`<p class="faint">No name was found in it.</p>`}
+  </section>`;
+}
+
+/** The view. `act.follow` is called with the node to go to. */
+export function graphView(state, neighborhood, act) {
+  if (!state.node) return html`<p class="empty">Search first, and choose <b>Neighborhood</b> at a hit.</p>`;
+  if (!neighborhood) return html`<p class="faint" role="status">Loading…</p>`;
+  if (neighborhood.error) return act.failure(neighborhood.error);
+  const { found, nodes, edges } = neighborhood;
+  const [middle] = found.documents;
+  return html`<div class="graph">
+    <div class="drawing">
+      <h2>${isolated(middle.title || middle.id)}</h2>
+      <p class="faint">${isolated(middle.collection)} · ${counted(found.links.length, "link")}, ${counted(found.names.length, "name")}${found.omitted
+        ? ` (${found.omitted.toLocaleString("en")} more are not shown)` : nothing}. Choose a document to go there, a name to search for it.</p>
+      <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="group" aria-label="neighborhood of ${titleOf(middle)}">
+        <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"></path></marker></defs>
+        ${edges.map(edgeView)}${nodes.map((node) => nodeView(node, act.follow))}
+      </svg>
+    </div>
+    ${listView(found, act.follow)}
+  </div>`;
+}

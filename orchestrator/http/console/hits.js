@@ -1,0 +1,133 @@
+// The hits of a search: what each source contributed, and why.
+
+import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
+import { repeat } from "./vendor/lit-html/directives/repeat.js";
+import { decimals, isolated, marked, percent, reasonsOf, shown, webAddress } from "./texts.js";
+
+export const keyOf = (hit) => JSON.stringify([hit.collection, hit.id]);
+
+const sumOf = (hit) => Object.values(hit.sources).reduce((sum, each) => sum + (each?.contribution ?? 0), 0);
+
+/** The largest sum of contributions: the length of a whole bar. */
+export const longest = (hits) => Math.max(...hits.map(sumOf), Number.MIN_VALUE);
+
+/** The contributions of the sources to a hit as one bar, as long as their part of the largest sum. */
+export function bar(hit, most) {
+  let start = 0;
+  const parts = Object.entries(hit.sources).map(([source, each], number) => {
+    const width = (100 * (each?.contribution ?? 0)) / most;
+    const part = svg`<rect class="source-${number}" x=${start} y="0" width=${Math.max(width, 0)} height="8"></rect>`;
+    start += width;
+    return part;
+  });
+  const described = Object.entries(hit.sources)
+    .map(([source, each]) => (each ? `${source} ${decimals(each.contribution)}` : `${source} nothing`));
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img"
+    aria-label="contributions: ${described.join(", ")}">${parts}</svg>`;
+}
+
+const rankIn = ([source, each], number) => html`<li class="rank">
+  <span class="dot source-${number}" aria-hidden="true"></span>${source}
+  ${each ? html`<b>${each.rank}</b>` : html`<span class="faint">–</span>`}</li>`;
+
+const factor = ([boost, value]) => (value === 1 ? nothing
+  : html`<li class="factor" title="boost">${boost} × ${decimals(value, 3)}</li>`);
+
+function place(hit) {
+  if (hit.parent_id === null) return nothing;
+  const index = hit.chunk_index === null ? "" : `, chunk ${hit.chunk_index}`;
+  const section = hit.section ? html`, section ${isolated(hit.section)}` : nothing;
+  return html`<p class="faint">part of ${isolated(hit.parent_id)}${index}${section}</p>`;
+}
+
+function details(hit) {
+  const url = hit.url === null ? null : webAddress(hit.url);
+  return html`<ul class="facts">
+    <li>${isolated(hit.collection)}</li>
+    ${hit.created_at ? html`<li><time datetime=${hit.created_at}>${hit.created_at.slice(0, 10)}</time></li>` : nothing}
+    ${hit.sensitivity === "normal" ? nothing : html`<li>${hit.sensitivity}</li>`}
+    ${hit.tags.map((tag) => html`<li class="tag">${isolated(tag)}</li>`)}
+    ${url ? html`<li><a href=${url} target="_blank" rel="noopener noreferrer">${isolated(hit.url)}</a></li>`
+      : hit.url ? html`<li>${isolated(hit.url)}</li>` : nothing}
+  </ul>`;
+}
+
+/** What became of the rank of a hit. */
+function movement(moved) {
+  if (moved === 0) return nothing;
+  if (moved === null) return html`<span class="moved new">new</span>`;
+  const places = Math.abs(moved);
+  return html`<span class="moved ${moved > 0 ? "up" : "down"}"
+    aria-label="moved ${moved > 0 ? "up" : "down"} by ${places}">${moved > 0 ? "▲" : "▼"} ${places}</span>`;
+}
+
+/** One hit. `act.explore` opens its neighborhood. */
+export function hitView(hit, rank, { response, most, moved, act }) {
+  return html`<li class="hit" data-key=${keyOf(hit)}>
+    <div class="head">
+      <span class="number" aria-hidden="true">${rank}</span>
+      <h3>${isolated(hit.title || hit.id)}</h3>
+      ${movement(moved.get(keyOf(hit)))}
+      <span class="score" title="score">${decimals(hit.score, 3)}</span>
+    </div>
+    ${bar(hit, most)}
+    <ul class="ranks" aria-label="rank in each source">
+      ${Object.entries(hit.sources).map(rankIn)}
+      ${Object.entries(hit.boosts).map(factor)}
+      ${hit.rerank ? html`<li class="rank">reranker <b>${hit.rerank.rank}</b></li>` : nothing}
+      ${hit.confidence === null ? nothing : html`<li class="rank">confidence <b>${percent(hit.confidence)}</b></li>`}
+    </ul>
+    ${place(hit)}
+    <p class="snippet" dir="auto">${marked(hit.snippet ?? "")}</p>
+    ${details(hit)}
+    <div class="more">
+      <details>
+        <summary>Why is it here?</summary>
+        <ul>${reasonsOf(hit, response).map((reason) => html`<li>${reason}</li>`)}</ul>
+        <p class="faint">id <code>${isolated(hit.id)}</code></p>
+      </details>
+      ${hit.text.length > (hit.snippet ?? "").length ? html`<details>
+        <summary>Text</summary>
+        <p class="text" dir="auto">${shown(hit.text)}</p>
+      </details>` : nothing}
+      <button type="button" class="plain" @click=${() => act.explore(hit)}>Neighborhood
+        <span class="hidden">of ${shown(hit.title || hit.id)}</span></button>
+    </div>
+  </li>`;
+}
+
+/** All hits of a response. */
+export function hitList(response, moved, act) {
+  const most = longest(response.hits);
+  return html`<ol class="hits">${repeat(response.hits, keyOf, (hit, index) => hitView(hit, index + 1, { response, most, moved, act }))}</ol>`;
+}
+
+/** How far each hit moved since another ranking: places up, or `null` if it was not there. */
+export function movements(before, after) {
+  const ranks = new Map(before.map((hit, index) => [keyOf(hit), index]));
+  return new Map(after.map((hit, index) => {
+    const rank = ranks.get(keyOf(hit));
+    return [keyOf(hit), rank === undefined ? null : rank - index];
+  }));
+}
+
+/** Show hits at their places before, and let them move to their new ones. */
+export class Animation {
+  #before = new Map();
+
+  /** Remember where the hits are. */
+  start(root) {
+    this.#before = new Map();
+    for (const each of root.querySelectorAll(".hit[data-key]")) this.#before.set(each.dataset.key, each.offsetTop);
+  }
+
+  /** Move them from there. */
+  play(root) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    for (const each of root.querySelectorAll(".hit[data-key]")) {
+      const before = this.#before.get(each.dataset.key);
+      if (before === undefined || before === each.offsetTop) continue;
+      each.animate([{ transform: `translateY(${before - each.offsetTop}px)` }, { transform: "none" }], { duration: 250, easing: "ease-out" });
+    }
+  }
+}

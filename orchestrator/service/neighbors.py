@@ -1,0 +1,96 @@
+"""What is around a document in the graph: linked documents, names, and other documents that mention these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from adapters import Document
+from adapters.ports.graph import MentionedName, Neighborhood, NeighborhoodReader
+from fusion.values import DocId
+from orchestrator.auth.principal import Principal
+from orchestrator.auth.visibility import access_filter, visibility_check
+from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.documents import (
+    NeighborDocument,
+    NeighborLink,
+    NeighborMention,
+    NeighborName,
+    NeighborsResponse,
+)
+from orchestrator.service.documents import DocumentService
+
+DEFAULT_NEIGHBORS, MAX_NEIGHBORS = 40, 200
+"""Documents and names of a neighborhood together."""
+_EXAMPLES = 3
+"""Further documents that are shown for each name."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborService:
+    """Reads neighborhoods.
+
+    :param graph: ``None`` if there is none: then nothing is around a document.
+    """
+
+    documents: DocumentService
+    graph: NeighborhoodReader | None
+
+    async def of(
+        self, id_: str, principal: Principal, collection: str | None = None, limit: int = DEFAULT_NEIGHBORS
+    ) -> NeighborsResponse:
+        """The neighborhood of a document.
+
+        Half of the limit is for linked documents, what they leave for names, the rarest first, and what these leave for
+        further documents that mention them. Errors are those of :meth:`DocumentService.get`.
+
+        :param limit: documents and names together, the document itself included: 2 to :data:`MAX_NEIGHBORS`.
+        :raises BadRequest: if the limit is not allowed.
+        :raises AdapterError: if the documents or the graph cannot be read.
+        """
+        if not 2 <= limit <= MAX_NEIGHBORS:
+            raise BadRequest(f"limit: {limit}, allowed are 2 to {MAX_NEIGHBORS}")
+        lookup, scope = self.documents.lookup, principal.scope
+        access = access_filter(scope, principal.clearance)
+        async with self.documents.read_slot(principal):
+            own = (await lookup.existing(id_, principal, collection)).key[2]
+            found = await self.graph.neighborhood(scope, own, access, limit) if self.graph else Neighborhood()
+            linked = found.linked[: limit // 2]
+            names = found.names[: limit - 1 - len(linked)]
+            ids = list(dict.fromkeys((own, *linked, *_examples(names))))[: limit - len(names)]
+            records = await lookup.by_identity(ids, scope)
+        check = visibility_check(access)
+        visible = [each for id_ in ids if (each := records.get(id_)) and check(each)]
+        numbers = {each.key[2]: number for number, each in enumerate(visible)}
+        documents = [each.document for each in visible]
+        return NeighborsResponse(
+            tuple(NeighborDocument(each.id, each.collection, each.title, each.sensitivity) for each in documents),
+            tuple(NeighborName(each.name, each.documents) for each in names),
+            tuple(_links(documents)),
+            tuple(
+                NeighborMention(numbers[mentioning], number)
+                for number, name in enumerate(names)
+                for mentioning in dict.fromkeys((own, *name.examples))
+                if mentioning in numbers
+            ),
+            found.linked_count - len(linked) + len(found.names) - len(names),
+        )
+
+
+def _examples(names: Iterable[MentionedName]) -> Iterator[DocId]:
+    """Further documents for each name."""
+    for name in names:
+        yield from name.examples[: _EXAMPLES + 1]  # one of them may be the document itself
+
+
+def _links(documents: Sequence[Document]) -> Iterator[NeighborLink]:
+    """The links from and to the first document, each type once."""
+    first, *others = documents
+    seen = set()
+    for number, other in enumerate(others, start=1):
+        for source, target, of_source, to in ((0, number, first, other), (number, 0, other, first)):
+            for link in of_source.links:
+                is_target = link.target == to.id and link.target_collection in (None, to.collection)
+                if is_target and (source, target, link.type) not in seen:
+                    seen.add((source, target, link.type))
+                    yield NeighborLink(source, target, link.type)
