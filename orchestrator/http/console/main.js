@@ -27,10 +27,13 @@ let status = null;
 let timer = 0;
 let asksForKey = false;
 
-/** Change the view, and its link. */
-function change(part) {
+/** Change the view, and its link. With `isStep` the browser's Back leads to the view before. */
+function change(part, isStep = false) {
   state = { ...state, ...part };
-  history.replaceState(null, "", `#${linkOf(state)}`);
+  const link = `#${linkOf(state)}`;
+  if (isStep && link !== location.hash) history.pushState(null, "", link);
+  else history.replaceState(null, "", link);
+  document.title = state.query ? `${state.query} – Trivium` : "Trivium";
   draw();
 }
 
@@ -134,7 +137,7 @@ function load() {
 
 const act = {
   submit(query) {
-    change({ query, view: VIEWS.slice(0, 2).includes(state.view) ? state.view : "search" });
+    change({ query, view: VIEWS.slice(0, 2).includes(state.view) ? state.view : "search" }, true);
     searchAll();
   },
   change(part) {
@@ -149,19 +152,19 @@ const act = {
     searchSoon(true);
   },
   explore({ id, collection }) {
-    change({ view: "graph", node: { id, collection } });
+    change({ view: "graph", node: { id, collection } }, true);
     loadNeighborhood();
     root.querySelector("main")?.focus();
   },
   follow(node) {
     if (node.kind === "document") act.explore(node.document);
     else {
-      change({ view: "search", query: node.name.name });
+      change({ view: "search", query: node.name.name }, true);
       searchAll();
     }
   },
   show(view) {
-    change({ view });
+    change({ view }, true);
     load();
   },
   async copy(text, button) {

@@ -159,6 +159,18 @@ test("what is copied runs as it is", () => onPage({}, async (page) => {
   assert.doesNotMatch(text, /"isError":\s*true/);
 }));
 
+test("Back and Forward", () => onPage({}, async (page) => {
+  await page.goto(address);
+  await search(page, "The Prestige");
+  await page.getByRole("button", { name: "Neighborhood of The Prestige" }).click();
+  await page.getByRole("heading", { name: "The Prestige", level: 2 }).waitFor();
+  await page.goBack();
+  await page.waitForSelector(".hit");
+  assert.equal(await page.inputValue("#query"), "The Prestige");
+  await page.goForward();
+  await page.getByRole("heading", { name: "The Prestige", level: 2 }).waitFor();
+}));
+
 test("the state of the service", () => onPage({}, async (page) => {
   await page.goto(`${address}/#view=status`);
   const text = await page.locator(".status").textContent();
