@@ -28,7 +28,7 @@ from adapters.model.batching import batches
 from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
 from adapters.model.errors import BUILD_ADVICE, AdapterError, VersionConflict, VersionMismatch
 from adapters.model.filter import Filter
-from adapters.ports.graph import Centrality, LinkStrength, MentionedName, Neighborhood
+from adapters.ports.graph import MAX_EXAMPLES, Centrality, LinkStrength, MentionedName, Neighborhood
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
@@ -109,12 +109,14 @@ class MemgraphGraph:
             "key": self._keys.document((scope.tenant, scope.environment, id_)),
             "access": clauses(access),
             "limit": limit,
+            "examples": MAX_EXAMPLES,
             "max_mentions": Walk().seed_fanout,
         }
         # As maintenance: no search waits for it, and a server that has just started has to plan it.
         rows = await self._bolt.read(statement("neighborhood"), parameters, maintenance=True)
         for row in converted(rows, list[NeighborhoodRow], "a request for a neighborhood"):
-            return Neighborhood.of(row.linked, row.linked_count, (MentionedName(*each) for each in row.names))
+            names = (MentionedName(*each) for each in row.names)
+            return Neighborhood.of(row.linked, row.linked_count, names, row.name_count)
         return Neighborhood()
 
     async def compute_centralities(self, measure: Centrality) -> None:

@@ -81,6 +81,7 @@ class NeighborhoodRow(msgspec.Struct, frozen=True):
     linked: list[str]
     linked_count: _Number
     names: list[tuple[str, _Number, list[str]]]
+    name_count: _Number
 
 
 class ServerTime(msgspec.Struct, frozen=True):

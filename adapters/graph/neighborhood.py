@@ -9,7 +9,7 @@ from adapters.engine.segment_set import SegmentSet
 from adapters.graph.component import Graph, Vocabulary
 from adapters.graph.edges import entity_names
 from adapters.model.document import Scope
-from adapters.ports.graph import MentionedName, Neighborhood
+from adapters.ports.graph import MAX_EXAMPLES, MentionedName, Neighborhood
 from fusion.random_walk import Walk
 from fusion.values import DocId
 
@@ -31,19 +31,21 @@ def find_neighborhood(
         return Neighborhood()
     offsets, targets = graph.adjacency.offsets, graph.adjacency.targets
 
-    def ids(documents: npt.NDArray[np.int64]) -> list[DocId]:
-        positions = graph.positions[documents]
-        return sorted(map(segments.id, positions[visible[positions]].tolist()))
+    def seen(documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        positions: npt.NDArray[np.int64] = graph.positions[documents]
+        return positions[visible[positions]]
 
     # The edge back is missing where the links of a type are followed in one direction only.
     from_others = np.searchsorted(offsets, np.flatnonzero(targets == node), side="right") - 1
     joined = np.unique(np.concatenate((targets[offsets[node] : offsets[node + 1]], from_others)))
-    linked = ids(joined[joined < len(graph.positions)])
+    linked = sorted(map(segments.id, seen(joined[joined < len(graph.positions)]).tolist()))
     vocabulary = graph.scopes.get((scope.tenant, scope.environment), Vocabulary())
+    nodes = {name: each for name in entity_names(segments.record(position)) if (each := vocabulary.nodes.get(name))}
+    degrees = {name: int(offsets[each + 1] - offsets[each]) for name, each in nodes.items()}
+    rarest = sorted((name for name in nodes if degrees[name] <= _MAX_MENTIONS), key=lambda name: (degrees[name], name))
     names = []
-    for name in entity_names(segments.record(position)):
-        start = vocabulary.nodes.get(name)
-        if start is not None and offsets[start + 1] - offsets[start] <= _MAX_MENTIONS:
-            mentioning = ids(targets[offsets[start] : offsets[start + 1]].astype(np.int64))
-            names.append(MentionedName(name, len(mentioning), mentioning[:limit]))
-    return Neighborhood.of(linked[:limit], len(linked), names)
+    for name in rarest[:limit]:
+        mentioning = seen(targets[offsets[nodes[name]] : offsets[nodes[name] + 1]].astype(np.int64))
+        examples = sorted(map(segments.id, mentioning[:MAX_EXAMPLES].tolist()))
+        names.append(MentionedName(name, len(mentioning), examples))
+    return Neighborhood.of(linked[:limit], len(linked), names, len(rarest))

@@ -73,12 +73,15 @@ class LinkStrengthReader(Protocol):
         ...
 
 
+MAX_EXAMPLES = 4
+
+
 class MentionedName(NamedTuple):
     """A name that a document mentions.
 
     :param name: in normal form.
     :param documents: number of documents that mention it.
-    :param examples: the first of these by id.
+    :param examples: :data:`MAX_EXAMPLES` of these, or fewer, the same ones until a write.
     """
 
     name: str
@@ -90,18 +93,23 @@ class Neighborhood(NamedTuple):
     """What is one step away from a document in the graph, as far as the caller may see it.
 
     :param linked: documents that it links to or that link to it, the first by id.
-    :param linked_count: number of these.
-    :param names: that it mentions, those in the fewest documents first. Names in very many documents are left out.
+    :param linked_count: number of all of these.
+    :param names: of those that it mentions, the ones in the fewest documents, these first. Names in very many documents
+        are left out.
+    :param name_count: number of all of these.
     """
 
     linked: Sequence[DocId] = ()
     linked_count: int = 0
     names: Sequence[MentionedName] = ()
+    name_count: int = 0
 
     @classmethod
-    def of(cls, linked: Sequence[DocId], linked_count: int, names: Iterable[MentionedName]) -> Neighborhood:
+    def of(
+        cls, linked: Sequence[DocId], linked_count: int, names: Iterable[MentionedName], name_count: int
+    ) -> Neighborhood:
         """The neighborhood with names in any order."""
-        return cls(linked, linked_count, sorted(names, key=lambda each: (each.documents, each.name)))
+        return cls(linked, linked_count, sorted(names, key=lambda each: (each.documents, each.name)), name_count)
 
 
 class NeighborhoodReader(Protocol):
@@ -111,7 +119,7 @@ class NeighborhoodReader(Protocol):
         """The neighborhood of a document that the caller may see; empty if it is not in the graph.
 
         :param access: what the caller may see, in normal form.
-        :param limit: maximum number of linked documents, and of the examples of a name.
+        :param limit: maximum number of linked documents, and of names.
         :raises AdapterError: and nothing else.
         """
         ...

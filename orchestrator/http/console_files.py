@@ -62,7 +62,8 @@ def _response(context: HttpContext, name: str) -> Response:
     if (found := _files().get(name)) is None:
         raise HttpError(404, f"the console has no file {name[:80]!r}")
     headers = {**_HEADERS, "ETag": found.etag}
-    if context.headers.get(b"if-none-match", b"").decode("latin-1") == found.etag:
+    known = context.headers.get(b"if-none-match", b"").decode("latin-1").split(",")
+    if any(each.strip().removeprefix("W/") in (found.etag, "*") for each in known):
         return Response(status_code=304, headers=headers)
     return Response(found.content, media_type=found.media_type, headers=headers)
 

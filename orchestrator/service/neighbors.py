@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters import Document
-from adapters.ports.graph import MentionedName, Neighborhood, NeighborhoodReader
+from adapters.ports.graph import Neighborhood, NeighborhoodReader
+from fusion.doc_ids import id_and_collection
 from fusion.values import DocId
 from orchestrator.auth.principal import Principal
 from orchestrator.auth.visibility import access_filter, visibility_check
@@ -22,8 +23,6 @@ from orchestrator.service.documents import DocumentService
 
 DEFAULT_NEIGHBORS, MAX_NEIGHBORS = 40, 200
 """Documents and names of a neighborhood together."""
-_EXAMPLES = 3
-"""Further documents that are shown for each name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,10 @@ class NeighborService:
     async def of(
         self, id_: str, principal: Principal, collection: str | None = None, limit: int = DEFAULT_NEIGHBORS
     ) -> NeighborsResponse:
-        """The neighborhood of a document.
+        """The neighborhood of a document. Errors are those of :meth:`DocumentService.get`.
 
-        Half of the limit is for linked documents, what they leave for names, the rarest first, and what these leave for
-        further documents that mention them. Errors are those of :meth:`DocumentService.get`.
+        Half of the limit is for linked documents, those that the document links to first; a quarter for names, the
+        rarest first; a quarter for further documents that mention them. What one does not need the others get.
 
         :param limit: documents and names together, the document itself included: 2 to :data:`MAX_NEIGHBORS`.
         :raises BadRequest: if the limit is not allowed.
@@ -53,12 +52,15 @@ class NeighborService:
         lookup, scope = self.documents.lookup, principal.scope
         access = access_filter(scope, principal.clearance)
         async with self.documents.read_slot(principal):
-            own = (await lookup.existing(id_, principal, collection)).key[2]
+            record = await lookup.existing(id_, principal, collection)
+            own = record.key[2]
             found = await self.graph.neighborhood(scope, own, access, limit) if self.graph else Neighborhood()
-            linked = found.linked[: limit // 2]
-            names = found.names[: limit - 1 - len(linked)]
-            ids = list(dict.fromkeys((own, *linked, *_examples(names))))[: limit - len(names)]
-            records = await lookup.by_identity(ids, scope)
+            linked = _own_targets_first(record.document, found.linked)
+            examples = [each for name in found.names for each in name.examples if each not in {own, *linked}]
+            shares = _shares(limit - 1, (len(linked), len(found.names), len(set(examples))))
+            names = found.names[: shares[1]]
+            ids = dict.fromkeys((own, *linked[: shares[0]], *(each for name in names for each in name.examples)))
+            records = await lookup.by_identity(list(ids)[: 1 + shares[0] + shares[2]], scope)
         check = visibility_check(access)
         visible = [each for id_ in ids if (each := records.get(id_)) and check(each)]
         numbers = {each.key[2]: number for number, each in enumerate(visible)}
@@ -73,14 +75,21 @@ class NeighborService:
                 for mentioning in dict.fromkeys((own, *name.examples))
                 if mentioning in numbers
             ),
-            found.linked_count - len(linked) + len(found.names) - len(names),
+            found.linked_count - shares[0] + found.name_count - len(names),
         )
 
 
-def _examples(names: Iterable[MentionedName]) -> Iterator[DocId]:
-    """Further documents for each name."""
-    for name in names:
-        yield from name.examples[: _EXAMPLES + 1]  # one of them may be the document itself
+def _own_targets_first(document: Document, linked: Sequence[DocId]) -> list[DocId]:
+    targets = {each.target for each in document.links}
+    return sorted(linked, key=lambda each: (id_and_collection(each)[0] not in targets, each))
+
+
+def _shares(places: int, wanted: tuple[int, int, int]) -> list[int]:
+    """How many of some places three kinds get: a half, a quarter and a quarter, and what others leave."""
+    shares = [min(count, places // part) for count, part in zip(wanted, (2, 4, 4), strict=True)]
+    for kind, count in enumerate(wanted):
+        shares[kind] += min(count - shares[kind], places - sum(shares))
+    return shares
 
 
 def _links(documents: Sequence[Document]) -> Iterator[NeighborLink]:

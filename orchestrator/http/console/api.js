@@ -3,12 +3,29 @@
 let key = "";
 
 export const hasKey = () => key !== "";
-export const useKey = (text) => { key = text.trim(); };
+
+/** Use a key from now on. Returns whether it can be one: keys are in ASCII. */
+export function useKey(text) {
+  const isPossible = /^[\x21-\x7e]*$/.test(text.trim());
+  if (isPossible) key = text.trim();
+  return isPossible;
+}
+
+/** An address without the name and password that it may have. */
+function plain(href) {
+  const url = new URL(href);
+  url.username = "";
+  url.password = "";
+  return url.href;
+}
 
 /** Where the service is, without a slash at the end. */
-export const address = () => new URL(".", document.baseURI).href.replace(/\/$/, "");
+export const address = () => plain(new URL(".", document.baseURI)).replace(/\/$/, "");
 
-/** A response that is no success. `status` is 0 if there was none. */
+/** The address of the view. */
+export const link = () => plain(location.href);
+
+/** A response that is no success. `status` is 0 if there was none that could be read. */
 export class Failure extends Error {
   constructor(status, message) {
     super(message);
@@ -16,33 +33,44 @@ export class Failure extends Error {
   }
 }
 
-async function send(path, options = {}) {
+/** The body of a response. `signal` ends the request, and then nothing is returned: an AbortError is thrown. */
+async function send(path, signal, options = {}) {
   const headers = { ...options.headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
+  const request = { ...options, headers, signal, credentials: "same-origin", referrerPolicy: "no-referrer" };
   let response;
+  let body;
   try {
-    response = await fetch(`${address()}/${path}`, { ...options, headers, credentials: "omit", referrerPolicy: "no-referrer" });
+    response = await fetch(`${address()}/${path}`, request);
+    body = await response.text();
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (signal.aborted) throw error;
     throw new Failure(0, `no answer from ${address()}`);
   }
-  const body = await response.json().catch(() => null);
-  if (!response.ok && !(path.startsWith("readyz") && body)) {
-    throw new Failure(response.status, body?.detail ?? body?.title ?? `status ${response.status}`);
+  let content;
+  try {
+    content = JSON.parse(body);
+  } catch {
+    throw new Failure(response.ok ? 0 : response.status, `the answer to ${path.split("?")[0]} is not from Trivium (status ${response.status})`);
   }
-  return body;
+  if (!response.ok && !path.startsWith("readyz")) {
+    throw new Failure(response.status, content.detail ?? content.title ?? `status ${response.status}`);
+  }
+  return content;
 }
 
-export const search = (body, signal) => send("v1/search", {
-  method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal,
+export const search = (body, signal) => send("v1/search", signal, {
+  method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
 });
 
-export const collections = () => send("v1/collections");
-export const sample = () => send("v1/documents?limit=50");
-export const readiness = () => send("readyz?verbose");
-export const status = () => send("v1/status");
-export const cache = () => send("v1/cache");
+export const collections = (signal) => send("v1/collections", signal);
+export const readiness = (signal) => send("readyz?verbose", signal);
+export const status = (signal) => send("v1/status", signal);
+export const cache = (signal) => send("v1/cache", signal);
 
-export function neighbors({ id, collection }) {
+/** Some documents of a collection. */
+export const sample = (collection, signal) => send(`v1/documents?${new URLSearchParams({ collection, limit: "30" })}`, signal);
+
+export function neighbors({ id, collection }, signal) {
   const parameters = new URLSearchParams({ limit: "40", ...(collection ? { collection } : {}) });
-  return send(`v1/documents/${encodeURIComponent(id)}/neighbors?${parameters}`);
+  return send(`v1/documents/${encodeURIComponent(id)}/neighbors?${parameters}`, signal);
 }

@@ -2,7 +2,7 @@
 
 import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
 import { bar, keyOf, longest } from "./hits.js";
-import { isWide, rankingForm } from "./form.js";
+import { isWide, rankingForm, scopeForm } from "./form.js";
 import { decimals, isolated, shown } from "./texts.js";
 
 const ROW = 56;
@@ -20,10 +20,12 @@ export function likeness(first, second) {
 }
 
 function side(name, result, act) {
-  if (!result?.response) return html`<p class="faint">${result?.error ? shown(result.error.message) : "…"}</p>`;
+  if (result?.error) return act.failure(result.error);
+  if (!result?.response) return nothing;
   const { hits } = result.response;
+  if (!hits.length) return html`<p class="empty">Nothing was found.</p>`;
   const most = longest(hits);
-  return html`<ol class="compact" aria-label="ranking ${name}">${hits.map((hit, index) => html`<li class="row">
+  return html`<ol class="compact ${result.isLoading ? "waiting" : ""}" aria-label="ranking ${name}">${hits.map((hit, index) => html`<li class="row">
     <div class="title"><span class="number" aria-hidden="true">${index + 1}</span><button type="button" class="plain"
       title=${shown(hit.title || hit.id)} @click=${() => act.explore(hit)}>${isolated(hit.title || hit.id)}</button></div>
     ${bar(hit, most)}</li>`)}</ol>`;
@@ -41,19 +43,22 @@ function lines(first, second) {
 }
 
 /** Both settings, both rankings, and how alike they are. */
-export function compareView(state, sources, results, act) {
+export function compareView(state, known, results, act) {
+  const { sources } = known;
   const first = results.a?.response?.hits ?? [];
   const second = results.b?.response?.hits ?? [];
+  const areBothNew = [results.a, results.b].every((each) => each?.response && !each.isLoading);
   const { common, of, tau } = likeness(first, second);
   return html`<details class="settings" ?open=${isWide()}><summary>Settings</summary><div class="both">
       ${rankingForm("Ranking A", state, "a", sources, results.a?.response?.explain, act)}
       ${rankingForm("Ranking B", state, "b", sources, results.b?.response?.explain, act)}
-    </div></details>
-    ${results.a?.response && results.b?.response ? html`<p class="likeness" role="status">
+    </div>
+    <div class="both">${scopeForm(state, known, act)}</div></details>
+    ${areBothNew && of ? html`<p class="likeness" role="status">
       <b>${common} of ${of}</b> hits are in both${tau === null ? nothing : html`; rank correlation (Kendall's tau) <b>${decimals(tau)}</b>`}.</p>` : nothing}
     <div class="rankings">
       <section aria-label="A"><h2>A</h2>${side("A", results.a, act)}</section>
-      ${lines(first, second)}
+      ${areBothNew ? lines(first, second) : html`<div></div>`}
       <section aria-label="B"><h2>B</h2>${side("B", results.b, act)}</section>
     </div>`;
 }

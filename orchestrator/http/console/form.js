@@ -2,7 +2,7 @@
 
 import { html, nothing } from "./vendor/lit-html/lit-html.js";
 import { COLLAPSES, MODES, PROFILES, STRATEGIES } from "./state.js";
-import { TESTS } from "./request.js";
+import { TESTS, typed } from "./request.js";
 import { decimals, shown } from "./texts.js";
 
 const MAX_WEIGHT = 3;
@@ -17,8 +17,11 @@ const field = (id, label, input) => html`<div class="field"><label for=${id}>${l
 
 const chooser = (id, label, chosen, values, change, empty = "default") => field(id, label, html`<select id=${id}
   @change=${(event) => change(event.target.value)}>
-    ${empty === null ? nothing : option("", chosen, empty)}${values.map((each) => option(each, chosen))}
+    ${empty === null ? nothing : option("", chosen, empty)}${withChosen(values, chosen).map((each) => option(each, chosen))}
   </select>`);
+
+/** What may be chosen, and what a link has chosen. */
+const withChosen = (values, chosen) => (chosen === "" || values.includes(chosen) ? values : [...values, chosen]);
 
 const numeric = (id, label, value, change, hint) => field(id, label, html`<input id=${id} inputmode="decimal" .value=${value}
   placeholder=${hint} @change=${(event) => change(event.target.value.trim())}>`);
@@ -41,13 +44,15 @@ export function rankingForm(title, state, side, sources, effective, act) {
     const weight = chosen.weights[source] ?? effective?.weights[source] ?? 1;
     return html`<label class="slider"><span><span class="dot source-${number}" aria-hidden="true"></span>${source}
         <output>${decimals(weight)}</output></span>
-      <input type="range" min="0" max=${MAX_WEIGHT} step="0.05" .value=${String(weight)} aria-label="weight of ${source}"
+      <input type="range" min="0" max=${Math.max(MAX_WEIGHT, weight)} step="0.05" .value=${String(weight)} aria-label="weight of ${source}"
         @input=${(event) => change({ weights: { ...chosen.weights, [source]: Number(event.target.value) } })}></label>`;
   };
   return html`<fieldset class="ranking"><legend>${title}</legend>
     ${chooser(`mode-${side}`, "Mode", chosen.mode, [...MODES, ...sources], (mode) => change({ mode }), null)}
     ${chooser(`profile-${side}`, "Profile", chosen.profile, PROFILES, (profile) => change({ profile }))}
-    ${chooser(`fusion-${side}`, "Fusion", chosen.fusion, STRATEGIES, (fusion) => change({ fusion }), "of the profile")}
+    ${field(`fusion-${side}`, "Fusion", html`<input id="fusion-${side}" list="strategies-${side}" .value=${chosen.fusion} placeholder="of the profile"
+      spellcheck="false" @change=${(event) => change({ fusion: event.target.value.trim() })}>
+      <datalist id="strategies-${side}">${STRATEGIES.map((each) => html`<option value=${each}></option>`)}</datalist>`)}
     ${chooser(`reranker-${side}`, "Reranker", chosen.rerank, ["on", "off"], (rerank) => change({ rerank }))}
     <div class="sliders">${sources.map(slider)}</div>
     ${Object.keys(chosen.weights).length ? html`<button type="button" class="plain" @click=${() => change({ weights: {} })}>Reset weights</button>` : nothing}
@@ -57,15 +62,14 @@ export function rankingForm(title, state, side, sources, effective, act) {
 function filterRow(state, fields, index, act) {
   const { field: name, test, value } = state.filters[index];
   const change = (part) => act.filter(state.filters.map((each, number) => (number === index ? { ...each, ...part } : each)));
-  const names = fields.has(name) ? [...fields.keys()] : [name, ...fields.keys()];
   const examples = [...(fields.get(name) ?? [])];
   return html`<div class="filter" role="group" aria-label="condition ${index + 1}">
-    <select aria-label="Field" @change=${(event) => change({ field: event.target.value, value: "" })}>
-      ${names.map((each) => option(each, name, shown(each)))}</select>
+    <input aria-label="Field" list="fields" .value=${name} placeholder="field" spellcheck="false"
+      @change=${(event) => change({ field: event.target.value.trim(), value: "" })}>
     <select aria-label="Test" @change=${(event) => change({ test: event.target.value })}>
       ${Object.keys(TESTS).map((each) => option(each, test))}</select>
-    ${test === "has a value" ? nothing : html`<input aria-label="Value" list="examples-${index}" .value=${value} placeholder="value"
-        @change=${(event) => change({ value: event.target.value })}>
+    ${test === "has a value" ? nothing : html`<input aria-label="Value" list="examples-${index}" .value=${String(value)} placeholder="value"
+        @change=${(event) => change({ value: typed(name, event.target.value, fields) })}>
       <datalist id="examples-${index}">${examples.map((each) => html`<option value=${String(each)}></option>`)}</datalist>`}
     <button type="button" class="plain" @click=${() => act.filter(state.filters.filter((_, number) => number !== index))}>Remove
       <span class="hidden">condition ${index + 1}</span></button>
@@ -77,19 +81,19 @@ export function scopeForm(state, { collections, fields }, act) {
   const toggle = (name, on) => act.change({ collections: on ? [...state.collections, name] : state.collections.filter((each) => each !== name) });
   const unknown = state.collections.filter((name) => !collections.some((each) => each.name === name));
   return html`<fieldset class="collections"><legend>Collections</legend>
-      ${[...collections, ...unknown.map((name) => ({ name, documents: 0 }))].map(({ name, documents }) => html`<label class="check">
+      <div class="long">${[...collections, ...unknown.map((name) => ({ name, documents: 0 }))].map(({ name, documents }) => html`<label class="check">
         <input type="checkbox" .checked=${state.collections.includes(name)} @change=${(event) => toggle(name, event.target.checked)}>
-        <bdi>${shown(name)}</bdi> <span class="faint">${documents.toLocaleString("en")}</span></label>`)}
+        <bdi>${shown(name)}</bdi> <span class="faint">${documents.toLocaleString("en")}</span></label>`)}</div>
       <p class="faint">${state.collections.length ? nothing : "None chosen: those that are searched by default."}</p>
     </fieldset>
     <fieldset class="filters"><legend>Filter</legend>
       ${state.filters.map((_, index) => filterRow(state, fields, index, act))}
-      <button type="button" class="plain" ?disabled=${!fields.size}
-        @click=${() => act.filter([...state.filters, { field: [...fields.keys()][0], test: "is", value: "" }])}>Add a condition</button>
+      <datalist id="fields">${[...fields.keys()].map((each) => html`<option value=${each}></option>`)}</datalist>
+      <button type="button" class="plain" @click=${() => act.filter([...state.filters, { field: "", test: "is", value: "" }])}>Add a condition</button>
     </fieldset>
     <fieldset class="page"><legend>Hits</legend>
       ${numeric("limit", "Limit", state.limit, (limit) => act.change({ limit }), "10")}
-      ${numeric("neighbors", "Neighbours", state.neighbors, (neighbors) => act.change({ neighbors }), "0")}
+      ${numeric("neighbors", "Neighbors", state.neighbors, (neighbors) => act.change({ neighbors }), "0")}
       ${chooser("collapse", "Collapse", state.collapse, COLLAPSES, (collapse) => act.change({ collapse }))}
       ${numeric("confidence", "Minimum confidence", state.minConfidence, (minConfidence) => act.change({ minConfidence }), "0 to 1")}
     </fieldset>`;

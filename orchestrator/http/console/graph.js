@@ -9,6 +9,7 @@ const MARGIN = 50;
 const MAX_SCALE = 2;
 const STEPS = 300;
 const LABEL = 22;
+const END = 15;
 
 const short = (text) => (text.length > LABEL ? `${text.slice(0, LABEL - 1)}…` : text);
 const titleOf = (document) => shown(document.title || document.id);
@@ -19,13 +20,10 @@ export function layout({ documents, names, links, mentions }) {
     ...documents.map((document, index) => ({ kind: "document", document, label: titleOf(document), fixed: index === 0 })),
     ...names.map((name) => ({ kind: "name", name, label: shown(name.name) })),
   ];
-  const edges = [
-    ...links.map(({ source, target, type }) => ({ source, target, type })),
-    ...mentions.map(({ document, name }) => ({ source: document, target: documents.length + name, type: null })),
-  ];
+  const edges = [...joined(links), ...mentions.map(({ document, name }) => ({ source: document, target: documents.length + name }))];
   const { d3 } = globalThis;
   d3.forceSimulation(nodes)
-    .force("link", d3.forceLink(edges).distance(({ type }) => (type ? 120 : 80)))
+    .force("link", d3.forceLink(edges).distance(({ types }) => (types ? 120 : 80)))
     .force("charge", d3.forceManyBody().strength(-380))
     .force("collide", d3.forceCollide(26))
     .force("x", d3.forceX(WIDTH / 2).strength(0.06))
@@ -35,6 +33,19 @@ export function layout({ documents, names, links, mentions }) {
   fit(nodes, "x", WIDTH);
   fit(nodes, "y", HEIGHT);
   return { nodes, edges };
+}
+
+/** The links between two documents as one edge: their types, and in which directions they lead. */
+function joined(links) {
+  const edges = new Map();
+  for (const { source, target, type } of links) {
+    const [one, other] = source < target ? [source, target] : [target, source];
+    const edge = edges.get(`${one} ${other}`) ?? { source: one, target: other, types: new Set(), there: false, back: false };
+    edge.types.add(type);
+    edge[source === one ? "there" : "back"] = true;
+    edges.set(`${one} ${other}`, edge);
+  }
+  return edges.values();
 }
 
 /** Spread the nodes over the drawing along one axis, at most to twice their distances. */
@@ -62,13 +73,13 @@ function nodeView(node, follow) {
     ${shape}<text y="26">${short(node.label)}</text></g>`;
 }
 
-function edgeView({ source, target, type }) {
+function edgeView({ source, target, types, there, back }) {
+  if (!types) return svg`<line class="mention" x1=${source.x} y1=${source.y} x2=${target.x} y2=${target.y}></line>`;
   const length = Math.hypot(target.x - source.x, target.y - source.y) || 1;
-  const end = type ? 1 - 15 / length : 1;
-  const x = source.x + (target.x - source.x) * end;
-  const y = source.y + (target.y - source.y) * end;
-  return svg`<line class=${type ? "link" : "mention"} x1=${source.x} y1=${source.y} x2=${x} y2=${y} marker-end=${type ? "url(#arrow)" : "none"}></line>
-    ${type ? svg`<text class="type" x=${(source.x + target.x) / 2} y=${(source.y + target.y) / 2 - 4}>${short(shown(type))}</text>` : nothing}`;
+  const [dx, dy] = [((target.x - source.x) * END) / length, ((target.y - source.y) * END) / length];
+  return svg`<line class="link" x1=${source.x + dx} y1=${source.y + dy} x2=${target.x - dx} y2=${target.y - dy}
+      marker-start=${back ? "url(#arrow)" : "none"} marker-end=${there ? "url(#arrow)" : "none"}></line>
+    <text class="type" x=${(source.x + target.x) / 2} y=${(source.y + target.y) / 2 - 4}>${short(shown([...types].join(", ")))}</text>`;
 }
 
 function listView({ documents, names, links, mentions }, follow) {
@@ -100,10 +111,10 @@ export function graphView(state, neighborhood, act) {
       <h2>${isolated(middle.title || middle.id)}</h2>
       <p class="faint">${isolated(middle.collection)} · ${counted(found.links.length, "link")}, ${counted(found.names.length, "name")}${found.omitted
         ? ` (${found.omitted.toLocaleString("en")} more are not shown)` : nothing}. Choose a document to go there, a name to search for it.</p>
-      <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="group" aria-label="neighborhood of ${titleOf(middle)}">
-        <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"></path></marker></defs>
+      <div class="canvas"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="group" aria-label="neighborhood of ${titleOf(middle)}">
+        <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"></path></marker></defs>
         ${edges.map(edgeView)}${nodes.map((node) => nodeView(node, act.follow))}
-      </svg>
+      </svg></div>
     </div>
     ${listView(found, act.follow)}
   </div>`;

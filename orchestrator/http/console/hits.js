@@ -2,10 +2,11 @@
 
 import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
 import { repeat } from "./vendor/lit-html/directives/repeat.js";
-import { decimals, isolated, marked, percent, reasonsOf, shown, webAddress } from "./texts.js";
+import { amount, decimals, isolated, marked, percent, reasonsOf, shown, webAddress } from "./texts.js";
 
 export const keyOf = (hit) => JSON.stringify([hit.collection, hit.id]);
 
+const titleOf = (hit) => hit.title || hit.id;
 const sumOf = (hit) => Object.values(hit.sources).reduce((sum, each) => sum + (each?.contribution ?? 0), 0);
 
 /** The largest sum of contributions: the length of a whole bar. */
@@ -21,7 +22,7 @@ export function bar(hit, most) {
     return part;
   });
   const described = Object.entries(hit.sources)
-    .map(([source, each]) => (each ? `${source} ${decimals(each.contribution)}` : `${source} nothing`));
+    .map(([source, each]) => (each ? `${source} ${amount(each.contribution)}` : `${source} nothing`));
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img"
     aria-label="contributions: ${described.join(", ")}">${parts}</svg>`;
 }
@@ -33,23 +34,37 @@ const rankIn = ([source, each], number) => html`<li class="rank">
 const factor = ([boost, value]) => (value === 1 ? nothing
   : html`<li class="factor" title="boost">${boost} × ${decimals(value, 3)}</li>`);
 
+/** Where a part of a document is. */
 function place(hit) {
-  if (hit.parent_id === null) return nothing;
-  const index = hit.chunk_index === null ? "" : `, chunk ${hit.chunk_index}`;
-  const section = hit.section ? html`, section ${isolated(hit.section)}` : nothing;
-  return html`<p class="faint">part of ${isolated(hit.parent_id)}${index}${section}</p>`;
+  const parts = [
+    hit.parent_id !== null && html`part of ${isolated(hit.parent_id)}`,
+    hit.chunk_index !== null && `chunk ${hit.chunk_index}`,
+    hit.heading_path.length > 1 && isolated(hit.heading_path.join(" › ")),
+    hit.section !== null && hit.heading_path.length < 2 && html`section ${isolated(hit.section)}`,
+  ].filter(Boolean);
+  return parts.length ? html`<p class="faint">${parts.map((each, index) => html`${index ? ", " : ""}${each}`)}</p>` : nothing;
 }
 
-function details(hit) {
+/** A value that becomes a condition when it is chosen. */
+const condition = (field, value, act) => html`<button type="button" class="tag" title="only hits with this: ${shown(field)}"
+  @click=${() => act.narrow(field, value)}>${isolated(value)}</button>`;
+
+function details(hit, act) {
   const url = hit.url === null ? null : webAddress(hit.url);
   return html`<ul class="facts">
-    <li>${isolated(hit.collection)}</li>
+    <li>${condition("collection", hit.collection, act)}</li>
     ${hit.created_at ? html`<li><time datetime=${hit.created_at}>${hit.created_at.slice(0, 10)}</time></li>` : nothing}
     ${hit.sensitivity === "normal" ? nothing : html`<li>${hit.sensitivity}</li>`}
-    ${hit.tags.map((tag) => html`<li class="tag">${isolated(tag)}</li>`)}
+    ${hit.tags.map((tag) => html`<li>${condition("tags", tag, act)}</li>`)}
     ${url ? html`<li><a href=${url} target="_blank" rel="noopener noreferrer">${isolated(hit.url)}</a></li>`
       : hit.url ? html`<li>${isolated(hit.url)}</li>` : nothing}
   </ul>`;
+}
+
+function metadata(hit, act) {
+  const values = Object.entries(hit.metadata).flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((each) => [name, each]));
+  return values.length ? html`<details><summary>Metadata</summary><ul class="facts">${values.map(([name, value]) => html`<li>
+    ${isolated(name)}: ${condition(`metadata.${name}`, value, act)}</li>`)}</ul></details>` : nothing;
 }
 
 /** What became of the rank of a hit. */
@@ -57,16 +72,16 @@ function movement(moved) {
   if (moved === 0) return nothing;
   if (moved === null) return html`<span class="moved new">new</span>`;
   const places = Math.abs(moved);
-  return html`<span class="moved ${moved > 0 ? "up" : "down"}"
-    aria-label="moved ${moved > 0 ? "up" : "down"} by ${places}">${moved > 0 ? "▲" : "▼"} ${places}</span>`;
+  return html`<span class="moved ${moved > 0 ? "up" : "down"}"><span aria-hidden="true">${moved > 0 ? "▲" : "▼"} ${places}</span>
+    <span class="hidden">moved ${moved > 0 ? "up" : "down"} by ${places}</span></span>`;
 }
 
-/** One hit. `act.explore` opens its neighborhood. */
-export function hitView(hit, rank, { response, most, moved, act }) {
+/** One hit. `act.explore` opens its neighborhood, `act.narrow` adds a condition. */
+function hitView(hit, rank, { response, most, moved, act }) {
   return html`<li class="hit" data-key=${keyOf(hit)}>
     <div class="head">
       <span class="number" aria-hidden="true">${rank}</span>
-      <h3>${isolated(hit.title || hit.id)}</h3>
+      <h2>${isolated(titleOf(hit))}</h2>
       ${movement(moved.get(keyOf(hit)))}
       <span class="score" title="score">${decimals(hit.score, 3)}</span>
     </div>
@@ -79,7 +94,7 @@ export function hitView(hit, rank, { response, most, moved, act }) {
     </ul>
     ${place(hit)}
     <p class="snippet" dir="auto">${marked(hit.snippet ?? "")}</p>
-    ${details(hit)}
+    ${details(hit, act)}
     <div class="more">
       <details>
         <summary>Why is it here?</summary>
@@ -88,26 +103,33 @@ export function hitView(hit, rank, { response, most, moved, act }) {
       </details>
       ${hit.text.length > (hit.snippet ?? "").length ? html`<details>
         <summary>Text</summary>
-        <p class="text" dir="auto">${shown(hit.text)}</p>
+        <p class="text" dir="auto" tabindex="0" role="group" aria-label="text">${shown(hit.text)}</p>
       </details>` : nothing}
+      ${metadata(hit, act)}
       <button type="button" class="plain" @click=${() => act.explore(hit)}>Neighborhood
-        <span class="hidden">of ${shown(hit.title || hit.id)}</span></button>
+        <span class="hidden">of ${shown(titleOf(hit))}</span></button>
     </div>
   </li>`;
 }
 
-/** All hits of a response. */
-export function hitList(response, moved, act) {
-  const most = longest(response.hits);
-  return html`<ol class="hits">${repeat(response.hits, keyOf, (hit, index) => hitView(hit, index + 1, { response, most, moved, act }))}</ol>`;
+/** All hits that were loaded; `first` are those of the first response to the query. */
+export function hitList({ response, first, moved }, act) {
+  const { hits } = response;
+  const most = longest(hits);
+  const keys = new Set(hits.map(keyOf));
+  const gone = first.hits.filter((hit) => !keys.has(keyOf(hit)));
+  return html`<ol class="hits">${repeat(hits, keyOf, (hit, index) => hitView(hit, index + 1, { response, most, moved, act }))}</ol>
+    ${response.next_cursor ? html`<p class="next"><button type="button" @click=${act.more}>More hits</button></p>` : nothing}
+    ${gone.length ? html`<p class="faint">With the settings before, also: ${gone.map((hit, index) => html`${index ? ", " : ""}${isolated(titleOf(hit))}`)}.</p>` : nothing}`;
 }
 
-/** How far each hit moved since another ranking: places up, or `null` if it was not there. */
+/** How far each hit moved since another ranking: places up; `null` for one that is as far up as that went, and was not there. */
 export function movements(before, after) {
   const ranks = new Map(before.map((hit, index) => [keyOf(hit), index]));
   return new Map(after.map((hit, index) => {
     const rank = ranks.get(keyOf(hit));
-    return [keyOf(hit), rank === undefined ? null : rank - index];
+    if (rank === undefined) return [keyOf(hit), index < before.length ? null : 0];
+    return [keyOf(hit), rank - index];
   }));
 }
 

@@ -7,25 +7,37 @@ import { isWide, queryForm, rankingForm, scopeForm } from "./form.js";
 import { graphView, layout } from "./graph.js";
 import { Animation, hitList, movements } from "./hits.js";
 import { bodyOf, fieldsOf } from "./request.js";
-import { initial, linkOf, stateOf, VIEWS } from "./state.js";
+import { linkOf, stateOf, VIEWS } from "./state.js";
 import { statusView } from "./status.js";
 import { copiesView, summaryView } from "./summary.js";
-import { counted, shown } from "./texts.js";
+import { counted, isolated, shown } from "./texts.js";
 
-const TITLES = { search: "Search", compare: "A | B", graph: "Graph", status: "Status" };
+const TITLES = { search: "Hits", compare: "A | B", graph: "Graph", status: "Status" };
 const PAUSE_MS = 120;
 const CONFIRMED_MS = 2_000;
+const SAMPLED_COLLECTIONS = 8;
 
 const root = document.getElementById("app");
 const animation = new Animation();
 
 let state = stateOf(location.hash.slice(1));
-let known = { collections: [], fields: new Map(), sources: [], failure: null, isLoaded: false };
+let known = { collections: [], documents: [], fields: fieldsOf([]), sources: [], failure: null, isLoaded: false };
 let results = {};
 let neighborhood = null;
 let status = null;
+let message = "";
 let timer = 0;
-let asksForKey = false;
+let keyForm = { isOpen: false, problem: "" };
+/** Ends what is loading when a link is opened or another key is used: no answer to what was before is shown. */
+let present = new AbortController();
+
+function forget() {
+  present.abort();
+  present = new AbortController();
+  results = {};
+  neighborhood = null;
+  status = null;
+}
 
 /** Change the view, and its link. With `isStep` the browser's Back leads to the view before. */
 function change(part, isStep = false) {
@@ -33,103 +45,106 @@ function change(part, isStep = false) {
   const link = `#${linkOf(state)}`;
   if (isStep && link !== location.hash) history.pushState(null, "", link);
   else history.replaceState(null, "", link);
-  document.title = state.query ? `${state.query} – Trivium` : "Trivium";
   draw();
 }
 
-const sidesOf = (view) => (view === "compare" ? ["a", "b"] : ["a"]);
+/** Load something and show it. `keep` gets what was loaded, or the failure of the service. */
+async function load(read, keep, { signal } = present) {
+  try {
+    const found = await read(signal);
+    if (!signal.aborted) keep(found, null);
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof api.Failure)) throw error;
+    if (error.status === 401) keyForm = { ...keyForm, isOpen: true };
+    keep(null, error);
+  }
+  draw();
+}
 
 /**
  * Search with the present settings. Of several searches of a side, the newest one counts.
  * `isSameQuery`: only the ranking was changed, and hits show how far they moved since the first response.
  */
-async function search(side, isSameQuery) {
-  results[side]?.controller?.abort();
-  const controller = new AbortController();
-  const body = bodyOf(state, side, known.fields);
-  results[side] = { ...results[side], controller, isLoading: true };
+function search(side, isSameQuery, cache = {}) {
+  results[side]?.own?.abort();
+  const own = new AbortController();
+  const { signal } = present;
+  signal.addEventListener("abort", () => own.abort());
+  const body = bodyOf(state, side);
+  results[side] = { ...results[side], own, isLoading: true };
   draw();
-  try {
-    const response = await api.search({ ...body, explain: true }, controller.signal);
+  load((each) => api.search({ ...body, ...cache, explain: true }, each), (response, error) => {
+    if (error) {
+      results[side] = { error };
+      return;
+    }
+    if (!known.sources.length) learn();
     const first = (isSameQuery && results[side].first) || response;
     animation.start(root);
     results[side] = { response, body, first, moved: movements(first.hits, response.hits) };
     draw();
     animation.play(root);
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    results[side] = { error: failed(error) };
-    draw();
-  }
-}
-
-/** An error of the service. Any other one is a fault of the console. */
-function failed(error) {
-  if (!(error instanceof api.Failure)) throw error;
-  if (error.status === 401) asksForKey = true;
-  return error;
+  }, own);
 }
 
 function searchAll(isSameQuery = false) {
-  if (state.query.trim() === "") return;
-  for (const side of sidesOf(state.view)) search(side, isSameQuery);
+  if (state.query.trim() === "") {
+    results = {};
+    draw();
+    return;
+  }
+  for (const side of state.view === "compare" ? ["a", "b"] : ["a"]) search(side, isSameQuery);
 }
 
-/** Search when nothing has changed for a moment. */
+/** Search for what is in the box when nothing has changed for a moment. */
 function searchSoon(isSameQuery) {
   clearTimeout(timer);
-  timer = setTimeout(() => searchAll(isSameQuery), PAUSE_MS);
+  timer = setTimeout(() => {
+    const query = document.getElementById("query").value;
+    const isSame = isSameQuery && query === state.query;
+    if (query !== state.query) change({ query });
+    if (VIEWS.indexOf(state.view) < 2) searchAll(isSame);
+  }, PAUSE_MS);
 }
 
-/** What the forms offer. */
-async function learn() {
-  try {
-    const [collections, documents, readiness] = await Promise.all([api.collections(), api.sample(), api.readiness()]);
-    known = {
-      collections: collections.collections,
-      fields: fieldsOf(documents.documents),
-      sources: Object.keys(readiness.sources),
-      failure: null,
-      isLoaded: true,
-    };
-  } catch (error) {
-    known = { ...known, failure: failed(error), isLoaded: true };
-  }
-  draw();
+/** What the forms offer: collections, sources, and the fields and values of some documents of each collection. */
+function learn() {
+  known = { ...known, documents: [], failure: null };
+  load(api.readiness, (readiness) => { if (readiness) known = { ...known, sources: Object.keys(readiness.sources) }; });
+  load(api.collections, (found, failure) => {
+    known = { ...known, collections: found?.collections ?? [], failure, isLoaded: true };
+    for (const { name } of known.collections.slice(0, SAMPLED_COLLECTIONS)) {
+      load((signal) => api.sample(name, signal), (page) => {
+        if (page) known = { ...known, documents: [...known.documents, ...page.documents] };
+      });
+    }
+  });
 }
 
-async function loadNeighborhood() {
+function loadNeighborhood() {
   neighborhood = null;
-  if (!state.node) return;
   const { node } = state;
-  try {
-    const found = await api.neighbors(node);
-    if (node === state.node) neighborhood = { found, ...layout(found) };
-  } catch (error) {
-    if (node === state.node) neighborhood = { error: failed(error) };
-  }
-  draw();
+  if (!node) return;
+  load((signal) => api.neighbors(node, signal), (found, error) => {
+    if (node === state.node) neighborhood = error ? { error } : { found, ...layout(found) };
+  });
 }
 
-async function loadStatus() {
-  status = null;
-  draw();
-  const orNull = (promise) => promise.catch((error) => {
+function loadStatus() {
+  const unlessForbidden = (promise) => promise.catch((error) => {
     if (error.status === 403) return null;
     throw error;
   });
-  try {
+  load(async (signal) => {
     const [readiness, collections, report, cache] = await Promise.all([
-      api.readiness(), api.collections(), orNull(api.status()), orNull(api.cache())]);
-    status = { readiness, collections, status: report, cache };
-  } catch (error) {
-    status = { error: failed(error) };
-  }
-  draw();
+      api.readiness(signal), api.collections(signal), unlessForbidden(api.status(signal)), unlessForbidden(api.cache(signal))]);
+    return { readiness, collections, status: report, cache };
+  }, (found, error) => { status = error ? { error } : found; });
 }
 
-/** Load what a view shows. */
-function load() {
+/** Load what the view shows. */
+function loadView() {
   if (state.view === "status") loadStatus();
   else if (state.view === "graph") loadNeighborhood();
   else searchAll();
@@ -137,7 +152,8 @@ function load() {
 
 const act = {
   submit(query) {
-    change({ query, view: VIEWS.slice(0, 2).includes(state.view) ? state.view : "search" }, true);
+    clearTimeout(timer);
+    change({ query, view: VIEWS.indexOf(state.view) < 2 ? state.view : "search" }, true);
     searchAll();
   },
   change(part) {
@@ -147,14 +163,33 @@ const act = {
   filter(filters) {
     act.change({ filters });
   },
+  narrow(field, value) {
+    if (field === "collection") act.change({ collections: [value] });
+    else act.filter([...state.filters, { field, test: "is", value }]);
+  },
   rank(side, part) {
     change({ [side]: { ...state[side], ...part } });
     searchSoon(true);
   },
+  more() {
+    const { response, body, first } = results.a;
+    load((signal) => api.search({ ...body, explain: true, cursor: response.next_cursor }, signal), (page, error) => {
+      if (results.a.response !== response) return;
+      if (error) {
+        results.a = { error };
+        return;
+      }
+      const joined = { ...response, hits: [...response.hits, ...page.hits], next_cursor: page.next_cursor, degraded: page.degraded };
+      results.a = { ...results.a, response: joined, moved: movements(first.hits, joined.hits) };
+    });
+  },
+  recompute() {
+    search("a", true, { cache: "refresh" });
+  },
   explore({ id, collection }) {
     change({ view: "graph", node: { id, collection } }, true);
     loadNeighborhood();
-    root.querySelector("main")?.focus();
+    root.querySelector("main").focus();
   },
   follow(node) {
     if (node.kind === "document") act.explore(node.document);
@@ -165,53 +200,61 @@ const act = {
   },
   show(view) {
     change({ view }, true);
-    load();
+    loadView();
   },
   async copy(text, button) {
+    let done = "copied";
     try {
       await navigator.clipboard.writeText(text);
-      button.dataset.state = "copied";
     } catch {  // not allowed on a page without TLS: then the text is selected, to be copied by hand
       getSelection().selectAllChildren(button.closest(".copyable").querySelector("pre"));
-      button.dataset.state = "selected";
+      done = "selected";
     }
+    button.dataset.state = done;
+    message = done;
+    draw();
     setTimeout(() => delete button.dataset.state, CONFIRMED_MS);
   },
   key(text) {
-    api.useKey(text);
-    asksForKey = false;
-    results = {};
-    learn().then(load);
+    if (!api.useKey(text)) {
+      keyForm = { isOpen: true, problem: "This cannot be a key: keys have letters, digits and signs of ASCII only." };
+      draw();
+      return;
+    }
+    keyForm = { isOpen: false, problem: "" };
+    act.reload();
   },
   reload() {
+    forget();
     learn();
-    load();
+    loadView();
   },
   failure: failureView,
 };
 
-function keyForm() {
+function keyView() {
   return html`<form class="key" @submit=${(event) => { event.preventDefault(); act.key(event.target.elements.key.value); event.target.reset(); }}>
     <label>API key <input name="key" type="password" autocomplete="off" required></label>
     <button>Use this key</button>
+    ${keyForm.problem ? html`<p role="alert">${keyForm.problem}</p>` : nothing}
     <p class="faint">It stays in the memory of this tab, and is sent to this service only.</p>
   </form>`;
 }
 
 function failureView(error) {
   const again = html`<button type="button" @click=${act.reload}>Try again</button>`;
-  const message = html`<p><b>${shown(error.message)}</b></p>`;
+  const reason = html`<p><b>${isolated(error.message)}</b></p>`;
   if (error.status === 0) {
-    return html`<div class="empty" role="alert">${message}<p>Is the service running? <code>trivium serve</code> starts it.</p>${again}</div>`;
+    return html`<div class="empty" role="alert">${reason}<p>Is the service running? <code>trivium serve</code> starts it.</p>${again}</div>`;
   }
   if (error.status === 401) {
     return html`<div class="empty" role="alert"><p><b>${api.hasKey() ? "The service does not know this key." : "The service needs an API key."}</b></p>
-      ${keyForm()}<p class="faint">An operator makes keys with <code>trivium keys add</code>.</p></div>`;
+      <p class="faint">An operator makes keys with <code>trivium keys add</code>.</p></div>`;
   }
   if (error.status === 403) {
-    return html`<div class="empty" role="alert">${message}<p>Another key, or another address of the page, may be allowed to.</p>${keyForm()}</div>`;
+    return html`<div class="empty" role="alert">${reason}<p>Another key, or another address of the page, may be allowed to.</p>${again}</div>`;
   }
-  return html`<div class="empty" role="alert">${message}${again}</div>`;
+  return html`<div class="empty" role="alert">${reason}${again}</div>`;
 }
 
 function nothingFound(response) {
@@ -230,8 +273,8 @@ function nothingFound(response) {
 }
 
 function noDocuments() {
-  return html`<div class="empty"><p><b>There are no documents yet.</b></p>
-    <p>Index a folder: <code>trivium index PATH</code>. Then <button type="button" @click=${act.reload}>load again</button></p></div>`;
+  return html`<div class="empty"><p><b>${api.hasKey() ? "There are no documents that this key may see." : "There are no documents yet."}</b></p>
+    <p>To index a folder: <code>trivium index PATH</code>. Then <button type="button" @click=${act.reload}>load again</button></p></div>`;
 }
 
 function examples() {
@@ -240,80 +283,82 @@ function examples() {
     @click=${() => act.submit(query)}><bdi>${shown(query)}</bdi></button></p>`)}</div>`;
 }
 
+/** Instead of hits, where there are none yet. */
+function beforeHits() {
+  if (known.failure) return failureView(known.failure);
+  if (known.isLoaded && !known.collections.length) return noDocuments();
+  return results.a?.isLoading ? html`<p class="faint" role="status">Searching…</p>` : examples();
+}
+
 function resultView() {
   const result = results.a;
   if (result?.error) return failureView(result.error);
-  if (!result?.response) {
-    if (known.failure) return failureView(known.failure);
-    if (known.isLoaded && !known.collections.length) return noDocuments();
-    return result?.isLoading ? html`<p class="faint" role="status">Searching…</p>` : examples();
-  }
-  const { response, body, moved } = result;
+  if (!result?.response) return beforeHits();
+  const { response, body } = result;
+  const hasNoDocuments = known.isLoaded && !known.failure && !known.collections.length;
   return html`<div class=${result.isLoading ? "waiting" : ""}>
-    ${summaryView(response)}
-    ${response.hits.length ? hitList(response, moved, act) : known.collections.length || !known.isLoaded ? nothingFound(response) : noDocuments()}
-    ${copiesView(body, api.address(), api.hasKey(), location.href, act)}
+    ${summaryView(response, act)}
+    ${response.hits.length ? hitList(result, act) : hasNoDocuments ? noDocuments() : nothingFound(response)}
+    ${copiesView(body, api.address(), api.hasKey(), api.link(), act)}
   </div>`;
 }
 
-function searchView() {
-  return html`<div class="columns">
+const searchView = (offered) => html`<div class="columns">
     <div class="results">${resultView()}</div>
     <aside aria-label="settings"><details class="settings" ?open=${isWide()}><summary>Settings</summary>
       ${rankingForm("Ranking", state, "a", known.sources, results.a?.response?.explain, act)}
-      ${scopeForm(state, known, act)}</details></aside>
+      ${scopeForm(state, offered, act)}</details></aside>
   </div>`;
-}
 
 const CONTENT = {
   search: searchView,
-  compare: () => (known.failure ? failureView(known.failure) : html`${state.query ? nothing : examples()}${compareView(state, known.sources, results, act)}`),
+  compare: (offered) => html`${state.query ? nothing : beforeHits()}${compareView(state, offered, results, act)}`,
   graph: () => graphView(state, neighborhood, act),
   status: () => statusView(status, act),
 };
 
 /** What a screen reader says of the newest response. */
 function announcement() {
+  if (message) return message;
   const response = results.a?.response;
   return response && !results.a.isLoading ? `${counted(response.hits.length, "hit")} shown` : "";
 }
 
 function draw() {
+  const hadFocus = document.activeElement !== document.body;
+  const offered = { ...known, fields: fieldsOf([...known.documents, ...(results.a?.response?.hits ?? [])]) };
+  document.title = state.query ? `${state.query} – Trivium` : "Trivium";
   render(html`<a class="skip" href="#content" @click=${(event) => { event.preventDefault(); root.querySelector("main").focus(); }}>Skip to the content</a>
     <header>
       <h1>Trivium</h1>
       <nav aria-label="views">${VIEWS.map((view) => html`<button type="button" aria-current=${view === state.view ? "page" : "false"}
         @click=${() => act.show(view)}>${TITLES[view]}</button>`)}</nav>
-      <button type="button" class="plain" aria-expanded=${String(asksForKey)} @click=${() => { asksForKey = !asksForKey; draw(); }}>${api.hasKey() ? "Change the key" : "API key"}</button>
+      <button type="button" class="plain" aria-expanded=${String(keyForm.isOpen)}
+        @click=${() => { keyForm = { isOpen: !keyForm.isOpen, problem: "" }; draw(); }}>${api.hasKey() ? "Change the key" : "API key"}</button>
     </header>
-    ${asksForKey && !isAskedBelow() ? keyForm() : nothing}
+    ${keyForm.isOpen ? keyView() : nothing}
     ${queryForm(state, act)}
     <p class="hidden" role="status">${announcement()}</p>
-    <main id="content" tabindex="-1">${CONTENT[state.view]()}</main>`, root);
-}
-
-/** Whether the content has the form for the key already. */
-function isAskedBelow() {
-  const shownError = { search: results.a?.error ?? (results.a?.response ? null : known.failure), compare: known.failure, graph: neighborhood?.error, status: status?.error }[state.view];
-  return shownError?.status === 401 || shownError?.status === 403;
+    <main id="content" tabindex="-1">${CONTENT[state.view](offered)}</main>`, root);
+  message = "";
+  if (hadFocus && document.activeElement === document.body) root.querySelector("main").focus();  // what had it is gone
 }
 
 addEventListener("hashchange", () => {
+  clearTimeout(timer);
+  forget();
   state = stateOf(location.hash.slice(1));
-  results = {};
   draw();
-  load();
+  document.getElementById("query").value = state.query;
+  loadView();
 });
 addEventListener("keydown", (event) => {
-  const isTyping = event.target.closest?.("input, select, textarea");
+  const isTyping = event.target.closest?.("input:not([type=range], [type=checkbox]), select, textarea");
   if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   document.getElementById("query").focus();
 });
 
 draw();
-if (state.filters.length) learn().then(load);  // the types of the values in a filter are those of the documents
-else {
-  learn();
-  load();
-}
+learn();
+loadView();

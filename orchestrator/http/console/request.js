@@ -10,11 +10,11 @@ export const TESTS = {
 };
 
 /** The body of `POST /v1/search`. What is left at its default is not in it. */
-export function bodyOf(state, side, fields) {
+export function bodyOf(state, side) {
   const { mode, profile, fusion, rerank, weights } = state[side];
   const conditions = state.filters
-    .filter(({ test, value }) => test in TESTS && (value !== "" || test === "has a value"))
-    .map(({ field, test, value }) => TESTS[test](field, typed(value, fields.get(field))));
+    .filter(({ field, test, value }) => field !== "" && (value !== "" || test === "has a value"))
+    .map(({ field, test, value }) => TESTS[test](field, value));
   return {
     query: state.query,
     ...(mode === "auto" ? {} : { mode }),
@@ -38,20 +38,27 @@ function number(name, text) {
   return { [name]: Number.isFinite(Number(text)) ? Number(text) : text };
 }
 
-/** The value of a filter in the type that the documents have. */
-function typed(value, examples = new Set()) {
-  const [example] = examples;
-  if (typeof example === "number" && value.trim() !== "" && Number.isFinite(Number(value))) return Number(value);
-  if (typeof example === "boolean" && (value === "true" || value === "false")) return value === "true";
-  return value;
-}
-
-const FIELDS = ["collection", "language", "tags", "topics", "section", "url", "created_at", "importance", "sensitivity", "parent_id"];
+const TEXTS = ["collection", "language", "tags", "topics", "section", "url", "created_at", "sensitivity", "id", "parent_id", "window_id"];
+const NUMBERS = ["importance", "chunk_index"];
 const MOST_EXAMPLES = 30;
 
-/** The fields of some documents that filters know, each with examples of its values. */
+/** What was typed as the value of a field, in the type of the field: that of an example, or what it looks like. */
+export function typed(field, text, fields) {
+  const isNumber = text.trim() !== "" && Number.isFinite(Number(text));
+  if (TEXTS.includes(field)) return text;
+  if (NUMBERS.includes(field)) return isNumber ? Number(text) : text;
+  const examples = [...(fields.get(field) ?? [])];
+  const same = examples.find((each) => String(each) === text);
+  if (same !== undefined) return same;
+  const types = new Set(examples.map((each) => typeof each));
+  if (isNumber && (types.has("number") || !types.size)) return Number(text);
+  if ((text === "true" || text === "false") && (types.has("boolean") || !types.size)) return text === "true";
+  return text;
+}
+
+/** The fields that filters know, each with examples of its values in some documents. */
 export function fieldsOf(documents) {
-  const fields = new Map();
+  const fields = new Map([...TEXTS, ...NUMBERS].map((field) => [field, new Set()]));
   const add = (field, value) => {
     for (const each of Array.isArray(value) ? value : [value]) {
       if (each === null || each === undefined) continue;
@@ -60,7 +67,7 @@ export function fieldsOf(documents) {
     }
   };
   for (const document of documents) {
-    FIELDS.forEach((field) => add(field, document[field]));
+    [...TEXTS, ...NUMBERS].forEach((field) => add(field, document[field]));
     Object.entries(document.metadata ?? {}).forEach(([name, value]) => add(`metadata.${name}`, value));
   }
   return fields;

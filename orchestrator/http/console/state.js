@@ -1,5 +1,7 @@
 // What the view shows, and its form as a link. An API key is never part of it.
 
+import { TESTS } from "./request.js";
+
 export const MODES = ["auto", "hybrid"];
 export const PROFILES = ["joint", "rrf"];
 export const COLLAPSES = ["parent", "window", "url", "none"];
@@ -48,7 +50,7 @@ export function linkOf(state) {
     }
   }
   if (state.node) parameters.set("document", JSON.stringify([state.node.id, state.node.collection]));
-  state.examples.forEach((each) => parameters.append("example", each));
+  if (!state.query) state.examples.forEach((each) => parameters.append("example", each));
   return parameters.toString();
 }
 
@@ -60,26 +62,29 @@ export function stateOf(link) {
   for (const [name, field] of Object.entries(PLAIN)) state[field] = parameters.get(name) ?? state[field];
   state.collections = parameters.getAll("collection");
   state.examples = parameters.getAll("example");
-  state.filters = parameters.getAll("filter").map(list).filter((each) => each.length === 3)
+  state.filters = parameters.getAll("filter").map(list)
+    .filter(([field, test, value]) => typeof field === "string" && Object.hasOwn(TESTS, test) && isValue(value))
     .map(([field, test, value]) => ({ field, test, value }));
   for (const side of ["a", "b"]) {
     for (const field of OF_VARIANT) state[side][field] = parameters.get(`${side}.${field}`) ?? state[side][field];
     for (const each of parameters.getAll(`${side}.weight`)) {
       const end = each.lastIndexOf(":");
       const weight = Number(each.slice(end + 1));
-      if (end > 0 && weight >= 0) state[side].weights[each.slice(0, end)] = weight;
+      if (end > 0 && weight >= 0 && Number.isFinite(weight)) state[side].weights[each.slice(0, end)] = weight;
     }
   }
   const [id, collection] = list(parameters.get("document"));
-  if (id) state.node = { id, collection };
+  if (typeof id === "string" && typeof collection === "string") state.node = { id, collection };
   return state;
 }
 
-/** The list of texts in a parameter; empty if it has none. */
+const isValue = (value) => ["string", "number", "boolean"].includes(typeof value);
+
+/** The list in a parameter; empty if it has none. */
 function list(text) {
   try {
     const found = JSON.parse(text ?? "[]");
-    return Array.isArray(found) ? found.map(String) : [];
+    return Array.isArray(found) ? found : [];
   } catch {
     return [];
   }

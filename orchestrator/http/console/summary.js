@@ -1,7 +1,7 @@
 // What stands above the hits: the sources, what failed, the cache, the time; and the request to copy.
 
 import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
-import { cacheLevel, counted, decimals, percent, planOf, shown, sourceName } from "./texts.js";
+import { cacheLevel, counted, decimals, isolated, percent, planOf, sourceName } from "./texts.js";
 import { curl, python, toolCall } from "./request.js";
 
 const BEFORE = ["plan", "embed_model", "embed_static"];
@@ -47,20 +47,21 @@ function waterfall(response) {
   </tbody></table>`;
 }
 
-const failure = ({ source, reason, after_ms: ms }) => html`<li><b>${sourceName(source)}</b>: ${shown(reason)}
+const failure = ({ source, reason, after_ms: ms }) => html`<li><b>${isolated(sourceName(source))}</b>: ${isolated(reason)}
   <span class="faint">after ${decimals(ms, 0)} ms</span></li>`;
 
 /** The summary of a response. */
-export function summaryView(response) {
+export function summaryView(response, act) {
   const { total, route } = response;
   const found = `${total.relation === "gte" ? "at least " : ""}${counted(total.value, "hit")}`;
   return html`<section class="summary" aria-label="about this response">
     <p><b>${found}</b> in ${decimals(response.took_ms, 1)} ms, ${cacheLevel(response.cache)}${response.confidence === null
-      ? nothing : html`; confidence ${percent(response.confidence)}`}.</p>
-    <p>Searched: ${route.sources.map(sourceName).join(", ")}. <span class="faint">${shown(route.reason)}</span></p>
+      ? nothing : html`; confidence ${percent(response.confidence)}`}. ${response.cache === "miss" ? nothing
+      : html`<button type="button" class="plain" @click=${act.recompute}>Compute it again</button>`}</p>
+    <p>Searched: ${route.sources.map(sourceName).join(", ")}. <span class="faint">${isolated(route.reason)}</span></p>
     ${response.degraded.length ? html`<div class="alert" role="alert">
-      <p>This response is not complete. The rest of it is valid.</p><ul>${response.degraded.map(failure)}</ul></div>` : nothing}
-    ${response.warnings.length ? html`<ul class="alert mild">${response.warnings.map((each) => html`<li>${shown(each)}</li>`)}</ul>` : nothing}
+      <p>Something failed, or was not done as asked. What is shown is valid.</p><ul>${response.degraded.map(failure)}</ul></div>` : nothing}
+    ${response.warnings.length ? html`<ul class="alert mild">${response.warnings.map((each) => html`<li>${isolated(each)}</li>`)}</ul>` : nothing}
     <details class="how"><summary>How it was computed</summary>
       ${waterfall(response)}
       <ul>${planOf(response).map((each) => html`<li>${each}</li>`)}</ul>
@@ -70,9 +71,9 @@ export function summaryView(response) {
 
 function copyable(name, text, act) {
   return html`<div class="copyable">
-    <div class="head"><h4>${name}</h4>
+    <div class="head"><h3>${name}</h3>
       <button type="button" @click=${(event) => act.copy(text, event.currentTarget)}>Copy<span class="hidden"> ${name}</span></button></div>
-    <pre tabindex="0" aria-label=${name}>${text}</pre>
+    <pre tabindex="0" role="group" aria-label=${name}>${text}</pre>
   </div>`;
 }
 

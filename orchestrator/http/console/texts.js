@@ -3,13 +3,18 @@
 import { html } from "./vendor/lit-html/lit-html.js";
 
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
+const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
 const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&#39;": "'", "&amp;": "&" };
+const SMALL = 0.1;
 
 /** A text with visible signs in place of control characters. */
 export const shown = (text) => String(text).replace(CONTROL, "\ufffd");
 
 /** A text in its own direction, which does not reach what is around it. */
 export const isolated = (text) => html`<bdi>${shown(text)}</bdi>`;
+
+/** The same within a sentence that is a text itself. */
+const inline = (text) => `\u2068${shown(text).replace(DIRECTIONS, "")}\u2069`;
 
 /** A snippet: HTML in which everything but the marks is escaped. It is read, and never becomes markup. */
 export function marked(snippet) {
@@ -37,6 +42,9 @@ export const percent = (part) => `${Math.round(part * 100)} %`;
 export const decimals = (number, digits = 2) => Number(number).toFixed(digits);
 export const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
+/** A number with two decimals, or with two digits if it is small: contributions of rank fusion are. */
+export const amount = (number) => (number === 0 || Math.abs(number) >= SMALL ? decimals(number) : String(Number(number.toPrecision(2))));
+
 export function ordinal(rank) {
   const end = rank % 100 > 10 && rank % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][rank % 10] ?? "th";
   return `${rank}${end}`;
@@ -53,24 +61,25 @@ export function reasonsOf(hit, response) {
     if (each) {
       const count = response.explain?.rankings[source]?.length;
       const among = count ? ` of ${counted(count, "document")}` : "";
-      const part = total > 0 ? `, which is ${percent(each.contribution / total)} of this hit` : "";
-      return `${name} ranks it ${ordinal(each.rank)}${among}, with a score of ${decimals(each.score)}. `
-        + `With the weight ${each.weight} that adds ${decimals(each.contribution)}${part}.`;
+      const part = total > 0 ? `, ${percent(each.contribution / total)} of the sum` : "";
+      return `${name} ranks it ${ordinal(each.rank)}${among}, with a score of ${amount(each.score)}. `
+        + `With the weight ${each.weight} it contributes ${amount(each.contribution)}${part}.`;
     }
     if (!response.route.sources.includes(source)) return `${name} was not searched.`;
     const failed = response.degraded.find((each) => each.source === source);
-    return failed ? `${name} failed: ${failed.reason}.` : `${name} did not find it.`;
+    return failed ? `${name} failed: ${inline(failed.reason)}.` : `${name} did not find it.`;
   });
+  reasons.push(`Together that is ${amount(total)}; divided by the largest sum that there could be, ${decimals(hit.fusion_score, 3)}.`);
   for (const [boost, factor] of Object.entries(hit.boosts)) {
     reasons.push(factor === 1
       ? `The boost by ${boost} does not change its score.`
       : `The boost by ${boost} multiplies its score by ${decimals(factor, 3)}.`);
   }
+  if (hit.score !== hit.fusion_score) reasons.push(`So its score is ${decimals(hit.score, 3)}.`);
   if (hit.rerank) reasons.push(`The reranker moved it to rank ${hit.rerank.rank}.`);
   const replaced = Object.values(response.explain?.removed.collapsed ?? {}).filter((each) => each === identity(hit));
   if (replaced.length) reasons.push(`It stands for ${counted(replaced.length, "more result")} of the same document.`);
-  if (hit.parent_id) reasons.push(`It is a part of the document ${shown(hit.parent_id)}.`);
-  reasons.push(`Its score is ${decimals(hit.score, 3)}; the best possible hit has 1 before boosts.`);
+  if (hit.parent_id !== null) reasons.push(`It is a part of the document ${inline(hit.parent_id)}.`);
   reasons.push(hit.confidence === null
     ? "How sure it is that the document answers the query has not been measured: trivium tidy does that."
     : `The confidence that it answers the query is ${percent(hit.confidence)}.`);
@@ -88,7 +97,7 @@ export function planOf(response) {
     encoder ? `The query was encoded by ${encoder}.` : "The query was not encoded.",
     `Each source was asked for ${explain.depth} documents.`,
   ];
-  if (explain.expansions.length) sentences.push(`Synonyms were added: ${explain.expansions.map(shown).join(", ")}.`);
+  if (explain.expansions.length) sentences.push(`Synonyms were added: ${explain.expansions.map(inline).join(", ")}.`);
   const removed = {
     "by the filter and the collections": explain.removed.filter,
     "by the minimum score": explain.removed.min_score,

@@ -70,7 +70,10 @@ async def test_the_limit_holds_and_what_it_omits_is_counted(app: FastAPI, client
         assert body["documents"][0]["id"] == "hub"
         shown = len({each["source"] for each in body["links"]}) + len(body["names"])
         assert shown + body["omitted"] == 60 + 51
-    assert len((await neighbors(client, "hub"))["documents"]) == 21
+    body = await neighbors(client, "hub")
+    assert (len(body["documents"]), len(body["names"])) == (1 + 30, 9)
+    linked = await neighbors(client, "p1", limit=40)
+    assert linked["documents"][1]["id"] == "hub"
 
 
 @pytest.mark.parametrize(("limit", "reason"), [("1", "1"), ("201", "201"), ("x", "'x'"), ("", "''"), ("-1", "'-1'")])

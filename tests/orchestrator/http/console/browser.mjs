@@ -51,7 +51,7 @@ export async function search(page, query) {
   await page.waitForSelector(".hit");
 }
 
-export const titles = (page) => page.$$eval(".hit h3", (all) => all.map((each) => each.textContent.trim()));
+export const titles = (page) => page.$$eval(".hit h2", (all) => all.map((each) => each.textContent.trim()));
 
 /** What axe-core finds to be serious, or worse. */
 export async function serious(page) {

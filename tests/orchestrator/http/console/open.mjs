@@ -64,12 +64,12 @@ test("weights: the order changes, and what moved is marked", () => onPage({}, as
   };
   await set("vector", "3");
   await set("keyword", "0");
-  await page.waitForFunction((first) => [...document.querySelectorAll(".hit h3")].map((each) => each.textContent.trim()).join() !== first, before.join());
+  await page.waitForFunction((first) => [...document.querySelectorAll(".hit h2")].map((each) => each.textContent.trim()).join() !== first, before.join());
   assert.notDeepEqual(await titles(page), before);
   assert.ok((await page.locator(".moved").count()) > 0);
   assert.match(page.url(), /a\.weight=keyword%3A0/);
   await page.getByText("Reset weights").click();
-  await page.waitForFunction((first) => [...document.querySelectorAll(".hit h3")].map((each) => each.textContent.trim()).join() === first, before.join());
+  await page.waitForFunction((first) => [...document.querySelectorAll(".hit h2")].map((each) => each.textContent.trim()).join() === first, before.join());
 }));
 
 test("filters: fields and values of the service", () => onPage({}, async (page) => {
@@ -77,7 +77,8 @@ test("filters: fields and values of the service", () => onPage({}, async (page) 
   await search(page, "film");
   await page.getByRole("button", { name: "Add a condition" }).click();
   const row = page.getByRole("group", { name: "condition 1" });
-  await row.getByLabel("Field", { exact: true }).selectOption("metadata.year");
+  await row.getByLabel("Field", { exact: true }).fill("metadata.year");
+  await row.getByLabel("Field", { exact: true }).press("Tab");
   await row.getByLabel("Test", { exact: true }).selectOption("is at least");
   assert.ok((await row.locator("datalist option").count()) > 2);
   await row.getByLabel("Value", { exact: true }).fill("2010");
@@ -89,6 +90,63 @@ test("filters: fields and values of the service", () => onPage({}, async (page) 
   await page.getByText("Nothing was found").waitFor();
   await page.getByRole("button", { name: "Search without the filter" }).click();
   await page.waitForSelector(".hit");
+}));
+
+test("values have the types of the documents, also in links and where no document is known", () => onPage({}, async (page) => {
+  await page.goto(`${address}/#q=film&filter=${encodeURIComponent('["metadata.year","is not",2010]')}`);
+  await page.waitForSelector(".hit");
+  assert.ok(!(await titles(page)).includes("Inception"));
+  await page.goto(`${address}/#q=film`);
+  await page.waitForSelector(".hit");
+  await page.getByRole("button", { name: "Add a condition" }).click();
+  const row = page.getByRole("group", { name: "condition 1" });
+  await row.getByLabel("Field", { exact: true }).fill("importance");
+  await row.getByLabel("Field", { exact: true }).press("Tab");
+  await row.getByLabel("Test", { exact: true }).selectOption("is at least");
+  await row.getByLabel("Value", { exact: true }).fill("0.5");
+  await row.getByLabel("Value", { exact: true }).press("Tab");
+  await page.getByText("Nothing was found").waitFor();
+  await page.goto(`${address}/#q=film`);
+  await page.waitForSelector(".hit");
+  await page.locator(".hit").first().getByRole("button", { name: "film", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".hit").length === 4);
+}));
+
+test("more hits, and those that are gone", () => onPage({}, async (page) => {
+  await page.goto(`${address}/#q=film&limit=3`);
+  await page.getByRole("button", { name: "More hits" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".hit").length === 6);
+  assert.equal(new Set(await titles(page)).size, 6);
+  assert.equal(await page.locator(".moved").count(), 0);
+  await page.getByLabel("Mode", { exact: true }).selectOption("keyword");
+  await page.getByText("With the settings before, also:").waitFor();
+}));
+
+test("an answer to what was before is not shown", () => onPage({}, async (page) => {
+  await page.goto(address);
+  let slow;
+  await page.route("**/v1/search", async (route) => {
+    if (!route.request().postData().includes("heist")) return route.continue();
+    await new Promise((resolve) => { slow = resolve; });
+    return route.continue().catch(() => {});
+  });
+  await page.goto(`${address}/#q=heist`);
+  while (!slow) await page.waitForTimeout(10);
+  await page.goto(`${address}/#q=pasta`);
+  await page.waitForSelector(".hit");
+  slow();
+  await page.waitForLoadState("networkidle");
+  assert.equal((await titles(page))[0], "Pasta");
+  assert.equal(await page.inputValue("#query"), "pasta");
+}));
+
+test("answers that are none of the service", () => onPage({ allowed: ["ERR_"] }, async (page) => {
+  await page.goto(`${address}/#q=film`);
+  await page.waitForSelector(".hit");
+  await page.route("**/v1/search", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<p>please log in</p>" }));
+  await page.fill("#query", "pasta");
+  await page.press("#query", "Enter");
+  await page.getByText(/is not from Trivium/).waitFor();
 }));
 
 test("A | B: two rankings, their lines and how alike they are", () => onPage({}, async (page) => {
@@ -107,13 +165,13 @@ test("the neighborhood of a hit by keyboard", () => onPage({}, async (page) => {
   await search(page, "The Prestige");
   await page.getByRole("button", { name: "Neighborhood of The Prestige" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "The Prestige", level: 2 }).waitFor();
+  await page.locator(".drawing").getByRole("heading", { name: "The Prestige" }).waitFor();
   assert.match(await page.locator(".list").textContent(), /directed_by\s*→\s*Christopher Nolan/);
   const name = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? "");
   for (let count = 0; count < 30 && !(await name()).startsWith("document Christopher Nolan"); count += 1) await page.keyboard.press("Tab");
   assert.match(await name(), /^document Christopher Nolan/);
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Christopher Nolan", level: 2 }).waitFor();
+  await page.locator(".drawing").getByRole("heading", { name: "Christopher Nolan" }).waitFor();
   assert.match(await page.locator(".list").textContent(), /The Prestige\s*→\s*directed_by\s*→ this document/);
 }));
 
@@ -136,7 +194,7 @@ test("a link restores the whole view", () => onPage({}, async (page, context) =>
 }));
 
 test("what is copied runs as it is", () => onPage({}, async (page) => {
-  await page.goto(`${address}/#q=${encodeURIComponent("it's \"a film\" $HOME `x` \\ 東京")}&limit=2&a.profile=rrf&neighbors=1&filter=${encodeURIComponent('["metadata.year","is not",""]')}&filter=${encodeURIComponent('["metadata.year","is at most","2020"]')}`);
+  await page.goto(`${address}/#q=${encodeURIComponent("it's \"a film\" $HOME `x` \\ 東京")}&limit=2&a.profile=rrf&neighbors=1&filter=${encodeURIComponent('["metadata.year","is not",""]')}&filter=${encodeURIComponent('["metadata.year","is at most",2020]')}`);
   await page.locator(".summary").waitFor();
   const shown = await titles(page);
   await page.getByText("Use this request elsewhere").click();
@@ -163,12 +221,12 @@ test("Back and Forward", () => onPage({}, async (page) => {
   await page.goto(address);
   await search(page, "The Prestige");
   await page.getByRole("button", { name: "Neighborhood of The Prestige" }).click();
-  await page.getByRole("heading", { name: "The Prestige", level: 2 }).waitFor();
+  await page.locator(".drawing").getByRole("heading", { name: "The Prestige" }).waitFor();
   await page.goBack();
   await page.waitForSelector(".hit");
   assert.equal(await page.inputValue("#query"), "The Prestige");
   await page.goForward();
-  await page.getByRole("heading", { name: "The Prestige", level: 2 }).waitFor();
+  await page.locator(".drawing").getByRole("heading", { name: "The Prestige" }).waitFor();
 }));
 
 test("the state of the service", () => onPage({}, async (page) => {
@@ -202,7 +260,10 @@ for (const scheme of ["light", "dark"]) {
       await page.locator("details.how summary").click();
       await page.locator("details.copies summary").click();
       await page.getByText("Why is it here?").first().click();
+      await page.locator(".hit details").evaluateAll((all) => all.forEach((each) => { each.open = true; }));
       if (size === "phone") await page.locator(".settings summary").click();
+      await page.getByLabel("Mode", { exact: true }).selectOption("keyword");
+      await page.locator(".moved, .results > div > .faint").first().waitFor();
       assert.deepEqual(await serious(page), []);
       for (const [view, ready] of [["A | B", ".likeness"], ["Status", ".status table"]]) {
         await page.getByRole("button", { name: view, exact: true }).click();

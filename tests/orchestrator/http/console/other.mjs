@@ -12,7 +12,7 @@ after(close);
 
 test("a source that is away is named", () => onPage({ base: degraded }, async (page) => {
   await page.goto(`${degraded}/#q=film`);
-  await page.getByRole("alert").getByText("not complete").waitFor();
+  await page.getByRole("alert").getByText("not done as asked").waitFor();
   assert.match(await page.getByRole("alert").textContent(), /keyword search/);
   assert.ok((await page.locator(".hit").count()) > 0);
   await page.getByText("Why is it here?").first().click();
@@ -60,6 +60,11 @@ test("a hostile link is shown as a text", () => onPage({ base: hostile, allowed:
   const attack = encodeURIComponent("<img src=x onerror='hacked=1'>");
   await page.goto(`${hostile}/#q=${attack}&example=${attack}&collection=${attack}&a.mode=${attack}&filter=${encodeURIComponent(JSON.stringify([decodeURIComponent(attack), "is", "x"]))}`);
   await page.locator(".empty").first().waitFor();
+  for (const test of ["__proto__", "toString", "class"]) {
+    await page.goto(`${hostile}/#q=needle&filter=${encodeURIComponent(JSON.stringify(["tags", test, "x"]))}`);
+    await page.waitForSelector(".hit");
+    assert.equal(await page.locator(".filter").count(), 0);
+  }
   await page.goto(`${hostile}/#view=graph&document=${encodeURIComponent(JSON.stringify([decodeURIComponent(attack), "x"]))}`);
   await page.locator(".empty").first().waitFor();
   assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
