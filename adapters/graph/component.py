@@ -121,7 +121,7 @@ class GraphComponent:
     """
 
     name = "graph"
-    format = "names-9"
+    format = "names-10"
 
     def __init__(self, chosen: TypeStrengths | None = None) -> None:
         self._chosen = dict(chosen or {})

@@ -7,6 +7,10 @@ from adapters.model.document import Link, Record
 
 _EXPLICIT_WEIGHT = 3.0
 _DERIVED_WEIGHT = 0.9
+OWN_WEIGHT = 1.0
+"""The weight of a document beside its edges: by this part a walk returns from it to its seeds. A name that no other
+document has, such as its own title, leads to a document and not away from it: otherwise a walk would stay longer at
+documents with such names, which says nothing about them."""
 _DERIVED_TYPES = frozenset({"co_citation", "bib_coupling", "bibliographic_coupling"})
 """Links that were computed from other links carry less information than those that an author wrote."""
 _MIN_WEIGHT = 1e-30

@@ -13,6 +13,7 @@ from adapters.engine.columns import Flags
 from adapters.engine.segment import Segment
 from adapters.engine.segment_set import SegmentSet
 from adapters.engine.view import by_segment
+from adapters.graph.edges import OWN_WEIGHT
 from adapters.graph.link_types import LinkCounts, TypeStrengths, full_length, link_strength
 from adapters.graph.segment_edges import LinkTarget, LinkType, Name, SegmentGraph
 from adapters.model.document import Sensitivity, is_visible
@@ -63,8 +64,8 @@ def join_graphs(
 ) -> JoinedGraph:
     """The names and edges of all segments as one graph with both directions of every edge; the strengths of its links.
 
-    A row sums to 1 if all links have the strength 1 and all documents the full length. What is missing in a row
-    returns to the seeds of a walk. Nothing in the graph depends on living documents that are not flagged.
+    A document's row sums to less than 1: see :data:`adapters.graph.edges.OWN_WEIGHT`. What is missing in a row returns
+    to the seeds of a walk. Nothing in the graph depends on living documents that are not flagged.
 
     :param flags: the living documents up to ``level``: see :func:`living_up_to`.
     """
@@ -99,16 +100,19 @@ def join_graphs(
     names = np.concatenate([np.zeros(0, np.int64), *(named for _, named in mentions)])
     degree = np.bincount(names, minlength=len(numbers)).astype(np.float32)
     ones = np.ones(len(names), np.float32)
+    mention_weights = degree[names] ** -0.5
     edges = _Edges(
         sources=np.concatenate((mentioning, links.sources)),
         targets=np.concatenate((names + documents, links.targets)),
-        weights=np.concatenate((degree[names] ** -0.5, links.weights)),
+        weights=np.concatenate((np.where(degree[names] > 1, mention_weights, 0.0), links.weights)),
+        reverse_weights=np.concatenate((mention_weights, links.weights)),
         forward=np.concatenate((ones, np.array([each.forward for each in strengths], np.float32)[links.types])),
         backward=np.concatenate((ones, np.array([each.backward for each in strengths], np.float32)[links.types])),
     )
-    factors = np.ones(documents + len(numbers), np.float32)
+    own, factors = np.zeros(documents + len(numbers), np.float32), np.ones(documents + len(numbers), np.float32)
+    own[:documents] = OWN_WEIGHT
     factors[:documents] = _length_factors(graphs, level)[flags]
-    return JoinedGraph({name: name in listed for name in numbers}, _both_directions(edges, factors), by_scope)
+    return JoinedGraph({name: name in listed for name in numbers}, _both_directions(edges, own, factors), by_scope)
 
 
 def living_up_to(level: Sensitivity, graphs: Sequence[SegmentGraph], segments: SegmentSet) -> Flags:
@@ -249,25 +253,28 @@ def _positions(
 
 @dataclass(frozen=True, slots=True)
 class _Edges:
-    """Edges as columns. A walk follows ``weights * forward`` of an edge from source to target, ``weights * backward``
-    from target to source."""
+    """Edges as columns. A walk follows ``weights * forward`` of an edge from source to target, ``reverse_weights *
+    backward`` from target to source."""
 
     sources: Ints
     targets: Ints
     weights: npt.NDArray[np.float32]
+    reverse_weights: npt.NDArray[np.float32]
     forward: npt.NDArray[np.float32]
     backward: npt.NDArray[np.float32]
 
 
-def _both_directions(edges: _Edges, factors: npt.NDArray[np.float32]) -> Adjacency:
-    """Both directions of every edge, the strongest of parallel ones, as fractions of the weight of all edges of a node.
+def _both_directions(edges: _Edges, own: npt.NDArray[np.float32], factors: npt.NDArray[np.float32]) -> Adjacency:
+    """Both directions of every edge, the strongest of parallel ones, as fractions of the weight of a node: its own one
+    and that of all its edges.
 
+    :param own: by node.
     :param factors: by node, the fraction of a walk's mass that it receives.
     """
     nodes = len(factors)
     rows = np.concatenate((edges.sources, edges.targets))
     columns = np.concatenate((edges.targets, edges.sources))
-    weights = np.concatenate((edges.weights, edges.weights)).astype(np.float32)
+    weights = np.concatenate((edges.weights, edges.reverse_weights)).astype(np.float32)
     followed = weights * np.concatenate((edges.forward, edges.backward))
     order = np.lexsort((columns, rows))
     rows, columns, weights, followed = rows[order], columns[order], weights[order], followed[order]
@@ -277,7 +284,7 @@ def _both_directions(edges: _Edges, factors: npt.NDArray[np.float32]) -> Adjacen
     rows, columns = rows[starts], columns[starts]
     if len(starts):
         weights, followed = np.maximum.reduceat(weights, starts), np.maximum.reduceat(followed, starts)
-    totals = np.bincount(rows, weights, minlength=nodes).astype(np.float32)
+    totals = own + np.bincount(rows, weights, minlength=nodes).astype(np.float32)
     fractions = (followed / totals[rows] * factors[columns]).astype(np.float32)
     used = fractions > 0
     offsets = np.concatenate(([0], np.cumsum(np.bincount(rows[used], minlength=nodes))))

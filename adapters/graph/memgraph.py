@@ -11,6 +11,7 @@ import anyio.to_thread
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.centrality_measures import compute_from_edges
 from adapters.graph.cypher import clauses, statement
+from adapters.graph.edges import OWN_WEIGHT
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.memgraph_rows import (
     Build,
@@ -94,7 +95,7 @@ class MemgraphGraph:
         await analyze(self._bolt)
         rows = await self._bolt.read(statement("document_keys"), {"index": self._name}, maintenance=True)
         for keys in batches([row["key"] for row in rows], _BATCH_UPDATES):
-            await self._bolt.write(statement("update_strengths"), {"keys": list(keys)})
+            await self._bolt.write(statement("update_strengths"), {"keys": list(keys), "own_weight": OWN_WEIGHT})
         counts = await self._bolt.read(statement("link_counts"), {"index": self._name}, maintenance=True)
         await self._bolt.write(statement("write_link_types"), {"rows": link_type_rows(counts, self._chosen)})
 

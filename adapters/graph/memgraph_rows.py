@@ -50,10 +50,11 @@ class WalkSeeds(msgspec.Struct, frozen=True):
 
 
 class WalkStep(msgspec.Struct, frozen=True):
-    """See ``walk_step.cypher``."""
+    """See ``walk_step.cypher``. ``returned`` is a part of the mass that the step started from."""
 
     ring: Ring
     passing: Ring
+    returned: _Fraction = 0.0
 
 
 class Build(msgspec.Struct, frozen=True):

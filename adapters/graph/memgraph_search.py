@@ -2,12 +2,13 @@
 
 One statement counts what linking the names needs (:mod:`adapters.graph.entity_linking`), and each step of the walk is
 one that returns the documents that it reaches, its *ring*. The statements are small, because a server plans each of
-them when it first runs it. Memgraph has no personalised PageRank with seeds from a query. Mass on edges that lead
-nowhere is not returned to the seeds.
+them when it first runs it. Memgraph has no personalised PageRank with seeds from a query. Mass returns
+to the seeds by the own weight of documents; what is on edges that lead nowhere does not.
 """
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import msgspec
 
 from adapters.graph.bolt import Bolt, Row
 from adapters.graph.cypher import clauses, statement
+from adapters.graph.edges import OWN_WEIGHT
 from adapters.graph.entity_linking import (
     MAX_FREQUENCY_RATIO,
     MIN_COMMON_FREQUENCY,
@@ -96,7 +98,7 @@ class GraphSearch:
                 break
             step = await self._reads.read(statement("walk_step"), start, common)
             steps.append(converted(step, WalkStep, "a search"))
-        return _ranking(steps, ring_weights(walk, rings), query.depth, seeds.coverage)
+        return _ranking(steps, _weights(walk, steps, rings), query.depth, seeds.coverage)
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         """Whether the query has the name of an entity that a visible document mentions."""
@@ -180,6 +182,7 @@ class GraphSearch:
             "filter": clauses(query.filter),
             "cap": min(max(len(query.seed_ids), _MIN_RING_SIZE), _MAX_RING_SIZE),
             "fanout": Walk().fanout,
+            "own_weight": OWN_WEIGHT,
             "seed_fanout": Walk().seed_fanout,
             "chosen": self._chosen,
             "known": KNOWN_STRENGTHS,
@@ -207,18 +210,37 @@ def _pairs(ring: Ring) -> list[tuple[str, float]]:
     return list(zip(ring.keys, ring.masses, strict=True))
 
 
-def ring_weights(walk: Walk, rings: int) -> list[float]:
-    """The weight of the mass after 0, 1, … ``rings`` steps in the probability of a walk.
+def _weights(walk: Walk, steps: Sequence[WalkStep], rings: int) -> list[float]:
+    """The weights of the rings of a walk that may have ended before its last ring."""
+    masses = [sum(step.ring.masses) for step in steps] + [0.0] * (rings + 1 - len(steps))
+    returned = [step.returned for step in steps[1:]] + [0.0] * (rings + 1 - len(steps))
+    return ring_weights(walk, masses, returned)
 
-    After ``n`` steps a walk with restart has the probability ``sum over k < n of (1 - follow) follow^k T^k s +
-    follow^n T^n s``, where ``s`` is the mass of the seeds and ``T`` one step. Mass that goes from documents to names is
-    at documents after every second step, so mass after more steps than there are rings is assumed to be distributed
-    as two steps before. For two documents that is exact, otherwise an approximation.
+
+def ring_weights(walk: Walk, masses: Sequence[float], returned: Sequence[float]) -> list[float]:
+    """The weight of the mass after 0, 1, … steps in the probability of a walk.
+
+    Let ``s`` be the seeds and ``T`` one step. A walk with restart is ``p = follow * (T p + r(p) s) + (1 - follow) s``,
+    where ``r`` is the part that returns to the seeds, so ``p`` is a sum of ``T^k s``. Mass that goes from documents to
+    names is at documents after every second step, so mass after more steps than there are rings is assumed to be
+    distributed as two steps before, and to be less by the same factor. For two documents that is exact, otherwise an
+    approximation.
+
+    :param masses: of the rings, at least four.
+    :param returned: by all rings but the last.
     """
-    by_step = [(1 - walk.follow) * walk.follow**step for step in range(walk.steps)] + [walk.follow**walk.steps]
-    weights = by_step[: rings + 1]
-    for step in range(rings + 1, len(by_step)):
-        weights[rings - (step - rings) % 2] += by_step[step]
+    last = len(masses) - 1
+    before = masses[last - 2] + masses[last - 3]
+    decay = min((masses[last] + masses[last - 1]) / before, 1.0) if before > 0 else 0.0
+    returned = [*returned, returned[last - 2] * decay]
+    weights = [1.0] + [0.0] * last
+    for _ in range(walk.steps):
+        moved = [0.0] * (last + 1)
+        moved[0] = 1 - walk.follow + walk.follow * sum(map(operator.mul, weights, returned))
+        for ring, weight in enumerate(weights[:last], start=1):
+            moved[ring] += walk.follow * weight
+        moved[last - 1] += walk.follow * weights[last] * decay
+        weights = moved
     return weights
 
 

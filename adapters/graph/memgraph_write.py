@@ -16,7 +16,7 @@ import msgspec
 
 from adapters.graph.bolt import Row, Run, TransactionBody
 from adapters.graph.cypher import statement
-from adapters.graph.edges import entity_names, link_weight
+from adapters.graph.edges import OWN_WEIGHT, entity_names, link_weight
 from adapters.graph.link_types import LinkCounts, TypeStrengths, link_strength
 from adapters.graph.names import words_by_case
 from adapters.graph.node_keys import NodeKeys
@@ -138,7 +138,7 @@ class GraphWrites:
         moved = [write.key for write in due if stored.get(write.key, _ABSENT)["present"] != write.state["present"]]
         sources = await run(statement("link_sources"), {"keys": moved})
         changed = {write.key for write in present} | {row["target"] for row in links} | {row["key"] for row in sources}
-        await run(statement("update_strengths"), {"keys": sorted(changed)})
+        await run(statement("update_strengths"), {"keys": sorted(changed), "own_weight": OWN_WEIGHT})
 
     def _upsert(self, record: Record) -> DocumentWrite:
         document, key = record.document, self._keys.document(record.key)

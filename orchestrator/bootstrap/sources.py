@@ -44,7 +44,7 @@ WRITE_TIMEOUT_S = 30.0
 """Time limit of a server for one batch of a write; also of the wait for a slot to write."""
 _MAX_CONNECTIONS = 32
 """Connections to each server."""
-_SERVER_FORMAT = 10
+_SERVER_FORMAT = 11
 """Incremented whenever the adapters of servers store the same document differently."""
 
 

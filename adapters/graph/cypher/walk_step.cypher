@@ -29,12 +29,12 @@ CALL {
   RETURN collect([d, mass]) AS related
 }
 CALL {
-  // Over names that no other document mentions, and back.
+  // What returns to the seeds, by the own weight of each document.
   WITH request
-  UNWIND request.over_names AS pair
+  UNWIND request.over_links AS pair
   MATCH (s:Document {key: pair[0]})
-  WHERE s.single > 0 AND s.degree <= request.names_fanout
-  RETURN collect([s, pair[1] * s.single / s.strength]) AS returned
+  WHERE s.strength > 0
+  RETURN sum(pair[1] * $own_weight / s.strength) AS returned
 }
 CALL {
   // Over links. Of several links between two documents the heaviest counts, times the strength of its type in that
@@ -52,7 +52,7 @@ CALL {
   WHERE weight > 0
   RETURN collect([d, mass * weight / s.strength]) AS linked
 }
-WITH request, named + related + returned + linked AS reached
+WITH request, returned, named + related + linked AS reached
 CALL {
   // A short document receives less.
   WITH request, reached
@@ -86,4 +86,4 @@ CALL {
   LIMIT $cap
   RETURN {keys: collect(d.key), masses: collect(mass), ids: collect(d.id), fields: collect(d.rank_fields)} AS passing
 }
-RETURN request.number AS number, ring, passing
+RETURN request.number AS number, returned, ring, passing

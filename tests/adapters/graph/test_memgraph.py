@@ -14,7 +14,7 @@ import pytest
 from adapters import Link
 from adapters.graph.bolt import Bolt
 from adapters.graph.cypher import statement
-from adapters.graph.edges import entity_names
+from adapters.graph.edges import OWN_WEIGHT, entity_names
 from adapters.graph.entity_linking import Mentions, WordCounts, link_entities, walk_seeds
 from adapters.graph.link_types import full_length
 from adapters.graph.memgraph import MemgraphGraph
@@ -39,11 +39,18 @@ COMMON_NAME = [vector_record(id_, "words", entities=("Proxima",)) for id_ in ("a
 
 
 def test_the_weights_of_the_rings_are_those_of_a_walk_with_restart() -> None:
-    assert ring_weights(Walk(steps=5, follow=0.7), 3) == pytest.approx([0.3, 0.21, 0.21903, 0.27097])
-    assert ring_weights(Walk(steps=5, follow=0.7), 5) == pytest.approx(
+    assert ring_weights(Walk(steps=5, follow=0.7), [1.0] * 4, [0.0] * 3) == pytest.approx([0.3, 0.21, 0.21903, 0.27097])
+    assert ring_weights(Walk(steps=5, follow=0.7), [1.0] * 6, [0.0] * 5) == pytest.approx(
         [0.3, 0.21, 0.147, 0.1029, 0.07203, 0.16807]  # nothing is left to be spread
     )
-    assert sum(ring_weights(Walk(steps=8, follow=0.5), 3)) == pytest.approx(1.0)
+    assert sum(ring_weights(Walk(steps=8, follow=0.5), [1.0] * 4, [0.0] * 3)) == pytest.approx(1.0)
+
+
+def test_what_returns_to_the_seeds_is_not_lost() -> None:
+    """Of the mass of each ring a half goes on and a half returns."""
+    masses = [0.5**ring for ring in range(6)]
+    weights = ring_weights(Walk(steps=8, follow=0.7), masses, [mass / 2 for mass in masses[:-1]])
+    assert sum(weight * mass for weight, mass in zip(weights, masses, strict=True)) == pytest.approx(1.0)
 
 
 CHAIN = [
@@ -231,9 +238,9 @@ async def test_maintenance_updates_the_strengths(tmp_path: Path, server_url: Cal
 
         await subject.write(COMMON_NAME[:1])
         await subject.write(COMMON_NAME[1:])
-        assert await strength() == 1.0
+        assert await strength() == OWN_WEIGHT  # a name that no other document has does not count
         await graph.update_strengths()
-        assert await strength() == pytest.approx(2**-0.5)
+        assert await strength() == pytest.approx(OWN_WEIGHT + 2**-0.5)
 
 
 OVERLAPPING_NAMES = [
