@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -11,7 +12,7 @@ from orchestrator.cli.terminal import out, reported_errors, with_cli_timeout, wi
 from orchestrator.cli.written_documents import optimize
 from orchestrator.http.server import ensure_free, serve_http
 from orchestrator.service.service import Service
-from orchestrator.settings.loading import load
+from orchestrator.settings.loading import PREFIX, load
 
 
 def demo(
@@ -31,6 +32,8 @@ def demo(
             await optimize(service)
 
         settings = load()
+        if "log_level" not in settings.server.model_fields_set:
+            os.environ[f"{PREFIX}LOG_LEVEL"] = "warning"  # else the log follows what is printed here
         with_service(with_cli_timeout(settings), run, writes=True)
         if serve:
             out.print(f"serving on http://127.0.0.1:{port}, stop with Ctrl-C; for example:")
