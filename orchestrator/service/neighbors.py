@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from adapters import Document
+from adapters import Document, Link
 from adapters.ports.graph import Neighborhood, NeighborhoodReader
 from fusion.doc_ids import id_and_collection
 from fusion.values import DocId
@@ -95,11 +96,18 @@ def _shares(places: int, wanted: tuple[int, int, int]) -> list[int]:
 def _links(documents: Sequence[Document]) -> Iterator[NeighborLink]:
     """The links from and to the first document, each type once."""
     first, *others = documents
-    seen = set()
+    from_first: dict[str, list[Link]] = defaultdict(list)
+    for link in first.links:
+        from_first[link.target].append(link)
     for number, other in enumerate(others, start=1):
-        for source, target, of_source, to in ((0, number, first, other), (number, 0, other, first)):
-            for link in of_source.links:
-                is_target = link.target == to.id and link.target_collection in (None, to.collection)
-                if is_target and (source, target, link.type) not in seen:
-                    seen.add((source, target, link.type))
-                    yield NeighborLink(source, target, link.type)
+        for type_ in _types(from_first[other.id], other):
+            yield NeighborLink(0, number, type_)
+        for type_ in _types(other.links, first):
+            yield NeighborLink(number, 0, type_)
+
+
+def _types(links: Iterable[Link], target: Document) -> dict[str, None]:
+    """The types of the links that lead to a document, in order."""
+    return dict.fromkeys(
+        link.type for link in links if link.target == target.id and link.target_collection in (None, target.collection)
+    )
