@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from fusion.columns import Candidates
-from fusion.doc_ids import id_and_collection
+from fusion.doc_ids import bare_ids
 from fusion.rank_fields import Ints
 from fusion.values import CollapseMode
 
@@ -32,28 +33,29 @@ def collapse(candidates: Candidates, rows: Ints, mode: CollapseMode, radius: int
     :param rows: of the candidates, best first.
     """
     fields = candidates.fields
-    if mode in {"none", "url"} or fields is None or not (fields.parent[rows] >= 0).any():
+    if mode in {"none", "url"} or fields is None:
         return Collapsed(rows)
-    parents, chunks = fields.parent[rows].tolist(), fields.chunk[rows].tolist()
+    places = np.flatnonzero(fields.parent[rows] >= 0)
+    if not len(places):
+        return Collapsed(rows)
+    chunk_rows = rows[places]
+    columns = places, chunk_rows, fields.parent[chunk_rows], fields.chunk[chunk_rows]
     best: dict[int, dict[int, int]] = {}
-    dropped_parents = _parents_among(candidates, rows)
-    results: list[int] = []
     collapsed_into: dict[int, int] = {}
-    for row, parent, chunk in zip(rows.tolist(), parents, chunks, strict=True):
-        if parent < 0:
-            if row not in dropped_parents:
-                results.append(row)
-            continue
+    remains = np.ones(len(rows), np.bool_)
+    for place, row, parent, chunk in zip(*(column.tolist() for column in columns), strict=True):
         of_parent = best.setdefault(parent, {})
         better = next(iter(of_parent.values()), None) if mode == "parent" else _in_window(of_parent, chunk, radius)
         if better is None:
             of_parent[chunk] = row
-            results.append(row)
         else:
             collapsed_into[row] = better
+            remains[place] = False
+    if dropped_parents := _parents_among(candidates, rows):
+        remains &= ~np.isin(rows, list(dropped_parents))
     for row, parent in dropped_parents.items():
         collapsed_into[row] = next(iter(best[parent].values()))
-    return Collapsed(np.array(results, np.int64), collapsed_into)
+    return Collapsed(rows[remains], collapsed_into)
 
 
 def window(parent: str | None, chunk: int | None, radius: int) -> str | None:
@@ -75,18 +77,17 @@ def _parents_among(candidates: Candidates, rows: Ints) -> dict[int, int]:
     number_by_id = {
         fields.parents[parent]: parent for parent in sorted(set(fields.parent[rows].tolist())) if parent >= 0
     }
-    found: dict[int, int] = {}
-    elsewhere: dict[str, list[int]] = {}
-    for row, identity in zip(unchunked.tolist(), candidates.ids(unchunked), strict=True):
-        if identity in number_by_id:
-            found[row] = number_by_id[identity]
-        else:
-            elsewhere.setdefault(id_and_collection(identity)[0], []).append(row)
+    row_by_id = dict(zip(candidates.ids(unchunked), unchunked.tolist(), strict=True))
+    found = {row_by_id[identity]: number for identity, number in number_by_id.items() if identity in row_by_id}
     # A parent that is not in the collection of its chunks is in the only other one that has it.
-    for identity, number in number_by_id.items():
-        others = elsewhere.get(id_and_collection(identity)[0], ())
-        if number not in found.values() and len(others) == 1:
-            found.setdefault(others[0], number)
+    missing = [identity for identity in number_by_id if identity not in row_by_id]
+    number_by_bare_id = dict(zip(bare_ids(missing), (number_by_id[each] for each in missing), strict=True))
+    if number_by_bare_id.keys() & (ids := bare_ids(row_by_id) if missing else []):
+        elsewhere: dict[str, list[int]] = defaultdict(list)
+        for (identity, row), id_ in zip(row_by_id.items(), ids, strict=True):
+            if id_ in number_by_bare_id and identity not in number_by_id:
+                elsewhere[id_].append(row)
+        found |= {same[0]: number_by_bare_id[id_] for id_, same in elsewhere.items() if len(same) == 1}
     return found
 
 

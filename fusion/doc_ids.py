@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fusion.values import DocId
 
 DEFAULT_COLLECTION = "documents"
@@ -12,6 +14,11 @@ _MARK = "\x1f"
 def doc_id(id_: str, collection: str) -> DocId:
     """The id, and the collection if it is not the default one. In order, the ids decide first."""
     return id_ if collection == DEFAULT_COLLECTION else f"{id_}{_MARK}{collection}"
+
+
+def bare_ids(identities: Iterable[DocId]) -> list[str]:
+    """The ids of what :func:`doc_id` returned, without their collections."""
+    return [identity.partition(_MARK)[0] for identity in identities]
 
 
 def id_and_collection(identity: DocId) -> tuple[str, str]:
