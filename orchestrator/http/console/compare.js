@@ -49,13 +49,13 @@ export function compareView(state, known, results, act) {
   const second = results.b?.response?.hits ?? [];
   const areBothNew = [results.a, results.b].every((each) => each?.response && !each.isLoading);
   const { common, of, tau } = likeness(first, second);
-  return html`<details class="settings" ?open=${isWide()}><summary>Settings</summary><div class="both">
+  return html`${areBothNew && of ? html`<p class="likeness" role="status">
+      <b>${common} of ${of}</b> hits are in both${tau === null ? nothing : html`; rank correlation (Kendall's tau) <b>${decimals(tau)}</b>`}.</p>` : nothing}
+    <details class="settings" ?open=${isWide()}><summary>Settings</summary><div class="both">
       ${rankingForm("Ranking A", state, "a", sources, results.a?.response?.explain, act)}
       ${rankingForm("Ranking B", state, "b", sources, results.b?.response?.explain, act)}
     </div>
     <div class="both">${scopeForm(state, known, act)}</div></details>
-    ${areBothNew && of ? html`<p class="likeness" role="status">
-      <b>${common} of ${of}</b> hits are in both${tau === null ? nothing : html`; rank correlation (Kendall's tau) <b>${decimals(tau)}</b>`}.</p>` : nothing}
     <div class="rankings">
       <section aria-label="A"><h2>A</h2>${side("A", results.a, act)}</section>
       ${areBothNew ? lines(first, second) : html`<div></div>`}

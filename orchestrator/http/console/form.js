@@ -2,7 +2,7 @@
 
 import { html, nothing } from "./vendor/lit-html/lit-html.js";
 import { COLLAPSES, MODES, PROFILES, STRATEGIES } from "./state.js";
-import { TESTS, typed } from "./request.js";
+import { isComplete, TESTS, typed } from "./request.js";
 import { decimals, shown } from "./texts.js";
 
 const MAX_WEIGHT = 3;
@@ -71,6 +71,7 @@ function filterRow(state, fields, index, act) {
     ${test === "has a value" ? nothing : html`<input aria-label="Value" list="examples-${index}" .value=${String(value)} placeholder="value"
         @change=${(event) => change({ value: typed(name, event.target.value, fields) })}>
       <datalist id="examples-${index}">${examples.map((each) => html`<option value=${String(each)}></option>`)}</datalist>`}
+    ${isComplete(state.filters[index]) ? nothing : html`<span class="faint">not complete: it does not apply</span>`}
     <button type="button" class="plain" @click=${() => act.filter(state.filters.filter((_, number) => number !== index))}>Remove
       <span class="hidden">condition ${index + 1}</span></button>
   </div>`;

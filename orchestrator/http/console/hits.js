@@ -120,7 +120,7 @@ export function hitList({ response, first, moved }, act) {
   const gone = first.hits.filter((hit) => !keys.has(keyOf(hit)));
   return html`<ol class="hits">${repeat(hits, keyOf, (hit, index) => hitView(hit, index + 1, { response, most, moved, act }))}</ol>
     ${response.next_cursor ? html`<p class="next"><button type="button" @click=${act.more}>More hits</button></p>` : nothing}
-    ${gone.length ? html`<p class="faint">With the settings before, also: ${gone.map((hit, index) => html`${index ? ", " : ""}${isolated(titleOf(hit))}`)}.</p>` : nothing}`;
+    ${gone.length ? html`<p class="faint">In the first response to this query, also: ${gone.map((hit, index) => html`${index ? ", " : ""}${isolated(titleOf(hit))}`)}.</p>` : nothing}`;
 }
 
 /** How far each hit moved since another ranking: places up; `null` for one that is as far up as that went, and was not there. */

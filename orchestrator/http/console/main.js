@@ -189,7 +189,7 @@ const act = {
   explore({ id, collection }) {
     change({ view: "graph", node: { id, collection } }, true);
     loadNeighborhood();
-    root.querySelector("main").focus();
+    focusContent();
   },
   follow(node) {
     if (node.kind === "document") act.explore(node.document);
@@ -274,7 +274,7 @@ function nothingFound(response) {
 
 function noDocuments() {
   return html`<div class="empty"><p><b>${api.hasKey() ? "There are no documents that this key may see." : "There are no documents yet."}</b></p>
-    <p>To index a folder: <code>trivium index PATH</code>. Then <button type="button" @click=${act.reload}>load again</button></p></div>`;
+    <p>To index a folder: <code>trivium index PATH${api.hasKey() ? " --tenant TENANT" : ""}</code>${api.hasKey() ? ", with the tenant of the key" : ""}. Then <button type="button" @click=${act.reload}>load again</button></p></div>`;
 }
 
 function examples() {
@@ -324,11 +324,13 @@ function announcement() {
   return response && !results.a.isLoading ? `${counted(response.hits.length, "hit")} shown` : "";
 }
 
+const focusContent = () => root.querySelector("main").focus({ preventScroll: true });
+
 function draw() {
   const hadFocus = document.activeElement !== document.body;
   const offered = { ...known, fields: fieldsOf([...known.documents, ...(results.a?.response?.hits ?? [])]) };
   document.title = state.query ? `${state.query} – Trivium` : "Trivium";
-  render(html`<a class="skip" href="#content" @click=${(event) => { event.preventDefault(); root.querySelector("main").focus(); }}>Skip to the content</a>
+  render(html`<a class="skip" href="#content" @click=${(event) => { event.preventDefault(); focusContent(); }}>Skip to the content</a>
     <header>
       <h1>Trivium</h1>
       <nav aria-label="views">${VIEWS.map((view) => html`<button type="button" aria-current=${view === state.view ? "page" : "false"}
@@ -341,7 +343,7 @@ function draw() {
     <p class="hidden" role="status">${announcement()}</p>
     <main id="content" tabindex="-1">${CONTENT[state.view](offered)}</main>`, root);
   message = "";
-  if (hadFocus && document.activeElement === document.body) root.querySelector("main").focus();  // what had it is gone
+  if (hadFocus && document.activeElement === document.body) focusContent();  // what had it is gone
 }
 
 addEventListener("hashchange", () => {

@@ -9,11 +9,14 @@ export const TESTS = {
   "has a value": (field) => ({ op: "exists", field }),
 };
 
+/** Whether a condition of the form says anything. */
+export const isComplete = ({ field, test, value }) => field !== "" && (value !== "" || test === "has a value");
+
 /** The body of `POST /v1/search`. What is left at its default is not in it. */
 export function bodyOf(state, side) {
   const { mode, profile, fusion, rerank, weights } = state[side];
   const conditions = state.filters
-    .filter(({ field, test, value }) => field !== "" && (value !== "" || test === "has a value"))
+    .filter(isComplete)
     .map(({ field, test, value }) => TESTS[test](field, value));
   return {
     query: state.query,
@@ -87,7 +90,7 @@ export function python(address, { query, ...fields }, hasKey) {
   const key = hasKey ? ', key=os.environ["API_KEY"]' : "";
   return [
     ...(hasKey ? ["import os", ""] : []),
-    "from orchestrator.client import Client",
+    "from orchestrator.client import Client  # pip install '.[client]', in the folder of Trivium",
     "",
     `with Client(${literal(address)}${key}) as client:`,
     `    response = client.search(${literal(query)}${given})`,

@@ -40,7 +40,7 @@ export function linkOf(state) {
     if (state[field] !== before[field]) parameters.set(name, state[field]);
   }
   state.collections.forEach((each) => parameters.append("collection", each));
-  state.filters.forEach(({ field, test, value }) => parameters.append("filter", JSON.stringify([field, test, value])));
+  state.filters.filter(({ field }) => field !== "").forEach(({ field, test, value }) => parameters.append("filter", JSON.stringify([field, test, value])));
   for (const side of ["a", "b"]) {
     for (const field of OF_VARIANT) {
       if (state[side][field] !== before[side][field]) parameters.set(`${side}.${field}`, state[side][field]);

@@ -62,8 +62,9 @@ export function reasonsOf(hit, response) {
       const count = response.explain?.rankings[source]?.length;
       const among = count ? ` of ${counted(count, "document")}` : "";
       const part = total > 0 ? `, ${percent(each.contribution / total)} of the sum` : "";
+      const why = each.contribution > each.weight * 1.001 ? `; the fusion, ${response.explain?.fusion ?? "of the profile"}, lets it count more than its weight` : "";
       return `${name} ranks it ${ordinal(each.rank)}${among}, with a score of ${amount(each.score)}. `
-        + `With the weight ${each.weight} it contributes ${amount(each.contribution)}${part}.`;
+        + `With the weight ${each.weight} it contributes ${amount(each.contribution)}${part}${why}.`;
     }
     if (!response.route.sources.includes(source)) return `${name} was not searched.`;
     const failed = response.degraded.find((each) => each.source === source);
@@ -81,7 +82,7 @@ export function reasonsOf(hit, response) {
   if (replaced.length) reasons.push(`It stands for ${counted(replaced.length, "more result")} of the same document.`);
   if (hit.parent_id !== null) reasons.push(`It is a part of the document ${inline(hit.parent_id)}.`);
   reasons.push(hit.confidence === null
-    ? "How sure it is that the document answers the query has not been measured: trivium tidy does that."
+    ? "How sure it is that the document answers the query has not been measured: trivium tidy does that if there are at least 50 documents."
     : `The confidence that it answers the query is ${percent(hit.confidence)}.`);
   return reasons;
 }
@@ -95,7 +96,7 @@ export function planOf(response) {
     `The profile is ${explain.profile}, the fusion ${explain.fusion}.`,
     `Weights: ${Object.entries(explain.weights).map(([source, weight]) => `${source} ${weight}`).join(", ")}.`,
     encoder ? `The query was encoded by ${encoder}.` : "The query was not encoded.",
-    `Each source was asked for ${explain.depth} documents.`,
+    `Each list of a source has at most ${explain.depth} documents; collections are lists of their own.`,
   ];
   if (explain.expansions.length) sentences.push(`Synonyms were added: ${explain.expansions.map(inline).join(", ")}.`);
   const removed = {

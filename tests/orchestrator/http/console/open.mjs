@@ -119,7 +119,7 @@ test("more hits, and those that are gone", () => onPage({}, async (page) => {
   assert.equal(new Set(await titles(page)).size, 6);
   assert.equal(await page.locator(".moved").count(), 0);
   await page.getByLabel("Mode", { exact: true }).selectOption("keyword");
-  await page.getByText("With the settings before, also:").waitFor();
+  await page.getByText("In the first response to this query, also:").waitFor();
 }));
 
 test("an answer to what was before is not shown", () => onPage({}, async (page) => {
