@@ -55,7 +55,7 @@ export function compareView(state, known, results, act) {
       ${rankingForm("Ranking A", state, "a", sources, results.a?.response?.explain, act)}
       ${rankingForm("Ranking B", state, "b", sources, results.b?.response?.explain, act)}
     </div>
-    <div class="both">${scopeForm(state, known, act)}</div></details>
+    <details><summary>Collections, filter, hits</summary><div class="both">${scopeForm(state, known, act)}</div></details></details>
     <div class="rankings">
       <section aria-label="A"><h2>A</h2>${side("A", results.a, act)}</section>
       ${areBothNew ? lines(first, second) : html`<div></div>`}
