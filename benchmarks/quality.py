@@ -58,7 +58,7 @@ _TEXT = "+".join(TEXT_SOURCES)
 _TOP, _TEXT_DEPTH = 3, 20
 _ENCODERS: tuple[EncoderName, ...] = ("model", "static")
 _STAGES = ("plan", "gather", "fuse", "boost", "collapse", "hydrate")
-_MAX_LOSS, _MAX_RRF_LOSS = -0.01, -0.04
+_MAX_LOSS, _MAX_RRF_LOSS = -0.01, -0.02
 """How far the reference run may be below the best single source, and below both text sources together, relatively; and
 how far the profile ``rrf`` may be below the best single source."""
 

@@ -79,8 +79,9 @@ def _parents_among(candidates: Candidates, rows: Ints) -> dict[int, int]:
     }
     row_by_id = dict(zip(candidates.ids(unchunked), unchunked.tolist(), strict=True))
     found = {row_by_id[identity]: number for identity, number in number_by_id.items() if identity in row_by_id}
-    # A parent that is not in the collection of its chunks is in the only other one that has it.
-    missing = [identity for identity in number_by_id if identity not in row_by_id]
+    # A parent that is not in the collection of its chunks is in the only other one that has it. Of several with one id
+    # the first has it: it is the last to be put into the table.
+    missing = [identity for identity in reversed(number_by_id) if identity not in row_by_id]
     number_by_bare_id = dict(zip(bare_ids(missing), (number_by_id[each] for each in missing), strict=True))
     if number_by_bare_id.keys() & (ids := bare_ids(row_by_id) if missing else []):
         elsewhere: dict[str, list[int]] = defaultdict(list)

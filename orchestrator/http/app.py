@@ -148,7 +148,7 @@ async def _no_route(request: Request, error: Exception) -> Response:
     if status == 404 and methods and request.method not in methods:
         status = 405  # the path of searches, which is not one of FastAPI's
     detail = f"{request.method} {request.url.path[:200]}"
-    if status == 404 and (near := nearest(request.url.path, {each.path for each in OPERATIONS if each.is_documented})):
+    if status == 404 and (near := nearest(request.url.path, {each.path for each in OPERATIONS})):
         detail += f"; the nearest path is {near}"
     if status != 405 or not isinstance(error, HTTPException):
         return problem(status, detail, _context(request).request_id)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from orchestrator.http.endpoint import serves
 from orchestrator.http.request_context import HttpContext, json_response
 from orchestrator.http.routes import CACHE, LIVENESS, METRICS, READINESS, STATUS
-from orchestrator.schema.operations import Liveness, Readiness, ReplicaStatus, Status
+from orchestrator.schema.operations import Liveness, Readiness, Status
 from orchestrator.service.health import OK, WARMING
 
 router = APIRouter()
@@ -48,7 +48,7 @@ async def status(context: HttpContext) -> Response:
         documents=await service.count(),
         sources=await service.health.by_source(),
         circuits=state.circuits,
-        replicas={name: ReplicaStatus(*lag) for name, lag in state.lags.items()},
+        replicas=state.lags,
         mismatches=service.search.mismatches(),
         upkeep=service.upkeep.state,
         accepts_writes=state.accepts_writes,

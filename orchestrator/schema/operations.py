@@ -72,7 +72,7 @@ class Readiness(Struct, frozen=True, omit_defaults=True):
     upkeep: str = ""
 
 
-class ReplicaStatus(Struct, frozen=True):
+class ReplicaLag(Struct, frozen=True):
     """A store of the documents: the writes that it lacks, and the age of the oldest of them in seconds."""
 
     writes: int
@@ -103,7 +103,7 @@ class Status(Struct, frozen=True):
     documents: int
     sources: Mapping[str, str]
     circuits: Mapping[str, str]
-    replicas: Mapping[str, ReplicaStatus]
+    replicas: Mapping[str, ReplicaLag]
     mismatches: Mapping[str, str]
     upkeep: str
     accepts_writes: bool

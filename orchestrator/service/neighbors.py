@@ -58,10 +58,10 @@ class NeighborService:
             found = await self.graph.neighborhood(scope, own, access, limit) if self.graph else Neighborhood()
             linked = _own_targets_first(record.document, found.linked)
             examples = [each for name in found.names for each in name.examples if each not in {own, *linked}]
-            shares = _shares(limit - 1, (len(linked), len(found.names), len(set(examples))))
-            names = found.names[: shares[1]]
-            ids = dict.fromkeys((own, *linked[: shares[0]], *(each for name in names for each in name.examples)))
-            records = await lookup.by_identity(list(ids)[: 1 + shares[0] + shares[2]], scope)
+            links, mentioned, others = _shares(limit - 1, (len(linked), len(found.names), len(set(examples))))
+            names = found.names[:mentioned]
+            ids = dict.fromkeys((own, *linked[:links], *(each for name in names for each in name.examples)))
+            records = await lookup.by_identity(list(ids)[: 1 + links + others], scope)
         check = visibility_check(access)
         visible = [each for id_ in ids if (each := records.get(id_)) and check(each)]
         numbers = {each.key[2]: number for number, each in enumerate(visible)}
@@ -76,7 +76,7 @@ class NeighborService:
                 for mentioning in dict.fromkeys((own, *name.examples))
                 if mentioning in numbers
             ),
-            found.linked_count - shares[0] + found.name_count - len(names),
+            found.linked_count - links + found.name_count - mentioned,
         )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from time import time
-from typing import NamedTuple
 
 from adapters import AdapterError
 from adapters.embedded import EmbeddedSources
@@ -17,14 +16,8 @@ from adapters.storage import files
 from orchestrator.indexing.generations.catalog import Catalog
 from orchestrator.indexing.log.write_log import store_name
 from orchestrator.indexing.replication import Replication
+from orchestrator.schema.operations import ReplicaLag
 from orchestrator.service.admission import Admission
-
-
-class ReplicaLag(NamedTuple):
-    """Number of writes that a replica has not applied, and the age of the oldest of them in seconds."""
-
-    writes: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 // Two rankings of the same query side by side.
 
 import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
-import { bar, keyOf, longest } from "./hits.js";
+import { bar, keyOf, longest, ranksOf } from "./hits.js";
 import { isWide, rankingForm, scopeForm } from "./form.js";
-import { decimals, isolated, shown } from "./texts.js";
+import { decimals, isolated, shown, titleOf } from "./texts.js";
 
 const ROW = 56;
 
 /** How alike two rankings are: the hits of both, and Kendall's tau of the order of these (`null` for fewer than two). */
-export function likeness(first, second) {
-  const ranks = new Map(second.map((hit, index) => [keyOf(hit), index]));
+function likeness(first, second) {
+  const ranks = ranksOf(second);
   const common = first.map((hit) => ranks.get(keyOf(hit))).filter((rank) => rank !== undefined);
   let agreeing = 0;
   for (let one = 0; one < common.length; one += 1) {
@@ -27,12 +27,12 @@ function side(name, result, act) {
   const most = longest(hits);
   return html`<ol class="compact ${result.isLoading ? "waiting" : ""}" aria-label="ranking ${name}">${hits.map((hit, index) => html`<li class="row">
     <div class="title"><span class="number" aria-hidden="true">${index + 1}</span><button type="button" class="plain"
-      title=${shown(hit.title || hit.id)} @click=${() => act.explore(hit)}>${isolated(hit.title || hit.id)}</button></div>
+      title=${shown(titleOf(hit))} @click=${() => act.explore(hit)}>${isolated(titleOf(hit))}</button></div>
     ${bar(hit, most)}</li>`)}</ol>`;
 }
 
 function lines(first, second) {
-  const ranks = new Map(second.map((hit, index) => [keyOf(hit), index]));
+  const ranks = ranksOf(second);
   const height = ROW * Math.max(first.length, second.length, 1);
   return html`<svg class="lines" viewBox="0 0 100 ${height}" height=${height} preserveAspectRatio="none" aria-hidden="true">
     ${first.map((hit, index) => {

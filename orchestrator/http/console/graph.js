@@ -1,7 +1,7 @@
 // The neighborhood of a document, drawn and as a list.
 
 import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
-import { counted, isolated, shown } from "./texts.js";
+import { counted, isolated, shown, titleOf } from "./texts.js";
 
 const WIDTH = 800;
 const HEIGHT = 560;
@@ -12,12 +12,11 @@ const LABEL = 22;
 const END = 15;
 
 const short = (text) => (text.length > LABEL ? `${text.slice(0, LABEL - 1)}…` : text);
-const titleOf = (document) => shown(document.title || document.id);
 
 /** The nodes with their places, and the edges, from the response of the API. The same each time: d3 has its own random numbers. */
 export function layout({ documents, names, links, mentions }) {
   const nodes = [
-    ...documents.map((document, index) => ({ kind: "document", document, label: titleOf(document), fixed: index === 0 })),
+    ...documents.map((document, index) => ({ kind: "document", document, label: shown(titleOf(document)), isMiddle: index === 0 })),
     ...names.map((name) => ({ kind: "name", name, label: shown(name.name) })),
   ];
   const edges = [...joined(links), ...mentions.map(({ document, name }) => ({ source: document, target: documents.length + name }))];
@@ -66,9 +65,9 @@ function nodeView(node, follow) {
   const action = () => follow(node);
   const described = node.kind === "name"
     ? `name ${node.label}, in ${counted(node.name.documents, "document")}: search for it`
-    : `document ${node.label}${node.fixed ? ", the middle" : ": show its neighborhood"}`;
-  const shape = node.kind === "name" ? svg`<rect x="-7" y="-7" width="14" height="14" transform="rotate(45)"></rect>` : svg`<circle r=${node.fixed ? 13 : 9}></circle>`;
-  return svg`<g class="node ${node.kind} ${node.fixed ? "middle" : ""}" transform="translate(${node.x} ${node.y})" tabindex="0"
+    : `document ${node.label}${node.isMiddle ? ", the middle" : ": show its neighborhood"}`;
+  const shape = node.kind === "name" ? svg`<rect x="-7" y="-7" width="14" height="14" transform="rotate(45)"></rect>` : svg`<circle r=${node.isMiddle ? 13 : 9}></circle>`;
+  return svg`<g class="node ${node.kind} ${node.isMiddle ? "middle" : ""}" transform="translate(${node.x} ${node.y})" tabindex="0"
     role="button" aria-label=${described} @click=${action} @keydown=${pressed(action)}>
     ${shape}<text y="26">${short(node.label)}</text></g>`;
 }
@@ -83,7 +82,7 @@ function edgeView({ source, target, types, there, back }) {
 }
 
 function listView({ documents, names, links, mentions }, follow) {
-  const button = (document) => html`<button type="button" class="plain" @click=${() => follow({ kind: "document", document })}>${isolated(document.title || document.id)}</button>`;
+  const button = (document) => html`<button type="button" class="plain" @click=${() => follow({ kind: "document", document })}>${isolated(titleOf(document))}</button>`;
   const others = (number) => mentions.filter((each) => each.name === number && each.document !== 0).map((each) => documents[each.document]);
   return html`<section class="list" aria-label="the same as a list">
     <h3>Links</h3>
@@ -108,10 +107,10 @@ export function graphView(state, neighborhood, act) {
   const [middle] = found.documents;
   return html`<div class="graph">
     <div class="drawing">
-      <h2>${isolated(middle.title || middle.id)}</h2>
+      <h2>${isolated(titleOf(middle))}</h2>
       <p class="faint">${isolated(middle.collection)} · ${counted(found.links.length, "link")}, ${counted(found.names.length, "name")}${found.omitted
         ? ` (${found.omitted.toLocaleString("en")} more are not shown)` : nothing}. Choose a document to go there, a name to search for it.</p>
-      <div class="canvas"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="group" aria-label="neighborhood of ${titleOf(middle)}">
+      <div class="canvas"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="group" aria-label="neighborhood of ${shown(titleOf(middle))}">
         <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"></path></marker></defs>
         ${edges.map(edgeView)}${nodes.map((node) => nodeView(node, act.follow))}
       </svg></div>

@@ -2,12 +2,12 @@
 
 import { html, nothing, svg } from "./vendor/lit-html/lit-html.js";
 import { repeat } from "./vendor/lit-html/directives/repeat.js";
-import { amount, decimals, isolated, marked, percent, reasonsOf, shown, webAddress } from "./texts.js";
+import { amount, decimals, isolated, marked, percent, reasonsOf, shown, sumOf, titleOf, webAddress } from "./texts.js";
 
 export const keyOf = (hit) => JSON.stringify([hit.collection, hit.id]);
 
-const titleOf = (hit) => hit.title || hit.id;
-const sumOf = (hit) => Object.values(hit.sources).reduce((sum, each) => sum + (each?.contribution ?? 0), 0);
+/** The rank of each hit, from 0, by its key. */
+export const ranksOf = (hits) => new Map(hits.map((hit, index) => [keyOf(hit), index]));
 
 /** The largest sum of contributions: the length of a whole bar. */
 export const longest = (hits) => Math.max(...hits.map(sumOf), Number.MIN_VALUE);
@@ -116,8 +116,7 @@ function hitView(hit, rank, { response, most, moved, act }) {
 export function hitList({ response, first, moved }, act) {
   const { hits } = response;
   const most = longest(hits);
-  const keys = new Set(hits.map(keyOf));
-  const gone = first.hits.filter((hit) => !keys.has(keyOf(hit)));
+  const gone = first.hits.filter((hit) => !moved.has(keyOf(hit)));
   return html`<ol class="hits">${repeat(hits, keyOf, (hit, index) => hitView(hit, index + 1, { response, most, moved, act }))}</ol>
     ${response.next_cursor ? html`<p class="next"><button type="button" @click=${act.more}>More hits</button></p>` : nothing}
     ${gone.length ? html`<p class="faint">In the first response to this query, also: ${gone.map((hit, index) => html`${index ? ", " : ""}${isolated(titleOf(hit))}`)}.</p>` : nothing}`;
@@ -125,7 +124,7 @@ export function hitList({ response, first, moved }, act) {
 
 /** How far each hit moved since another ranking: places up; `null` for one that is as far up as that went, and was not there. */
 export function movements(before, after) {
-  const ranks = new Map(before.map((hit, index) => [keyOf(hit), index]));
+  const ranks = ranksOf(before);
   return new Map(after.map((hit, index) => {
     const rank = ranks.get(keyOf(hit));
     if (rank === undefined) return [keyOf(hit), index < before.length ? null : 0];
@@ -143,9 +142,13 @@ export class Animation {
     for (const each of root.querySelectorAll(".hit[data-key]")) this.#before.set(each.dataset.key, each.offsetTop);
   }
 
-  /** Move them from there. */
+  /** Move them from there, once. */
   play(root) {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.#move(root);
+    this.#before = new Map();
+  }
+
+  #move(root) {
     for (const each of root.querySelectorAll(".hit[data-key]")) {
       const before = this.#before.get(each.dataset.key);
       if (before === undefined || before === each.offsetTop) continue;

@@ -7,10 +7,11 @@ import { isWide, queryForm, rankingForm, scopeForm } from "./form.js";
 import { graphView, layout } from "./graph.js";
 import { Animation, hitList, movements } from "./hits.js";
 import { bodyOf, fieldsOf } from "./request.js";
-import { linkOf, stateOf, VIEWS } from "./state.js";
+import { examplesView, failureView, noDocumentsView, nothingFoundView } from "./messages.js";
+import { linkOf, SEARCHING, stateOf, VIEWS } from "./state.js";
 import { statusView } from "./status.js";
 import { copiesView, summaryView } from "./summary.js";
-import { counted, isolated, shown } from "./texts.js";
+import { counted } from "./texts.js";
 
 const TITLES = { search: "Hits", compare: "A | B", graph: "Graph", status: "Status" };
 const PAUSE_MS = 120;
@@ -21,7 +22,7 @@ const root = document.getElementById("app");
 const animation = new Animation();
 
 let state = stateOf(location.hash.slice(1));
-let known = { collections: [], documents: [], fields: fieldsOf([]), sources: [], failure: null, isLoaded: false };
+let known = { collections: [], documents: [], sources: [], failure: null, isLoaded: false };
 let results = {};
 let neighborhood = null;
 let status = null;
@@ -49,7 +50,7 @@ function change(part, isStep = false) {
 }
 
 /** Load something and show it. `keep` gets what was loaded, or the failure of the service. */
-async function load(read, keep, { signal } = present) {
+async function load(read, keep, signal = present.signal) {
   try {
     const found = await read(signal);
     if (!signal.aborted) keep(found, null);
@@ -66,15 +67,13 @@ async function load(read, keep, { signal } = present) {
  * Search with the present settings. Of several searches of a side, the newest one counts.
  * `isSameQuery`: only the ranking was changed, and hits show how far they moved since the first response.
  */
-function search(side, isSameQuery, cache = {}) {
+async function search(side, isSameQuery, cache = {}) {
   results[side]?.own?.abort();
   const own = new AbortController();
-  const { signal } = present;
-  signal.addEventListener("abort", () => own.abort());
   const body = bodyOf(state, side);
   results[side] = { ...results[side], own, isLoading: true };
   draw();
-  load((each) => api.search({ ...body, ...cache, explain: true }, each), (response, error) => {
+  await load((signal) => api.search({ ...body, ...cache, explain: true }, signal), (response, error) => {
     if (error) {
       results[side] = { error };
       return;
@@ -83,13 +82,13 @@ function search(side, isSameQuery, cache = {}) {
     const first = (isSameQuery && results[side].first) || response;
     animation.start(root);
     results[side] = { response, body, first, moved: movements(first.hits, response.hits) };
-    draw();
-    animation.play(root);
-  }, own);
+  }, AbortSignal.any([present.signal, own.signal]));
+  animation.play(root);
 }
 
 function searchAll(isSameQuery = false) {
   if (state.query.trim() === "") {
+    Object.values(results).forEach(({ own }) => own?.abort());
     results = {};
     draw();
     return;
@@ -104,7 +103,7 @@ function searchSoon(isSameQuery) {
     const query = document.getElementById("query").value;
     const isSame = isSameQuery && query === state.query;
     if (query !== state.query) change({ query });
-    if (VIEWS.indexOf(state.view) < 2) searchAll(isSame);
+    if (SEARCHING.includes(state.view)) searchAll(isSame);
   }, PAUSE_MS);
 }
 
@@ -153,7 +152,7 @@ function loadView() {
 const act = {
   submit(query) {
     clearTimeout(timer);
-    change({ query, view: VIEWS.indexOf(state.view) < 2 ? state.view : "search" }, true);
+    change({ query, view: SEARCHING.includes(state.view) ? state.view : "search" }, true);
     searchAll();
   },
   change(part) {
@@ -174,7 +173,7 @@ const act = {
   more() {
     const { response, body, first } = results.a;
     load((signal) => api.search({ ...body, explain: true, cursor: response.next_cursor }, signal), (page, error) => {
-      if (results.a.response !== response) return;
+      if (results.a?.response !== response) return;
       if (error) {
         results.a = { error };
         return;
@@ -229,7 +228,7 @@ const act = {
     learn();
     loadView();
   },
-  failure: failureView,
+  failure: (error) => failureView(error, act),
 };
 
 function keyView() {
@@ -241,78 +240,39 @@ function keyView() {
   </form>`;
 }
 
-function failureView(error) {
-  const again = html`<button type="button" @click=${act.reload}>Try again</button>`;
-  const reason = html`<p><b>${isolated(error.message)}</b></p>`;
-  if (error.status === 0) {
-    return html`<div class="empty" role="alert">${reason}<p>Is the service running? <code>trivium serve</code> starts it.</p>${again}</div>`;
-  }
-  if (error.status === 401) {
-    return html`<div class="empty" role="alert"><p><b>${api.hasKey() ? "The service does not know this key." : "The service needs an API key."}</b></p>
-      <p class="faint">An operator makes keys with <code>trivium keys add</code>.</p></div>`;
-  }
-  if (error.status === 403) {
-    return html`<div class="empty" role="alert">${reason}<p>Another key, or another address of the page, may be allowed to.</p>${again}</div>`;
-  }
-  return html`<div class="empty" role="alert">${reason}${again}</div>`;
-}
-
-function nothingFound(response) {
-  const advice = [
-    state.filters.length && ["Search without the filter", { filters: [] }],
-    state.collections.length && ["Search all collections", { collections: [] }],
-    state.minConfidence !== "" && ["Accept any confidence", { minConfidence: "" }],
-    state.a.mode !== "auto" && ["Search every source", { a: { ...state.a, mode: "auto" } }],
-  ].filter(Boolean);
-  return html`<div class="empty"><p><b>Nothing was found.</b></p>
-    ${response.explain?.removed.min_confidence ? html`<p>${counted(response.explain.removed.min_confidence, "document was", "documents were")}
-      left out, because the confidence is too low.</p>` : nothing}
-    ${advice.length ? advice.map(([text, part]) => html`<button type="button" @click=${() => act.change(part)}>${text}</button> `)
-      : html`<p>Try other or fewer words; text in quotes has to occur word for word.</p>`}
-  </div>`;
-}
-
-function noDocuments() {
-  return html`<div class="empty"><p><b>${api.hasKey() ? "There are no documents that this key may see." : "There are no documents yet."}</b></p>
-    <p>To index a folder: <code>trivium index PATH${api.hasKey() ? " --tenant TENANT" : ""}</code>${api.hasKey() ? ", with the tenant of the key" : ""}. Then <button type="button" @click=${act.reload}>load again</button></p></div>`;
-}
-
-function examples() {
-  if (!state.examples.length) return html`<p class="empty">Type a query, and press Enter.</p>`;
-  return html`<div class="empty"><p>For example:</p>${state.examples.map((query) => html`<p><button type="button"
-    @click=${() => act.submit(query)}><bdi>${shown(query)}</bdi></button></p>`)}</div>`;
-}
-
 /** Instead of hits, where there are none yet. */
 function beforeHits() {
-  if (known.failure) return failureView(known.failure);
-  if (known.isLoaded && !known.collections.length) return noDocuments();
-  return results.a?.isLoading ? html`<p class="faint" role="status">Searching…</p>` : examples();
+  if (known.failure) return act.failure(known.failure);
+  if (known.isLoaded && !known.collections.length) return noDocumentsView(act);
+  return results.a?.isLoading ? html`<p class="faint" role="status">Searching…</p>` : examplesView(state, act);
 }
 
 function resultView() {
   const result = results.a;
-  if (result?.error) return failureView(result.error);
+  if (result?.error) return act.failure(result.error);
   if (!result?.response) return beforeHits();
   const { response, body } = result;
   const hasNoDocuments = known.isLoaded && !known.failure && !known.collections.length;
   return html`<div class=${result.isLoading ? "waiting" : ""}>
     ${summaryView(response, act)}
-    ${response.hits.length ? hitList(result, act) : hasNoDocuments ? noDocuments() : nothingFound(response)}
+    ${response.hits.length ? hitList(result, act) : hasNoDocuments ? noDocumentsView(act) : nothingFoundView(response, state, act)}
     ${copiesView(body, api.address(), api.hasKey(), api.link(), act)}
   </div>`;
 }
 
-const searchView = (offered) => html`<div class="columns">
+/** What the forms offer, with the fields of the hits. */
+const offered = () => ({ ...known, fields: fieldsOf([...known.documents, ...(results.a?.response?.hits ?? [])]) });
+
+const searchView = () => html`<div class="columns">
     <div class="results">${resultView()}</div>
     <aside aria-label="settings"><details class="settings" ?open=${isWide()}><summary>Settings</summary>
       ${rankingForm("Ranking", state, "a", known.sources, results.a?.response?.explain, act)}
-      ${scopeForm(state, offered, act)}</details></aside>
+      ${scopeForm(state, offered(), act)}</details></aside>
   </div>`;
 
 const CONTENT = {
   search: searchView,
-  compare: (offered) => html`${state.query ? nothing : beforeHits()}${compareView(state, offered, results, act)}`,
+  compare: () => html`${state.query ? nothing : beforeHits()}${compareView(state, offered(), results, act)}`,
   graph: () => graphView(state, neighborhood, act),
   status: () => statusView(status, act),
 };
@@ -328,7 +288,6 @@ const focusContent = () => root.querySelector("main").focus({ preventScroll: tru
 
 function draw() {
   const hadFocus = document.activeElement !== document.body;
-  const offered = { ...known, fields: fieldsOf([...known.documents, ...(results.a?.response?.hits ?? [])]) };
   document.title = state.query ? `${state.query} – Trivium` : "Trivium";
   render(html`<a class="skip" href="#content" @click=${(event) => { event.preventDefault(); focusContent(); }}>Skip to the content</a>
     <header>
@@ -341,7 +300,7 @@ function draw() {
     ${keyForm.isOpen ? keyView() : nothing}
     ${queryForm(state, act)}
     <p class="hidden" role="status">${announcement()}</p>
-    <main id="content" tabindex="-1">${CONTENT[state.view](offered)}</main>`, root);
+    <main id="content" tabindex="-1">${CONTENT[state.view]()}</main>`, root);
   message = "";
   if (hadFocus && document.activeElement === document.body) focusContent();  // what had it is gone
 }

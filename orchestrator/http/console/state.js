@@ -8,7 +8,8 @@ export const COLLAPSES = ["parent", "window", "url", "none"];
 export const STRATEGIES = [
   "concatenate()", "dbsf()", "joint_walk(base=4, slope=12, seeds=50)", "relative_score()", "rrf(k=60)", "weighted_sum()",
 ];
-export const VIEWS = ["search", "compare", "graph", "status"];
+export const SEARCHING = ["search", "compare"];
+export const VIEWS = [...SEARCHING, "graph", "status"];
 
 /** One way to rank; an empty field is the default of the service. */
 export const variant = () => ({ mode: "auto", profile: "", fusion: "", rerank: "", weights: {} });

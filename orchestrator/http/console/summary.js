@@ -7,7 +7,7 @@ import { curl, python, toolCall } from "./request.js";
 const BEFORE = ["plan", "embed_model", "embed_static"];
 
 /** The stages of a search with their starts and durations in ms. */
-export function stagesOf(timings, sources) {
+function stagesOf(timings, sources) {
   const stages = [];
   let end = 0;
   const add = (name, start, ms, number = -1) => stages.push({ name, start, ms, number });

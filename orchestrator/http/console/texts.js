@@ -50,12 +50,17 @@ export function ordinal(rank) {
   return `${rank}${end}`;
 }
 
+export const titleOf = (document) => document.title || document.id;
+
+/** The sum of what the sources contributed to a hit. */
+export const sumOf = (hit) => Object.values(hit.sources).reduce((sum, each) => sum + (each?.contribution ?? 0), 0);
+
 const upper = (text) => text[0].toUpperCase() + text.slice(1);
 const identity = (hit) => (hit.collection === "documents" ? hit.id : `${hit.id}\u001f${hit.collection}`);
 
 /** Why a hit is where it is, one sentence each. */
 export function reasonsOf(hit, response) {
-  const total = Object.values(hit.sources).reduce((sum, each) => sum + (each?.contribution ?? 0), 0);
+  const total = sumOf(hit);
   const reasons = Object.entries(hit.sources).map(([source, each]) => {
     const name = upper(sourceName(source));
     if (each) {

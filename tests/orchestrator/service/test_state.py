@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from adapters import Damaged
-from orchestrator.service.state import ReplicaLag, StateReader
+from orchestrator.schema.operations import ReplicaLag
+from orchestrator.service.state import StateReader
 from tests.clock import Clock
 
 

@@ -138,6 +138,15 @@ test("an answer to what was before is not shown", () => onPage({}, async (page) 
   await page.waitForLoadState("networkidle");
   assert.equal((await titles(page))[0], "Pasta");
   assert.equal(await page.inputValue("#query"), "pasta");
+  slow = null;
+  await page.fill("#query", "heist");
+  await page.press("#query", "Enter");
+  while (!slow) await page.waitForTimeout(10);
+  await page.fill("#query", "");
+  await page.press("#query", "Enter");
+  slow();
+  await page.waitForLoadState("networkidle");
+  assert.equal(await page.locator(".hit").count(), 0);
 }));
 
 test("answers that are none of the service", () => onPage({ allowed: ["ERR_"] }, async (page) => {
