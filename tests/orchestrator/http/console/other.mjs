@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { close, onPage, serious } from "./browser.mjs";
 
 const { CONSOLE_DEGRADED: degraded, CONSOLE_EMPTY: empty, CONSOLE_HOSTILE: hostile } = process.env;
-const ids = JSON.parse(process.env.CONSOLE_IDS);
+const identities = JSON.parse(process.env.CONSOLE_IDENTITIES);
 const strings = JSON.parse(process.env.CONSOLE_STRINGS);
 
 after(close);
@@ -38,14 +38,19 @@ test("hostile texts are texts", () => onPage({ base: hostile }, async (page) => 
   await page.evaluate(() => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
   const text = plain(await page.locator("main").textContent());
   strings.forEach((each) => assert.ok(text.includes(plain(each)), JSON.stringify(each)));
+  const hits = await page.$$eval(".hit", (all) => all.map((each) => [each.dataset.key, each.textContent]));
+  for (const [collection, id] of hits.map(([key]) => JSON.parse(key)).filter(([, each]) => strings.includes(each))) {
+    const shown = plain(hits.find(([key]) => key === JSON.stringify([collection, id]))[1]);
+    assert.ok(shown.split(plain(id)).length > 6, `${id}: title, collection, tag, section, id and twice in the metadata`);
+  }
   const markup = await page.evaluate(() => document.querySelectorAll("main script, main iframe, main img, main object, main style, main base, main form:not(.key), main [onerror], main [onload]").length);
   assert.equal(markup, 0);
   const targets = await page.$$eval("main a", (all) => all.map((each) => new URL(each.href).protocol));
   assert.deepEqual(targets.filter((each) => !["http:", "https:"].includes(each)), []);
-  for (const [index] of strings.entries()) {
-    if (index % 8 !== 0) continue;
-    await page.goto(`${hostile}/#view=graph&document=${encodeURIComponent(JSON.stringify([ids[index], "hostile"]))}`);
-    await page.locator(".node").first().waitFor();
+  for (const [index, identity] of identities.entries()) {
+    await page.goto(`${hostile}/#view=graph&document=${encodeURIComponent(JSON.stringify(identity))}`);
+    await page.waitForFunction((title) => document.querySelector(".drawing h2")?.textContent.replace(/\s+/g, " ").trim() === title, plain(strings[index]));
+    assert.ok((await page.locator(".list").textContent()).includes("→"));
   }
   await page.goto(`${hostile}/#view=compare&q=needle&limit=50`);
   await page.locator(".likeness").waitFor();

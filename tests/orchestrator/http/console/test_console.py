@@ -106,19 +106,31 @@ def without_controls(text: str) -> str:
 
 @pytest.fixture
 def hostile_documents() -> list[dict[str, Any]]:
-    return [
-        {
-            "id": each if each.isprintable() and each == each.strip() else f"h{number}",
-            "collection": "hostile",
-            "title": each,
-            "text": f"needle {each} needle",
-            **({"tags": [each], "entities": [each], "section": each} if each.isprintable() else {}),
-            "metadata": {"note": each} if each.isprintable() else {},
-            "url": each if each.isprintable() else None,
-            "parent_id": f"parent {number}" if not each.isprintable() else None,
-        }
+    """A document for each string, which is in every field that may have it, and a link from the one before it."""
+    identities = [
+        {"id": each, "collection": each} if is_name(each) else {"id": f"h{number}", "collection": "hostile"}
         for number, each in enumerate(STRINGS)
     ]
+    return [
+        {
+            **identities[number],
+            "title": each,
+            "text": f"needle {each} needle",
+            **({"tags": [each], "entities": [each], "section": each, "url": each} if is_name(each) else {}),
+            "metadata": {each[:200]: each} if is_name(each) else {},
+            "links": [{**link_to(identities[number - 1]), "type": each if is_name(each) else "plain"}],
+        }
+        for number, each in enumerate(STRINGS)
+    ]  # fmt: skip
+
+
+def link_to(identity: dict[str, str]) -> dict[str, str]:
+    return {"target": identity["id"], "target_collection": identity["collection"]}
+
+
+def is_name(text: str) -> bool:
+    """Whether it may be an id, a name or a tag: those have no control characters and no white space around them."""
+    return text.isprintable() and text == text.strip()
 
 
 def test_other_services(
@@ -141,7 +153,7 @@ def test_other_services(
             empty=nothing,
             hostile=attacked,
             strings=json.dumps([without_controls(each) for each in STRINGS]),
-            ids=json.dumps([each["id"] for each in hostile_documents]),
+            identities=json.dumps([[each["id"], each["collection"]] for each in hostile_documents]),
         )
 
 
