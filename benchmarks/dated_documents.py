@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import which
 from time import time
+from typing import get_args
 
 import anyio
 import msgspec
@@ -23,6 +24,7 @@ from rich.table import Table
 from adapters import Document
 from benchmarks.claims import out, report
 from benchmarks.known_item import reciprocal_ranks
+from orchestrator.schema.search import ProfileName
 
 _ROOT = Path(__file__).parents[1]
 _MAX_FILES = 30
@@ -93,7 +95,7 @@ async def _random_fields_do_not_matter(documents: Sequence[Document], queries: S
         for each in documents
     ]
     without = [msgspec.structs.replace(each, created_at=None) for each in documents]
-    runs = {"joint": {"profile": "joint"}, "rrf": {"profile": "rrf"}}
+    runs = {profile: {"profile": profile} for profile in get_args(ProfileName)}
     before = await reciprocal_ranks(without, queries, runs)
     after = await reciprocal_ranks(with_fields, queries, runs)
     shown = ", ".join(f"{run} {before[run]:.4f} and {after[run]:.4f}" for run in runs)

@@ -32,6 +32,7 @@ _RUNS = {
     "keyword": {"mode": "keyword"},
     "joint": {"profile": "joint"},
     "rrf": {"profile": "rrf"},
+    "weighted_rrf": {"profile": "weighted_rrf"},
 }
 _MIN_MRR = 0.8
 _NOISE = 0.005

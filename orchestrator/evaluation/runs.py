@@ -71,6 +71,10 @@ RUNS: Mapping[str, RunPlan] = {
     "profile/rrf": RunPlan(
         "hybrid, profile rrf: all sources at once, boosted by centrality", {"mode": "hybrid", "profile": "rrf"}
     ),
+    "profile/weighted_rrf": RunPlan(
+        "hybrid, profile weighted_rrf: all sources at once, measured weights",
+        {"mode": "hybrid", "profile": "weighted_rrf"},
+    ),
     "hybrid/centrality": RunPlan("hybrid, boosted by centrality in the graph", _boosted("centrality")),
     "hybrid/dates": RunPlan(
         "hybrid, boosted by date and importance; equal to hybrid if no document has them, or all are old",

@@ -22,7 +22,6 @@ class Profile:
     :param boosts: the strengths of the boosts that are on.
     :param half_life_days: of the boost ``recency``; ``None``: that of the boost.
     :param centrality_weight: of the boost ``centrality``.
-    :param scales_centrality: whether that weight is multiplied by the fraction of the query that the graph covers.
     """
 
     fusion: str
@@ -30,23 +29,17 @@ class Profile:
     weights: Mapping[str, float]
     boosts: Mapping[BoostName, float]
     centrality_weight: float
-    scales_centrality: bool = False
     half_life_days: float | None = None
 
 
 PROFILES: Mapping[ProfileName, Profile] = {
     "joint": Profile(str(JointWalk()), str(JointWalk()), {}, {}, 0.1),
-    "rrf": Profile(
-        str(RRF(60, slope=2)),
-        str(RRF(60)),
-        {KEYWORD.name: 2.0},
-        {"centrality": 1.0},
-        1.0,
-        scales_centrality=True,
-    ),
+    "rrf": Profile(str(RRF(60)), str(RRF(60)), {}, {"centrality": 1.0}, 1.0),
+    "weighted_rrf": Profile(str(RRF(60, slope=3)), str(RRF(60)), {KEYWORD.name: 2.0}, {}, 0.1),
 }
-"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published with a boost for centrality; graph and boost
-count as far as the graph covers the query. docs/decisions/0025-trust-by-query.md has the measurements."""
+"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, all weights 1, times 1 + centrality.
+``weighted_rrf`` has measured weights, the graph's as far as it covers the query, and no boost.
+docs/decisions/0049-two-profiles-of-rrf.md has the measurements."""
 
 
 BY_SCORE = str(JointWalk())
@@ -69,7 +62,6 @@ def default_profile(settings: Settings) -> Profile:
         named.weights,
         named.boosts if ranking.boosts is None else ranking.boosts,
         named.centrality_weight if ranking.centrality_weight is None else ranking.centrality_weight,
-        named.scales_centrality and ranking.boosts is None and ranking.centrality_weight is None,
         ranking.half_life_days,
     )
 

@@ -37,13 +37,11 @@ class CallPlan(Struct, frozen=True, gc=False):
 class BoostPlan(Struct, frozen=True, gc=False):
     """A boost and its weight.
 
-    :param is_scaled: whether the weight is multiplied by the fraction of the query that the graph covers.
     :param half_life_days: of ``recency``; ``None``: that of the boost.
     """
 
     name: BoostName
     weight: float = 1.0
-    is_scaled: bool = False
     half_life_days: float | None = None
 
 

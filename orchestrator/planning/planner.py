@@ -210,8 +210,6 @@ def _calls(routing: Routing, filters: RequestFilters, is_seeded: bool) -> tuple[
 def _boosts(request: SearchRequest, profile: Profile, is_single: bool) -> tuple[BoostPlan, ...]:
     weights = {"centrality": profile.centrality_weight, "relationship": _RELATIONSHIP_WEIGHT}
     default: Mapping[BoostName, float] = {} if is_single else profile.boosts
-    # A boost that the request switches on is not scaled.
-    scaled = {"centrality"} - request.boosts.keys() if profile.scales_centrality else set()
     plans = []
     for name in sorted(default.keys() | request.boosts.keys()):
         chosen = request.boosts.get(name, BoostStrength(default.get(name, 0.0)))
@@ -221,7 +219,7 @@ def _boosts(request: SearchRequest, profile: Profile, is_single: bool) -> tuple[
             raise BadRequest(f"boosts: half_life_days of {name!r}, allowed is that of recency")
         half_life = chosen.half_life_days or profile.half_life_days if name == "recency" else None
         if chosen.strength:
-            plans.append(BoostPlan(name, chosen.strength * weights.get(name, 1.0), name in scaled, half_life))
+            plans.append(BoostPlan(name, chosen.strength * weights.get(name, 1.0), half_life))
     return tuple(plans)
 
 

@@ -35,7 +35,7 @@ async def boost_columns(
     for boost in plan.boosts:
         if boost.name == "centrality":
             async with context.best_effort("boosts", BOOSTS) as attempt:
-                factors[boost.name] = await _centrality(plan, boost, fused, sources, centralities, snapshot)
+                factors[boost.name] = await _centrality(plan, boost, fused, centralities, snapshot)
             degraded += attempt.failures
         else:
             factors[boost.name] = _by_columns(plan, boost, fused.candidates, sources)
@@ -93,32 +93,14 @@ async def _centrality(
     plan: RankingPlan,
     boost: BoostPlan,
     fused: FusedCandidates,
-    sources: Sources,
     reader: CentralityReader,
     snapshot: Snapshot,
 ) -> Floats | None:
-    weight = boost.weight
-    if boost.is_scaled:
-        weight *= _graph_knowledge(plan, fused.candidates, sources)
-    if weight == 0:
-        return None
     rows = fused.fused.rows
     ids = fused.candidates.ids(rows)
     values = await reader.centralities(plan.scope, ids, snapshot, clearance_of(plan.access))
     if not values:
         return None
     column = np.ones(len(fused.candidates))
-    column[rows] = centrality(np.array([values.get(id_, 0.0) for id_ in ids]), weight)
+    column[rows] = centrality(np.array([values.get(id_, 0.0) for id_ in ids]), boost.weight)
     return column
-
-
-def _graph_knowledge(plan: RankingPlan, candidates: Candidates, sources: Sources) -> float:
-    """The fraction of the query that a graph covers, times its weight if that is below 1, as with little trust."""
-    return max(
-        (
-            min(plan.weights.get(name, 1.0), 1.0) * candidates.entity_coverage[name]
-            for name in candidates.sources
-            if sources[name].is_graph
-        ),
-        default=0.0,
-    )

@@ -19,7 +19,7 @@ AUTO, HYBRID = "auto", "hybrid"
 """The modes besides the names of the sources."""
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
-ProfileName: TypeAlias = Literal["joint", "rrf"]
+ProfileName: TypeAlias = Literal["joint", "rrf", "weighted_rrf"]
 MAX_COLLECTIONS = 20
 """Collections that a request may name."""
 EncoderName: TypeAlias = Literal["model", "static"]
@@ -87,8 +87,9 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     profile: Annotated[
         ProfileName | None,
         Meta(
-            description="a fusion strategy and boosts by name: joint searches the graph from the best texts, rrf all "
-            "sources at once with reciprocal rank fusion; the settings have the default"
+            description="a fusion strategy, weights and boosts by name: joint searches the graph from the best texts, "
+            "rrf all sources at once with reciprocal rank fusion, weighted_rrf with measured weights; the settings have "
+            "the default"
         ),
     ] = None
     fusion: (

@@ -98,8 +98,8 @@ class RequestSettings(SettingsGroup):
     profile: ProfileName = Field(
         "joint",
         description="how results are ranked: `joint` (the graph is searched from the best texts; fusion "
-        f"`{JointWalk()}`) or `rrf` (all sources at once; fusion `{RRF()}`, boost `centrality`, the graph as far as it "
-        "covers the query)",
+        f"`{JointWalk()}`), `rrf` (all sources at once with weight 1; fusion `{RRF()}`, boost `centrality`) or "
+        "`weighted_rrf` (`rrf` with measured weights, the graph as far as it covers the query, and no boost)",
     )
     hops: int = Field(
         2,

@@ -65,6 +65,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "rerank": True,
     },
     "rrf": {"mode": "hybrid", "profile": "rrf", "limit": 4},
+    "weighted_rrf": {"mode": "hybrid", "profile": "weighted_rrf", "limit": 4},
 }
 TODAY = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -242,7 +242,7 @@ CHANGED: dict[str, tuple[object, ...]] = {
     "hops": (2, 3),
     "filter": (Eq("language", "de"), None),
     "fusion": ("rrf(k=11)", None),
-    "profile": ("rrf",),
+    "profile": ("rrf", "weighted_rrf"),
     "weights": ({"graph": 2.0}, {"graph": 2.0, "vector": 0.25}, {}),
     "min_score": (0.5,),
     "min_confidence": (0.5,),

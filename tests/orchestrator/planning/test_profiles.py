@@ -12,20 +12,26 @@ from orchestrator.settings import Settings
 from tests.orchestrator.planning.plans import planned, ranking
 
 
-def test_the_profile_rrf_is_reciprocal_rank_fusion_with_the_graph_as_far_as_it_knows_the_query() -> None:
+def test_the_profile_rrf_is_reciprocal_rank_fusion_as_published() -> None:
     plan = planned(profile="rrf", mode="hybrid")
-    assert (plan.profile, plan.ranking.strategy) == ("rrf", "rrf(k=60, slope=2)")
-    assert plan.ranking.weights == {"vector": 1.0, "graph": 1.0, "keyword": 2.0}
-    assert plan.ranking.boosts == (BoostPlan("centrality", 1.0, is_scaled=True),)
+    assert (plan.profile, plan.ranking.strategy) == ("rrf", "rrf(k=60)")
+    assert plan.ranking.weights == {"vector": 1.0, "graph": 1.0, "keyword": 1.0}
+    assert plan.ranking.boosts == (BoostPlan("centrality", 1.0),)
     assert {call.stage for call in plan.ranking.calls} == {1}
 
 
-def test_with_weights_or_boosts_of_its_own_a_request_gets_the_profile_rrf_as_published() -> None:
-    weighted = planned(profile="rrf", mode="hybrid", weights={"graph": 0.5}).ranking
+def test_the_profile_weighted_rrf_has_measured_weights_and_the_graph_as_far_as_it_knows_the_query() -> None:
+    plan = planned(profile="weighted_rrf", mode="hybrid")
+    assert (plan.profile, plan.ranking.strategy) == ("weighted_rrf", "rrf(k=60, slope=3)")
+    assert plan.ranking.weights == {"vector": 1.0, "graph": 1.0, "keyword": 2.0}
+    assert plan.ranking.boosts == ()
+    assert {call.stage for call in plan.ranking.calls} == {1}
+
+
+def test_with_weights_of_its_own_a_request_gets_no_measured_weight() -> None:
+    weighted = planned(profile="weighted_rrf", mode="hybrid", weights={"graph": 0.5}).ranking
     assert weighted.strategy == "rrf(k=60)"
     assert weighted.weights == {"vector": 1.0, "graph": 0.5, "keyword": 1.0}
-    boosted = planned(profile="rrf", mode="hybrid", boosts={"centrality": True}).ranking
-    assert boosted.boosts[0] == BoostPlan("centrality", 1.0)
 
 
 def test_the_profile_joint_searches_the_graph_after_the_texts_without_boosts() -> None:

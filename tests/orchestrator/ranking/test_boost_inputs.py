@@ -64,7 +64,7 @@ async def test_importance_and_recency_count_where_a_request_says_so(index: Embed
 
 async def test_dates_and_importances_change_nothing_by_default(index: EmbeddedIndex) -> None:
     service = search_service(index)
-    for fields in ({}, {"profile": "rrf"}, {"mode": "vector"}):
+    for fields in ({}, {"profile": "rrf"}, {"profile": "weighted_rrf"}, {"mode": "vector"}):
         for hit in (await search(service, **fields)).hits:
             assert not {"importance", "recency"} & hit.boosts.keys()
 
@@ -103,16 +103,15 @@ async def test_the_settings_name_the_boosts_that_are_on(index: EmbeddedIndex) ->
     assert set((await search(other, mode="hybrid", weights=ONLY_VECTOR)).hits[0].boosts) == {"recency"}
 
 
-async def test_in_the_profile_rrf_centrality_counts_as_far_as_the_graph_knows_the_query(index: EmbeddedIndex) -> None:
-    """What it knows is half of the weight of the graph, which is twice that."""
-    service = search_service(index, centralities=FixedGraph(plain=1.0))
-    factors = []
-    for query in ("Alpha Centauri", "Alpha Centauri with unknown words", "text"):
-        response = await search(service, query, mode="hybrid", profile="rrf")
-        plain = next(hit for hit in response.hits if hit.id == "plain")
-        graph = plain.sources["graph"]
-        factors.append(plain.boosts["centrality"])
-        assert factors[-1] == pytest.approx(1 + (graph.weight / 2 if graph else 0.0))
-    assert factors == sorted(set(factors), reverse=True)
-    explicit = await search(service, "text", mode="hybrid", profile="rrf", boosts={"centrality": True})
-    assert next(hit for hit in explicit.hits if hit.id == "plain").boosts["centrality"] == 2.0
+async def test_the_profile_rrf_gives_the_scores_of_the_recipe_by_hand(index: EmbeddedIndex) -> None:
+    """Each source has weight 1: the sum of ``1 / (60 + rank)``, of the best possible sum, times 1 + centrality."""
+    centrality = {"plain": 0.75, "rated": 0.0, "old": 0.5}
+    service = search_service(index, centralities=FixedGraph(**centrality))
+    response = await search(service, "Alpha Centauri", mode="hybrid", profile="rrf")
+    scores = {}
+    for hit in response.hits:
+        ranks = [part.rank for part in hit.sources.values() if part]
+        scores[hit.id] = sum(1 / (60 + rank) for rank in ranks) / (3 / 61) * (1 + centrality.get(hit.id, 0.0))
+        assert hit.score == pytest.approx(scores[hit.id])
+    assert [hit.id for hit in response.hits] == sorted(scores, key=scores.__getitem__, reverse=True)
+    assert any(len([part for part in hit.sources.values() if part]) == 3 for hit in response.hits)

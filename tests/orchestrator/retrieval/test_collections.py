@@ -199,7 +199,7 @@ async def test_a_filter_by_a_number_and_one_by_a_truth_value_are_two_filters(ind
 
 
 async def test_a_source_alone_keeps_its_own_order_over_several_collections(index: EmbeddedIndex) -> None:
-    for profile in ("joint", "rrf"):
+    for profile in ("joint", "rrf", "weighted_rrf"):
         response = await search(search_service(index), mode="keyword", profile=profile, limit=50)
         scores = [part.score for hit in response.hits if (part := hit.sources["keyword"])]
         assert len(scores) == 3
