@@ -2,7 +2,7 @@
 
 At full strength, with the weights of the profile ``joint``, the product of all factors lies between ``0.7`` (oldest)
 and ``1.5 * 1.1 * 1.1`` (most important, most central, most related), so no document overtakes one whose
-``fusion_score`` is more than 1.815 / 0.7 = 2.6 times its own. With those of ``rrf`` the factor of centrality may be 2,
+``fusion_score`` is more than 1.815 / 0.7 = 2.6 times its own. With that of ``rrf`` the factor of centrality may be 2,
 not 1.1. Neighbours in a ranking differ by a few per cent: a strong boost costs relevant documents their place.
 """
 

@@ -88,8 +88,8 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         ProfileName | None,
         Meta(
             description="a fusion strategy, weights and boosts by name: joint searches the graph from the best texts, "
-            "rrf all sources at once with reciprocal rank fusion, weighted_rrf with measured weights; the settings have "
-            "the default"
+            "rrf all sources at once with reciprocal rank fusion, weighted_rrf with measured weights; the settings "
+            "have the default"
         ),
     ] = None
     fusion: (
