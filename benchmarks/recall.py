@@ -44,7 +44,7 @@ from orchestrator.evaluation.workspace import Workspace
 from orchestrator.settings import load
 from tests.servers.start import Qdrant
 
-_DEPTHS, _PAGE_DEPTH = (50, 100, 300), 100
+_DEPTHS, _PAGE_DEPTH = (50, 100, 200), 100
 _SEGMENTS = (1, 8)
 _KEPT = (0.5, 0.3, 0.2, 0.1, 0.06, 0.02, 0.005)
 _MIN_RECALL, _MIN_WORST, _MIN_WORST_IN_QDRANT = 0.99, 0.9, 0.8

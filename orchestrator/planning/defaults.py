@@ -35,7 +35,7 @@ class Profile:
 PROFILES: Mapping[ProfileName, Profile] = {
     "joint": Profile(str(JointWalk()), str(JointWalk()), {}, {}, 0.1),
     "rrf": Profile(str(RRF(60)), str(RRF(60)), {}, {"centrality": 1.0}, 1.0),
-    "weighted_rrf": Profile(str(RRF(60, slope=3)), str(RRF(60)), {KEYWORD.name: 2.0}, {}, 0.1),
+    "weighted_rrf": Profile(str(RRF(60, slope=3)), str(RRF(60)), {KEYWORD.name: 2.5}, {}, 0.1),
 }
 """``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, all weights 1, times 1 + centrality.
 ``weighted_rrf`` has measured weights, the graph's as far as it covers the query, and no boost.

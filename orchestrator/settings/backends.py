@@ -67,7 +67,7 @@ class SourceSettings(SettingsGroup):
     )
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server, if it requires one")
     candidates: int = Field(
-        300,
+        200,
         ge=10,
         le=1_000,
         alias="candidates_per_source",

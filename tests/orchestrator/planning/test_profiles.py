@@ -23,7 +23,7 @@ def test_the_profile_rrf_is_reciprocal_rank_fusion_as_published() -> None:
 def test_the_profile_weighted_rrf_has_measured_weights_and_the_graph_as_far_as_it_knows_the_query() -> None:
     plan = planned(profile="weighted_rrf", mode="hybrid")
     assert (plan.profile, plan.ranking.strategy) == ("weighted_rrf", "rrf(k=60, slope=3)")
-    assert plan.ranking.weights == {"vector": 1.0, "graph": 1.0, "keyword": 2.0}
+    assert plan.ranking.weights == {"vector": 1.0, "graph": 1.0, "keyword": 2.5}
     assert plan.ranking.boosts == ()
     assert {call.stage for call in plan.ranking.calls} == {1}
 
