@@ -1,6 +1,6 @@
 """Rankings and candidates as columns of numbers.
 
-A query has some 200 to 400 candidates and returns ten, so ids and objects are created for the page only. A document is a
+A query has hundreds of candidates and returns ten, so ids and objects are created for the page only. A document is a
 number that its :class:`DocumentTable` maps to an id. Sources that read one snapshot of one index share a table, and
 their rankings are joined by number; rankings of different tables are joined by id.
 """

@@ -41,6 +41,7 @@ from orchestrator.measurement.calibration import CALIBRATION_FILE, CalibrationMe
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.measurement.trust_measurement import TrustMeasurement
 from orchestrator.planning.planner import MAX_QUERY_CHARS
+from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
@@ -186,7 +187,6 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             search.build_id,
         ),
         count=replicas.count,
-        token_ends=parts.encoding.tokens.ends,
     )
 
 
@@ -219,6 +219,7 @@ def _search(
     return SearchService(
         embedding_model=parts.encoding.model.identity,
         snippet=snippet,
+        measure=Measure(parts.encoding.tokens.ends),
         settings=settings,
         sources=[binding.source for binding in backends.bindings.values()],
         retrieval=Retrieval(calls, preparation, breakers, CollectionSplitter(caches.memo("collections"))),

@@ -22,8 +22,8 @@ from orchestrator.http.batch_lines import encoded_line
 from orchestrator.indexing.corpus import count_lines
 from orchestrator.indexing.ndjson import bounded_lines
 from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.batch import BatchLine
 from orchestrator.schema.decode import InvalidInput
-from orchestrator.schema.search import BatchLine
 from orchestrator.service.batch import MAX_LINE_BYTES, Line, Outcome, too_long
 from orchestrator.service.service import Service
 from orchestrator.settings.loading import load

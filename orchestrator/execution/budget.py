@@ -35,6 +35,8 @@ EXPLAIN = 1.0
 """Fraction of the remaining time for the explanation: no stage comes after it."""
 NEIGHBORS = 1.0
 """Fraction of the remaining time for neighbouring chunks."""
+CONTEXT = 1.0
+"""Fraction of the remaining time for counting tokens."""
 WRITES = 0.5
 """Fraction of the request's time limit for waiting until searches show a write that the request names."""
 EXPECTED_WAIT = 0.5

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from adapters import AdapterError, Sensitivity
 from fusion.boosts import Factors
@@ -15,7 +16,7 @@ from fusion.columns import Candidates, Ranking
 from fusion.confidence import UNKNOWN, Confidences
 from fusion.rank_fields import Floats, Ints
 from fusion.sums import Fused
-from orchestrator.schema.search import Degraded, EncoderUsed, SearchHit
+from orchestrator.schema.search import ContextText, Degraded, EncoderUsed, SearchHit
 
 _log = logging.getLogger(__name__)
 
@@ -147,6 +148,7 @@ class Page:
     :param total: number of rows in the ranking.
     :param deleted: rows whose document no longer exists.
     :param withheld: rows whose document failed the access check.
+    :param context: the texts of the hits as one.
     """
 
     hits: tuple[SearchHit, ...]
@@ -155,3 +157,4 @@ class Page:
     total: int
     deleted: int = 0
     withheld: int = 0
+    context: ContextText | UnsetType = UNSET

@@ -12,6 +12,7 @@ from adapters import Document
 from orchestrator.auth.principal import Role
 from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS
 from orchestrator.schema import documents, operations, search
+from orchestrator.schema.batch import BatchLine
 from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
 from orchestrator.service.neighbors import DEFAULT_NEIGHBORS, MAX_NEIGHBORS
 
@@ -104,7 +105,7 @@ SEARCH_BATCH = Operation(
     "POST",
     "/v1/search/batch",
     "Search for each line, in order; lines are read, processed and answered at the same time.",
-    search.BatchLine,
+    BatchLine,
     search.SearchRequest,
     NDJSON,
     problems=(*_KEY, *_BUSY),

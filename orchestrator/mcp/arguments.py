@@ -9,12 +9,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from orchestrator.schema.decode import InvalidInput, describe_decode_error
-from orchestrator.schema.search import MAX_COLLECTIONS, Name
+from orchestrator.schema.search import DEFAULT_TOKENS, MAX_COLLECTIONS, MAX_TOKENS, MIN_TOKENS, Name
 
 T = TypeVar("T", bound=Struct)
-
-MIN_TOKENS, DEFAULT_TOKENS, MAX_TOKENS = 100, 4_000, 32_000
-"""Of the text of an answer."""
 
 _Query = Annotated[
     str, Meta(description="what to search for; text in quotes has to occur word for word, except in a sentence")

@@ -14,10 +14,12 @@ from adapters import Document
 from adapters.model.document import METADATA, values_of
 from adapters.model.filter import Eq
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
-from orchestrator.mcp.answers import Answer, Measure, exact, one_line
-from orchestrator.mcp.arguments import DEFAULT_TOKENS, DeleteDocument, GetDocument, ListCollections
+from orchestrator.mcp.answers import Answer, exact, one_line
+from orchestrator.mcp.arguments import DeleteDocument, GetDocument, ListCollections
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
+from orchestrator.results.tokens import Measure
+from orchestrator.schema.search import DEFAULT_TOKENS
 
 _TITLE_CHARS, _EXAMPLE_CHARS, _NAME_CHARS = 200, 40, 80
 _MAX_COLLECTIONS, _MAX_WITH_FIELDS = 500, 20
@@ -34,7 +36,7 @@ async def get_document(arguments: GetDocument, caller: Caller) -> Answer:
     document = await caller.service.documents.get(arguments.id, caller.principal, arguments.collection)
     if arguments.start > len(document.text):
         raise BadRequest(f"from: {arguments.start}, allowed are 0 to {len(document.text)}, the length of the text")
-    measure = Measure(caller.service.token_ends)
+    measure = caller.service.search.measure
     return Answer(await anyio.to_thread.run_sync(_rendered, measure, document, arguments))
 
 
@@ -113,7 +115,7 @@ async def list_collections(arguments: ListCollections, caller: Caller) -> Answer
     if len(collections) > _MAX_COLLECTIONS:
         head = f"{head}\n{on_cut(_MAX_COLLECTIONS, 0)}"
 
-    measure = Measure(caller.service.token_ends)
+    measure = caller.service.search.measure
     text, _ = await anyio.to_thread.run_sync(measure.fitted, head, blocks, DEFAULT_TOKENS, on_cut)
     return Answer(text)
 

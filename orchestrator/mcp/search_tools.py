@@ -11,14 +11,15 @@ import msgspec
 
 from adapters.model.filter import EVERYTHING, Filter, metadata_keys
 from orchestrator.mcp import search_answers
-from orchestrator.mcp.answers import Answer, Measure, one_line
-from orchestrator.mcp.arguments import MAX_TOKENS, HybridSearch, MemorySearch, SearchArguments
+from orchestrator.mcp.answers import Answer, one_line
+from orchestrator.mcp.arguments import HybridSearch, MemorySearch, SearchArguments
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import MEMORY, request_filter
+from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import MAX_KEYS, NO_COLLECTION
 from orchestrator.schema.decode import InvalidInput
-from orchestrator.schema.search import SearchHit, SearchResponse
+from orchestrator.schema.search import MAX_TOKENS, SearchHit, SearchResponse
 from orchestrator.schema.search_input import search_request
 
 _MAX_UNKNOWN, _MAX_LISTED = 5, 30
@@ -119,7 +120,7 @@ async def _with_allowed(unknown: Sequence[str], caller: Caller) -> str:
 
 
 async def _answer(caller: Caller, arguments: SearchArguments, response: SearchResponse, tool: str) -> Answer:
-    measure = Measure(caller.service.token_ends)
+    measure = caller.service.search.measure
     return await anyio.to_thread.run_sync(_rendered, measure, arguments, response, tool)
 
 

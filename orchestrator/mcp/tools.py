@@ -13,10 +13,8 @@ from adapters import AdapterError, Document
 from orchestrator.auth.principal import Forbidden, Principal, Role
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.mcp import document_tools, search_tools
-from orchestrator.mcp.answers import Answer, Measure
+from orchestrator.mcp.answers import Answer
 from orchestrator.mcp.arguments import (
-    DEFAULT_TOKENS,
-    MIN_TOKENS,
     DeleteDocument,
     GetDocument,
     HybridSearch,
@@ -27,6 +25,7 @@ from orchestrator.mcp.arguments import (
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.decode import InvalidInput
+from orchestrator.schema.search import DEFAULT_TOKENS, MIN_TOKENS
 from orchestrator.service.errors import Ambiguous, NotFound, Overloaded
 
 _log = logging.getLogger(__name__)
@@ -151,7 +150,7 @@ async def call(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Answ
     except ToolError as error:
         limit = arguments.get("max_tokens")
         room = limit if isinstance(limit, int) and MIN_TOKENS <= limit <= DEFAULT_TOKENS else DEFAULT_TOKENS
-        raise ToolError(Measure(caller.service.token_ends).cut(str(error)[:_MAX_CHARS], room)) from error
+        raise ToolError(caller.service.search.measure.cut(str(error)[:_MAX_CHARS], room)) from error
 
 
 async def _answer(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Answer:

@@ -18,7 +18,7 @@ from fusion.confidence import Calibrations
 from fusion.strategy import SeededStrategy, Strategy, parse
 from fusion.values import CollapseMode
 from orchestrator.planning.page_token import PageToken
-from orchestrator.schema.search import BoostName, EncoderName, ProfileName
+from orchestrator.schema.search import BoostName, EncoderName, ProfileName, ResponseFormat
 
 DAY_S = 86_400
 
@@ -107,6 +107,7 @@ class PagePlan(Struct, frozen=True, gc=False):
 
     :param fields: of the hits to return, sorted; ``None``: all.
     :param text_chars: maximum number of characters of the text of each hit; ``None``: all.
+    :param max_tokens: of the context, or of the texts of all hits together; ``None``: all.
     """
 
     offset: int
@@ -117,6 +118,8 @@ class PagePlan(Struct, frozen=True, gc=False):
     highlight: bool
     fields: tuple[str, ...] | None
     text_chars: int | None
+    format: ResponseFormat
+    max_tokens: int | None
     ranking_hash: bytes
     token: PageToken | None
 

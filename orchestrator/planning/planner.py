@@ -21,7 +21,16 @@ from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
 from orchestrator.planning.query_vector import require_vector, unit_vector
 from orchestrator.planning.routing import Routing, choose_sources
-from orchestrator.schema.search import AUTO, HIT_FIELDS, HYBRID, BoostName, BoostStrength, EncoderName, SearchRequest
+from orchestrator.schema.search import (
+    AUTO,
+    DEFAULT_TOKENS,
+    HIT_FIELDS,
+    HYBRID,
+    BoostName,
+    BoostStrength,
+    EncoderName,
+    SearchRequest,
+)
 from orchestrator.settings.groups import Settings
 
 MAX_QUERY_CHARS = 4_096
@@ -31,6 +40,8 @@ _RERANK_CHARS, _RERANK_TOTAL_CHARS = 1_000, 16_000
 """Characters of each hit that the reranker gets, and of all hits together, shared evenly."""
 _RERANK_CLEARANCE: Sensitivity = "normal"
 """Texts above this sensitivity are not sent to a reranker: it may belong to a third party."""
+_CITED_FIELDS = tuple(name for name in HIT_FIELDS if name not in {"text", "snippet"})
+"""Fields of the hits beside a context, which has their texts."""
 
 
 def make_plan(
@@ -83,6 +94,8 @@ def make_plan(
     ranking_hash = hash_key(*ranking_identity(request, vector, filters.filter, collapse, principal))[:HASH_BYTES]
     rerank = _rerank(settings) if is_reranked(request, settings) else None
     token = _page_token(request, rerank, ranking_hash, settings)
+    is_context = request.format == "context"
+    fields = _hit_fields(_CITED_FIELDS if request.fields is None and is_context else request.fields)
     encoder = token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder
     return Plan(
         mode=request.mode,
@@ -120,9 +133,11 @@ def make_plan(
             neighbors=request.neighbors,
             rerank=rerank,
             explain=request.explain,
-            highlight=request.highlight and (request.fields is None or "snippet" in request.fields),
-            fields=None if request.fields is None else _hit_fields(request.fields),
+            highlight=request.highlight and (fields is None or "snippet" in fields),
+            fields=fields,
             text_chars=request.text_chars,
+            format=request.format,
+            max_tokens=DEFAULT_TOKENS if request.max_tokens is None and is_context else request.max_tokens,
             ranking_hash=ranking_hash,
             token=token,
         ),
@@ -169,7 +184,9 @@ def _check_text(query: str, max_query_chars: int) -> None:
         raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
 
 
-def _hit_fields(names: Sequence[str]) -> tuple[str, ...]:
+def _hit_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
     for name in names:
         if name not in HIT_FIELDS:
             raise BadRequest(f"fields: {name[:80]!r} is not a field of a hit, {allowed_names(name, HIT_FIELDS)}")

@@ -40,6 +40,7 @@ def respond(
         index_version=build_id,
         generation=snapshot.generation,
         next_cursor=_next_cursor(plan, retrieved, ranked, page, snapshot),
+        context=page.context,
         explain=explanation,
     )
 

@@ -13,7 +13,6 @@ from adapters.model.filter import Filter
 from cache import CacheMode, Level
 from fusion.values import CollapseMode, Contribution
 from orchestrator.schema.explain import Explanation
-from orchestrator.schema.problem import Problem
 
 AUTO, HYBRID = "auto", "hybrid"
 """The modes besides the names of the sources."""
@@ -25,6 +24,9 @@ MAX_COLLECTIONS = 20
 EncoderName: TypeAlias = Literal["model", "static"]
 EncoderUsed: TypeAlias = EncoderName | Literal["none"]
 """``none``: the query was not encoded."""
+ResponseFormat: TypeAlias = Literal["hits", "context"]
+MIN_TOKENS, DEFAULT_TOKENS, MAX_TOKENS = 100, 4_000, 32_000
+"""Of the texts of a response."""
 Weight = Annotated[float, Meta(ge=0, le=1_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
@@ -151,6 +153,20 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Annotated[int, Meta(ge=0, le=8_388_608)] | None,
         Meta(description="maximum number of characters of the text of each hit; all by default"),
     ] = None
+    format: Annotated[
+        ResponseFormat,
+        Meta(
+            description="context: the response has one text with numbered passages for a prompt, and the hits have no "
+            "text or snippet unless fields names them"
+        ),
+    ] = "hits"
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=MIN_TOKENS, le=MAX_TOKENS)] | None,
+        Meta(
+            description="maximum number of tokens of the context, 4000 by default, or of the texts of the hits "
+            "together, all by default"
+        ),
+    ] = None
     rerank: Annotated[
         bool | None, Meta(description="whether the reranker orders the best hits; the settings have the default")
     ] = None
@@ -217,6 +233,20 @@ class SearchHit(Struct, frozen=True, gc=False):
     rerank: RerankedHit | UnsetType = UNSET
 
 
+class ContextText(Struct, frozen=True):
+    """The passages of the hits as one text: passage ``[3]`` is that of the third hit.
+
+    :param tokens: of the text, by the tokenizer of the embedding model.
+    :param hits: the number of hits whose passages are in the text.
+    :param cut: whether the last passage is cut, or a hit has none.
+    """
+
+    text: str
+    tokens: int
+    hits: int
+    cut: bool
+
+
 HIT_FIELDS = SearchHit.__struct_fields__
 ALWAYS_RETURNED = ("id", "collection")
 """The fields of a hit that a request cannot leave out."""
@@ -266,6 +296,7 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     index_version: str
     generation: int
     next_cursor: str | None
+    context: ContextText | UnsetType = UNSET
     explain: Explanation | UnsetType = UNSET
 
 
@@ -292,17 +323,3 @@ class SearchResponse(ResponseBody, frozen=True, kw_only=True):
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str
-
-
-class BatchLine(Struct, frozen=True, omit_defaults=True):
-    """One line of the response to ``POST /v1/search/batch``: the outcome of one line of the request.
-
-    :param line: of the request, from 1.
-    :param status: that ``POST /v1/search`` would have had.
-    :param problem: instead of a response, if the status is not 200.
-    """
-
-    line: int
-    status: int
-    response: SearchResponse | None = None
-    problem: Problem | None = None

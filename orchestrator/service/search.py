@@ -39,6 +39,7 @@ from orchestrator.results.page_stages import finished
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.response_body import page_warning, respond
 from orchestrator.results.same_url import collapse_urls
+from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import name_warnings
 from orchestrator.retrieval.crowds import with_further, without_crowds
 from orchestrator.retrieval.retrieve import Retrieval
@@ -69,6 +70,7 @@ class SearchService:
     :param shows: whether searches show the write of a generation, after reading what other processes have written.
         Blocks.
     :param snippet: of a text and a query, as HTML.
+    :param measure: of texts in tokens.
     :param known_keys: metadata keys of a scope, as far as they are known here. Blocks.
     :param now: seconds since the epoch; ``clock``: of deadlines.
     """
@@ -85,6 +87,7 @@ class SearchService:
     build_id: Callable[[], str]
     embedding_model: str
     snippet: Callable[[str, str], str]
+    measure: Measure
     content_ids: Sequence[str] = ()
     trust: Callable[[Scope, Sensitivity], float] = lambda *_: 1.0
     calibrations: Callable[[Scope, Sensitivity, EncoderName], Calibrations] = lambda *_: ()
@@ -134,7 +137,7 @@ class SearchService:
                 timings.record("plan", plan_ms, start)
                 mode: CacheMode = "refresh" if is_refresh else chosen_mode
                 context = SearchContext(deadline, timings)
-                computed = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), mode, context, missed)
+                computed = await self._compute(plan, snapshot, limit_ms, mode, context, missed)
             return selected(computed, plan.page)
 
         body, level = await self.cache.get_or_compute(
@@ -168,7 +171,7 @@ class SearchService:
             plan, _ = self.plan(request, principal)
         missed = await self._wait_for_write(request, limit_ms)
         snapshot = self.snapshots.pin(principal.scope)
-        body = await self._compute(plan, snapshot, self._sources_timeout_s(limit_ms), request.cache, context, missed)
+        body = await self._compute(plan, snapshot, limit_ms, request.cache, context, missed)
         return SearchResponse(
             **msgspec.structs.asdict(selected(body, plan.page)),
             cache="miss",
@@ -204,10 +207,6 @@ class SearchService:
         others = (scope.tenant, scope.environment, clearance, trust, today, calibrations)
         return self._plans.get(request, others, make)
 
-    def _sources_timeout_s(self, request_timeout_ms: int) -> float:
-        """The time limit of the sources. It is not in the plan, because it changes no complete response."""
-        return sources_timeout_s(request_timeout_ms, self.settings.sources.timeout_ms)
-
     async def _wait_for_write(self, request: SearchRequest, limit_ms: int) -> str:
         """Wait until searches show the write that a request names. Returns why they do not; empty if they do."""
         if request.min_generation is None:
@@ -220,16 +219,15 @@ class SearchService:
         return ""
 
     async def _compute(
-        self, plan: Plan, snapshot: Snapshot, timeout_s: float, mode: CacheMode, context: SearchContext, missed: str
+        self, plan: Plan, snapshot: Snapshot, limit_ms: int, mode: CacheMode, context: SearchContext, missed: str
     ) -> ResponseBody:
-        """Run all stages on one state of the index.
-
-        :param missed: see :meth:`_wait_for_write`.
-        """
+        """Run all stages on one state of the index. ``missed``: see :meth:`_wait_for_write`."""
         if self.snapshots.changed(snapshot):
             # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
             snapshot = self.snapshots.pin(plan.ranking.scope)
         timings, ranking = context.timings, plan.ranking
+        # Not in the plan, because it changes no complete response.
+        timeout_s = sources_timeout_s(limit_ms, self.settings.sources.timeout_ms)
         degraded = [context.degraded(name, reason) for name, reason in self.mismatches().items()]
         if missed:
             degraded.append(context.degraded("snapshot", missed))
@@ -245,7 +243,7 @@ class SearchService:
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)
-        page, failures = await finished(plan, page, self.rerank, snapshot, context)
+        page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
         explanation: Explanation | UnsetType = UNSET
         if plan.page.explain:

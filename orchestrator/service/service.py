@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.ports.encoders import TokenEnds
 from orchestrator.auth.keyring import Keyring
 from orchestrator.auth.principal import Principal
 from orchestrator.indexing.generations.stores import Stores
@@ -37,7 +36,6 @@ class Service:
     :param cache_report: counters of all caches.
     :param state: reads the state of this process, for metrics.
     :param count: number of documents of all scopes.
-    :param token_ends: of texts, by the tokenizer of the encoder: to limit texts by tokens.
     """
 
     settings: Settings
@@ -57,4 +55,3 @@ class Service:
     cache_report: Callable[[], CacheReport]
     state: StateReader
     count: Callable[[], Awaitable[int]]
-    token_ends: TokenEnds

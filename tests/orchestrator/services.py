@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +40,7 @@ from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.planner import make_plan
 from orchestrator.results.rerank import RerankStage
+from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.memo import Memo, MemoizedCentralities, MemoizedRetriever
@@ -221,6 +223,7 @@ def search_service(
     return SearchService(
         embedding_model="test-model",
         snippet=snippet,
+        measure=Measure(word_ends),
         settings=settings,
         sources=SOURCES,
         retrieval=Retrieval(
@@ -238,6 +241,11 @@ def search_service(
         build_id=lambda: index.build_id,
         now=clock,
     )
+
+
+def word_ends(text: str) -> list[int]:
+    """A tokenizer: each word is a token."""
+    return [word.end() for word in re.finditer(r"\S+", text)]
 
 
 def request_of(query: str = "alpha centauri", **fields: object) -> SearchRequest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from pathlib import Path
+from threading import Event
 from time import perf_counter
 
 import pytest
@@ -15,6 +16,7 @@ from adapters.engine import EmbeddedIndex
 from orchestrator.execution import budget
 from orchestrator.execution.budget import Deadline, sources_timeout_s
 from orchestrator.execution.stage_results import TIMED_OUT, AllSourcesFailed, Failed
+from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.schema.search import SearchResponse
 from orchestrator.service.admission import Admission
@@ -26,7 +28,7 @@ from tests.orchestrator.timed_request import TimedRequest
 
 TESTED = {
     "ALL_SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN",
-    "NEIGHBORS", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
+    "NEIGHBORS", "CONTEXT", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
     "NEXT_STORE",
 }  # fmt: skip
 """Every fraction has a test below; that of ``NEXT_STORE`` is in ``tests/orchestrator/results/test_hydration.py``."""
@@ -69,6 +71,21 @@ def test_a_write_is_waited_for_during_half_of_the_request(index: EmbeddedIndex) 
     response = asyncio.run(search(service, "alpha", min_generation=7, timeout_ms=400))
     assert response.took_ms >= 200
     assert ("snapshot", "generation 7 is not in every source after 200 ms") in failures(response)
+
+
+def test_tokens_are_counted_in_the_time_that_is_left(index: EmbeddedIndex) -> None:
+    """Not on a virtual clock: they are counted in a thread."""
+    is_over = Event()
+    service = search_service(index, clock=perf_counter)
+    service.clock = perf_counter
+    service.measure = Measure(lambda text: [len(text)] if is_over.wait(30) else [])
+    try:
+        response = asyncio.run(search(service, "alpha", format="context", timeout_ms=400))
+    finally:
+        is_over.set()
+    assert response.took_ms >= 390
+    assert ("context", "timed out") in failures(response)
+    assert len(response.hits) == 2
 
 
 def test_the_setting_of_the_sources_is_a_limit_too(index: EmbeddedIndex) -> None:

@@ -101,6 +101,34 @@ async def test_texts_are_cut_on_request(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.usefixtures("documents")
+async def test_a_context_has_the_texts_of_the_hits_with_citations(client: httpx.AsyncClient) -> None:
+    body = (await search(client, query="stars", collapse="none", format="context")).json()
+    context, found = body["context"], body["hits"]
+    assert (context["hits"], context["cut"], len(found)) == (6, False, 6)
+    cited = dict(enumerate(found, start=1))
+    paper = next(number for number, hit in cited.items() if hit["id"] == "paper")
+    assert f"[{paper}] On stars > Sky > Stars\nhttps://example.org/1\nStars are studied" in context["text"]
+    plain = next(number for number, hit in cited.items() if hit["id"] == "plain")
+    assert f"[{plain}] documents/plain\nstars & planets" in context["text"]
+    assert all("text" not in hit and "snippet" not in hit and "title" in hit for hit in found)
+    assert (await search(client, query="stars", collapse="none", format="context")).json()["cache"] == "l1"
+    short = (await search(client, query="stars", format="context", max_tokens=100, fields=["text"])).json()
+    assert short["context"]["tokens"] <= 100
+    assert short["context"]["cut"]
+    assert all(hit["text"] for hit in short["hits"])
+    assert "context" not in (await search(client, query="stars")).json()
+
+
+@pytest.mark.usefixtures("documents")
+async def test_texts_are_cut_together_by_tokens(client: httpx.AsyncClient) -> None:
+    found = (await hits(client, max_tokens=100)).values()
+    cut = [hit for hit in found if hit["id"] == "paper" and len(hit["text"]) < len(DOCUMENT["text"])]
+    assert len(cut) == 1
+    assert problem(await search(client, query="stars", max_tokens=99), 422)["detail"].startswith("max_tokens: ")
+    assert problem(await search(client, query="stars", format="text"), 422)["detail"].startswith("format: ")
+
+
+@pytest.mark.usefixtures("documents")
 async def test_a_response_counts_the_hits_of_all_pages(client: httpx.AsyncClient) -> None:
     body = (await search(client, query="stars", limit=2, collapse="none")).json()
     assert (len(body["hits"]), body["total"]) == (2, {"value": 6, "relation": "eq"})

@@ -19,10 +19,11 @@ from adapters.model.document import HIGHEST_CLEARANCE
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap import open_service
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
-from orchestrator.mcp.answers import Measure, one_line
+from orchestrator.mcp.answers import one_line
 from orchestrator.mcp.caller import Caller
 from orchestrator.mcp.search_answers import head
 from orchestrator.mcp.tools import ToolError, call, tool_named
+from orchestrator.results.tokens import Measure
 from orchestrator.schema.search import Degraded, SearchRequest
 from orchestrator.service.service import Service
 from orchestrator.settings import Settings
@@ -284,12 +285,12 @@ async def test_structured_content_is_instead_of_text(service: Service) -> None:
     assert found.text == "5 hits in the structured content"
     assert found.structured is not None
     assert [set(hit) for hit in found.structured["hits"]] == [{"id", "collection", "score", "url"}] * 5
-    fewer = await call(tool, {"query": "rank fusion", "limit": 50, "structured": True, "max_tokens": 150}, caller)
+    fewer = await call(tool, {"query": "rank fusion", "limit": 50, "structured": True, "max_tokens": 600}, caller)
     assert fewer.structured is not None
     assert 0 < len(fewer.structured["hits"]) < 50
-    assert fewer.structured["cut"] == "max_tokens is 150"
+    assert fewer.structured["cut"] == "max_tokens is 600"
     assert (
-        f"{len(fewer.structured['hits'])} of 50 hits in the structured content, because max_tokens is 150" in fewer.text
+        f"{len(fewer.structured['hits'])} of 50 hits in the structured content, because max_tokens is 600" in fewer.text
     )
     needed = int(fewer.text.split("max_tokens: ")[1])
     whole = await call(tool, {"query": "rank fusion", "limit": 50, "structured": True, "max_tokens": needed}, caller)

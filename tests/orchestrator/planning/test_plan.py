@@ -119,7 +119,7 @@ def test_the_weights_of_the_request_override_all_others() -> None:
 
 
 def test_the_depth_is_the_same_for_every_limit() -> None:
-    assert {ranking(limit=limit).depth for limit in (1, 10, 50)} == {300}
+    assert {ranking(limit=limit).depth for limit in (1, 10, 50)} == {200}
 
 
 def test_the_shorter_of_two_time_limits_counts() -> None:

@@ -45,6 +45,7 @@ REQUEST = SearchRequest(
     neighbors=2,
     fields=("title", "snippet"),
     text_chars=80,
+    max_tokens=900,
     boosts={"recency": BoostStrength(0.5, 7.0)},
 )
 
@@ -252,6 +253,8 @@ CHANGED: dict[str, tuple[object, ...]] = {
     "highlight": (False,),
     "fields": (("title",), ("text", "snippet"), None),
     "text_chars": (0, 81, None),
+    "format": ("context",),
+    "max_tokens": (901, None),
     "rerank": (True,),
     "boosts": (
         {"relationship": True},

@@ -145,7 +145,7 @@ async def test_the_explanation_says_what_was_planned_and_used(index: EmbeddedInd
         search_service(index), mode="hybrid", fusion="rrf(k=10)", collapse="none", limit=50,
         boosts={"importance": True, "recency": False, "relationship": True}, timeout_ms=1_000,
     )  # fmt: skip
-    assert (result.fusion, result.collapse, result.depth) == ("rrf(k=10)", "none", 300)
+    assert (result.fusion, result.collapse, result.depth) == ("rrf(k=10)", "none", 200)
     assert result.boosts == ("importance", "relationship")
     assert (result.encoder, result.expansions) == ("model", ())
     assert result.removed.collapsed == {}
