@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from cache import Stats
 from orchestrator.execution.stage_results import AllSourcesFailed
+from orchestrator.results.rerank import rerank_outcome
 from orchestrator.schema.operations import CacheLevel, CacheReport
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
@@ -97,6 +98,8 @@ class ServiceMetrics:
             degraded = {each.source for each in body.degraded}
             answered = [source for source in body.route.sources if source not in degraded]
             self._metrics.record_computed(search.timings_ms, answered, degraded & self._sources, degraded)
+            if reranked := rerank_outcome(search.plan, body):
+                self._metrics.record_reranked(reranked.outcome)
 
     def record_failed_search(self, error: AllSourcesFailed) -> None:
         """Record a search without a response, because every source failed."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
 from starlette.responses import Response
 
 from orchestrator.http.request_context import HttpContext, encoded_response
-from orchestrator.planning.plan import Plan
-from orchestrator.schema.search import ResponseBody
+from orchestrator.results.rerank import RerankOutcome, rerank_outcome
 from orchestrator.schema.search_input import decode_search_request
 from orchestrator.service.response_cache import EncodedResponse
 
@@ -41,16 +39,15 @@ def log_search(context: HttpContext, response: EncodedResponse) -> None:
             sources=body.route.sources,
             hits=len(body.hits),
             scores=[round(hit.fusion_score, 4) for hit in body.hits[:_LOGGED_SCORES]],
-            rerank=_reranking(plan, body),
+            rerank=_reranking(rerank_outcome(plan, body)),
             degraded=[f"{each.source}: {each.reason}" for each in body.degraded],
+            **(response.timings.counts if response.timings else {}),
             timings_ms=response.timings.rounded_ms() if response.timings else {},
         )
 
 
-def _reranking(plan: Plan, body: ResponseBody) -> str:
+def _reranking(outcome: RerankOutcome | None) -> str:
     """Whether the reranker was used, and why if not."""
-    if plan.page.rerank is None:
+    if outcome is None:
         return "not requested"
-    if any(hit.rerank is not UNSET for hit in body.hits):
-        return "used"
-    return next((each.reason for each in body.degraded if each.source == "rerank"), "no hit may be reranked")
+    return outcome.reason or outcome.outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -13,7 +14,7 @@ from orchestrator.execution.budget import RERANK
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import Page
 from orchestrator.planning.plan import Plan, RerankPlan
-from orchestrator.schema.search import Degraded, RerankedHit, SearchHit
+from orchestrator.schema.search import Degraded, RerankedHit, ResponseBody, SearchHit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,23 @@ class RerankStage:
                 hits = _reordered(page.hits, positions, result)
             degraded += attempt.failures
         return replace(page, hits=tuple(hits[: plan.page.limit])), degraded
+
+
+class RerankOutcome(NamedTuple):
+    """What became of reranking: ``used``, ``failed``, or ``empty`` if no hit may be sent to the reranker; and why."""
+
+    outcome: Literal["used", "failed", "empty"]
+    reason: str
+
+
+def rerank_outcome(plan: Plan, body: ResponseBody) -> RerankOutcome | None:
+    """What became of reranking in a search; ``None`` if it was not requested."""
+    if plan.page.rerank is None:
+        return None
+    if any(hit.rerank is not msgspec.UNSET for hit in body.hits):
+        return RerankOutcome("used", "")
+    failed = next((each.reason for each in body.degraded if each.source == "rerank"), "")
+    return RerankOutcome("failed", failed) if failed else RerankOutcome("empty", "no hit may be reranked")
 
 
 def _sendable(page: Page, settings: RerankPlan) -> list[int]:

@@ -32,6 +32,7 @@ from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
+from orchestrator.results.counts import step_counts
 from orchestrator.results.explanation import explain
 from orchestrator.results.hit_fields import selected
 from orchestrator.results.hydration import hydrate
@@ -243,6 +244,7 @@ class SearchService:
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)
+        timings.counts = step_counts(retrieved, ranked, page)
         page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
         explanation: Explanation | UnsetType = UNSET

@@ -73,6 +73,9 @@ class Metrics:
         self._degradations = self._counter(
             "degradations", "Reports in `degraded`, by what failed: a source or a stage.", ("source",)
         )
+        self._reranked = self._counter(
+            "reranked_searches", "Searches for the reranker, by outcome: used, failed, empty.", ("outcome",)
+        )
         self._cache = self._counter(
             "cache_operations",
             "Operations of a cache: hit, stale, miss, stored, evicted, error, skipped.",
@@ -99,10 +102,7 @@ class Metrics:
             "livemax",
         )
         self._warming = self._gauge(
-            "source_warming",
-            "1 while the server of a source is preparing itself for searches, as after its start.",
-            ("source",),
-            "livemax",
+            "source_warming", "1 while the server of a source prepares itself for searches.", ("source",), "livemax"
         )
         self._lag = self._gauge(
             "write_log_lag_writes", "Writes that a replica has not applied.", ("replica",), "livemax"
@@ -176,6 +176,10 @@ class Metrics:
             self._child(self._degradations, name).inc()
         if names:
             self._degraded.inc()
+
+    def record_reranked(self, outcome: str) -> None:
+        """Record what became of reranking in a search that was computed."""
+        self._child(self._reranked, outcome).inc()
 
     def set_load(self, in_flight: int, running: int, waiting: int) -> None:
         """Set the number of requests at this moment."""

@@ -1,4 +1,4 @@
-"""Time spent by one request in each stage."""
+"""What one request did in each stage: the time, and what was counted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ MS_DIGITS = 3
 class StageTimings:
     """The time of each stage in milliseconds, and its start in seconds of the clock.
 
+    ``counts`` is what the stages counted: numbers and ids, never text.
+
     :param clock: seconds from any origin, never going back.
     """
 
@@ -20,6 +22,7 @@ class StageTimings:
         self._start = clock()
         self.stages_ms: dict[str, float] = {}
         self.starts_s: dict[str, float] = {}
+        self.counts: dict[str, object] = {}
 
     def total_ms(self) -> float:
         """Milliseconds since the start of the request."""

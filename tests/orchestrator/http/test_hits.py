@@ -129,6 +129,21 @@ async def test_texts_are_cut_together_by_tokens(client: httpx.AsyncClient) -> No
 
 
 @pytest.mark.usefixtures("documents")
+async def test_the_log_says_how_many_documents_each_step_had(
+    client: httpx.AsyncClient, log_lines: list[dict[str, Any]]
+) -> None:
+    body = (await search(client, query="stars", mode="hybrid", collapse="window", rerank=True)).json()
+    (line,) = log_lines
+    assert line["found"]["vector"] == line["found"]["keyword"] == line["candidates"] == 6
+    assert (line["collapsed"], line["ranked"], line["hits"]) == (2, 4, 4)  # book-1 is in the windows of 0 and 2
+    assert line["windows"] == [hit["window_id"] for hit in body["hits"] if hit["window_id"]]
+    assert len(line["windows"]) == 2
+    assert line["scores"] == [round(hit["fusion_score"], 4) for hit in body["hits"][:3]]
+    assert line["rerank"] == "no reranker is configured: set TRIVIUM_RERANKER"
+    assert "stars" not in str(line)
+
+
+@pytest.mark.usefixtures("documents")
 async def test_a_response_counts_the_hits_of_all_pages(client: httpx.AsyncClient) -> None:
     body = (await search(client, query="stars", limit=2, collapse="none")).json()
     assert (len(body["hits"]), body["total"]) == (2, {"value": 6, "relation": "eq"})

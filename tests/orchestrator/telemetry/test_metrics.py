@@ -57,6 +57,7 @@ def test_a_computed_search_counts_its_stages_its_sources_and_what_did_not_work()
     metrics.record_search("l1")
     metrics.record_computed({"plan": 0.25, "vector": 2.0}, ["vector"], {"graph"}, {"graph", "rerank"})
     metrics.record_computed({"plan": 0.25}, ["vector", "graph"], (), ())
+    metrics.record_reranked("used")
     found = exposed(metrics)
     assert found["trivium_searches_total{cache=miss}"] == found["trivium_searches_total{cache=l1}"] == 1
     assert found["trivium_search_stage_duration_seconds_sum{stage=vector}"] == pytest.approx(0.002)
@@ -65,6 +66,7 @@ def test_a_computed_search_counts_its_stages_its_sources_and_what_did_not_work()
     assert found["trivium_source_searches_total{outcome=failed}{source=graph}"] == 1
     assert found["trivium_degradations_total{source=rerank}"] == 1
     assert found["trivium_degraded_searches_total"] == 1
+    assert found["trivium_reranked_searches_total{outcome=used}"] == 1
 
 
 def test_the_totals_of_a_cache_become_counters() -> None:

@@ -1,0 +1,18 @@
+"""How many documents each step of a search had, for its line in the log."""
+
+from __future__ import annotations
+
+from orchestrator.execution.stage_results import Page, Ranked, Retrieved
+
+
+def step_counts(retrieved: Retrieved, ranked: Ranked, page: Page) -> dict[str, object]:
+    """``found`` by each source, ``candidates`` when merged, of which ``collapsed`` into others, and ``ranked``; the
+    ``windows`` of the hits by id.
+    """
+    return {
+        "found": {ranking.source: len(ranking) for ranking in retrieved.rankings},
+        "candidates": len(ranked.fused.candidates),
+        "collapsed": len(ranked.collapsed_into),
+        "ranked": page.total,
+        "windows": [hit.window_id for hit in page.hits if hit.window_id],
+    }
