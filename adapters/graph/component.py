@@ -127,7 +127,7 @@ class GraphComponent:
         self._chosen = dict(chosen or {})
 
     def build(self, target: Path, previous: Path | None, segments: SegmentSet, delta: Delta) -> None:
-        """Read the new segments, link the files of the others, then join all of them.
+        """Read what is new in the segments, link the files of the others, then join all of them.
 
         If few documents were deleted and none added, all files are linked: no search visits the deleted ones.
         """
@@ -137,14 +137,16 @@ class GraphComponent:
                 linked.parent.mkdir(exist_ok=True)
                 files.link_or_copy(path, linked)
             return
+        known = {path.stem: _part(path) for path in sorted(previous.glob("*.part"))} if previous else {}
         graphs = []
         for segment in segments.segments:
             file = f"{segment.name}.part"
-            if previous and (previous / file).exists():
+            if previous and (graph := known.pop(segment.name, None)):
                 files.link_or_copy(previous / file, target / file)
             else:
-                (target / file).write_bytes(msgspec.msgpack.encode(segment_graph(segment)))
-            graphs.append(_part(target / file))
+                graph = segment_graph(segment, known.values())
+                (target / file).write_bytes(msgspec.msgpack.encode(graph))
+            graphs.append(graph)
         for level in SENSITIVITIES:
             if any(level == sensitivity for graph in graphs for _, _, sensitivity, _ in graph.words):
                 (target / level).mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from functools import partial
 from itertools import dropwhile
 
 import regex
@@ -12,7 +13,7 @@ from adapters.text.english import is_function_word, is_ordinary_word
 from adapters.text.folding import folded
 from adapters.text.forms import casefolded
 from adapters.text.languages import ENGLISH, LANGUAGES, is_stop_word
-from adapters.text.segmentation import CachedByChunk, Compound, chunks, compounds, is_signed_name
+from adapters.text.segmentation import MANY_CHUNKS, CachedByChunk, Compound, chunks, compounds, is_signed_name
 
 MAX_WORDS = 8
 """Maximum number of words of a name that no author lists as one: a longer title is a sentence."""
@@ -82,15 +83,15 @@ def words(text: str) -> list[str]:
 
     In a script without spaces each character is one, so that a name is found inside a text.
     """
-    return [word for chunk in chunks(text) for word in words_of_chunk(chunk)]
+    return [word for of_chunk in words_of_chunk.each(chunks(text)) for word in of_chunk]
 
 
 def words_by_case(text: str) -> tuple[list[str], set[str]]:
     """The words of a text: see :func:`words`; and those of them that it has in lower case, too."""
     found: list[str] = []
     in_lower_case: set[str] = set()
-    for chunk in chunks(text):
-        of_chunk = words_of_chunk(chunk)
+    parts = list(chunks(text))
+    for chunk, of_chunk in zip(parts, words_of_chunk.each(parts), strict=True):
         found += of_chunk
         if not is_capitalised(chunk):
             in_lower_case.update(of_chunk)
@@ -99,10 +100,12 @@ def words_by_case(text: str) -> tuple[list[str], set[str]]:
 
 def is_capitalised(chunk: str) -> bool:
     """Whether the first letter of a part of a text is a capital."""
+    if chunk[:1].isalpha():  # most are
+        return chunk[0].isupper()
     return next((each.isupper() for each in chunk if each.isalpha()), False)
 
 
-@CachedByChunk
+@partial(CachedByChunk, size=MANY_CHUNKS)
 def words_of_chunk(chunk: str) -> tuple[str, ...]:
     """The words of a part of a text without white space: see :func:`words`."""
     return tuple(word for each in compounds(chunk) for word in _words(each) if word)

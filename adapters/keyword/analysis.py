@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from adapters.model.document import Document, passage
@@ -16,7 +17,7 @@ from adapters.text.folding import folded
 from adapters.text.forms import canonical, casefolded
 from adapters.text.languages import ENGLISH, is_stop_word, language_of, language_of_query, stem
 from adapters.text.quotes import quoted, unquoted
-from adapters.text.segmentation import CachedByChunk, Compound, Run, chunks, compounds
+from adapters.text.segmentation import MANY_CHUNKS, CachedByChunk, Compound, Run, chunks, compounds
 
 FORMAT = "words-1"
 """Part of the build id: it changes whenever the same document would have other terms."""
@@ -90,15 +91,11 @@ def indexed_texts(document: Document) -> list[str]:
 
 
 def _text_terms(text: str, language: str) -> tuple[str, str]:
-    words, exact = [], []
-    for chunk in chunks(text):
-        of_words, of_exact = _chunk_terms(chunk, language)
-        words.append(of_words)
-        exact.append(of_exact)
-    return " ".join(filter(None, words)), " ".join(filter(None, exact))
+    of_chunks = _chunk_terms.each(chunks(text), language)
+    return " ".join([words for words, _ in of_chunks if words]), " ".join([exact for _, exact in of_chunks if exact])
 
 
-@CachedByChunk
+@partial(CachedByChunk, size=MANY_CHUNKS)
 def _chunk_terms(chunk: str, language: str) -> tuple[str, str]:
     """The terms of a chunk in both fields, separated by spaces."""
     words: list[str] = []

@@ -6,7 +6,7 @@ never ends a word without a trace: ``C++``, ``.NET`` and ``node.js`` are found w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -141,19 +141,31 @@ T = TypeVar("T")
 
 
 class CachedByChunk(Generic[T]):
-    """A function of a chunk, whose results for short chunks are kept: most words of a text have been seen before."""
+    """A function of a chunk, whose results for short chunks are kept: most words of a text have been seen before.
 
-    def __init__(self, read: Callable[..., T]) -> None:
+    :param size: number of results that are kept.
+    """
+
+    def __init__(self, read: Callable[..., T], size: int = _MAX_CACHED) -> None:
         self._read = read
-        self._cached = lru_cache(maxsize=_MAX_CACHED)(read)
+        self._cached = lru_cache(maxsize=size)(read)
 
     def __call__(self, chunk: str, *arguments: Hashable) -> T:
         """The result of the function."""
         return (self._cached if len(chunk) <= _MAX_CACHED_CHARS else self._read)(chunk, *arguments)
 
+    def each(self, chunks: Iterable[str], *arguments: Hashable) -> list[T]:
+        """The results for many chunks, without a call of this object for each."""
+        cached, read = self._cached, self._read
+        return [(cached if len(chunk) <= _MAX_CACHED_CHARS else read)(chunk, *arguments) for chunk in chunks]
+
     def __len__(self) -> int:
         """Number of results that are kept."""
         return self._cached.cache_info().currsize
+
+
+MANY_CHUNKS = 65_536
+"""Results that are kept of what is needed for every text: a corpus of 20,000 passages has 40,000 distinct chunks."""
 
 
 @CachedByChunk
