@@ -34,7 +34,7 @@ def test_it_runs_as_a_user_without_rights_and_has_a_health_check() -> None:
     text = DOCKERFILE.read_text()
     assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
     assert "HEALTHCHECK" in text
-    assert text.count("\nFROM ") == 2
+    assert text.count("\nFROM base") == 2
 
 
 def test_the_image_is_refused_without_any_of_the_compiled_modules() -> None:

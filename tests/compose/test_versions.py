@@ -30,6 +30,20 @@ def version(text: str) -> Version:
     return tuple(map(int, text.rstrip(".").split(".")))
 
 
+def test_images_and_actions_are_pinned_to_what_they_contain() -> None:
+    """By digest and by commit. For two images no digest is known here; the chart values name tags."""
+    compose = (ROOT / "compose" / "compose.yaml").read_text()
+    without = re.findall(r"image: ([^:@\s]+):[\w.]+\n", compose)
+    assert set(without) == {"trivium", "memgraph/memgraph", "opensearchproject/opensearch"}
+    dockerfile = (ROOT / "compose" / "Dockerfile").read_text()
+    images = re.findall(r"^FROM (?!base\b)(\S+)", dockerfile, re.MULTILINE)
+    assert images
+    assert all(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", image) for image in images)
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yaml"):
+        for action in re.findall(r"uses: (.*)", workflow.read_text()):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), workflow
+
+
 def test_qdrant_is_one_of_the_last_three_minor_versions_of_its_client() -> None:
     """Qdrant tests its clients with these only, and moves storage by one minor version at a time."""
     major, minor, *_ = client("qdrant-client")

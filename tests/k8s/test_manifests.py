@@ -247,6 +247,7 @@ def test_the_values_of_the_charts_are_for_the_releases_that_compose_pins() -> No
     by_name = {path.stem: yaml.safe_load(path.read_text()) for path in values.glob("*.yaml")}
     tags = {name: each["image"]["tag"] for name, each in by_name.items() if "image" in each}
     services = yaml.safe_load((ROOT / "compose" / "compose.yaml").read_text())["services"]
-    assert tags == {name: services[name]["image"].rpartition(":")[2] for name in ("qdrant", "opensearch", "memgraph")}
+    pinned = {name: services[name]["image"].partition("@")[0] for name in ("qdrant", "opensearch", "memgraph")}
+    assert tags == {name: image.rpartition(":")[2] for name, image in pinned.items()}
     images = {container["image"] for pod in pods("dev").values() for container in pod["spec"]["containers"]}
     assert {services[name]["image"] for name in ("qdrant", "opensearch", "memgraph", "redis")} <= images
