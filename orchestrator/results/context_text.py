@@ -11,7 +11,7 @@ from orchestrator.schema.search import ContextText, SearchHit
 
 _MIN_CHARS = 80
 """Of the text of a passage: less is not worth its citation."""
-_CITATION = re.compile(r"^\[(?=\d+\])", re.MULTILINE)
+_CITATION = re.compile(r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))\[(?=\s*\d+\s*\])", re.MULTILINE)
 """What begins a passage. A line of a document that begins so is indented by a space."""
 
 
@@ -45,8 +45,12 @@ def within_tokens(hits: Iterable[SearchHit], max_tokens: int, measure: Measure) 
     limited = []
     for hit in hits:
         text = measure.cut(hit.text, max_tokens)
-        max_tokens -= measure.tokens(text) if text else 0
-        limited.append(hit if len(text) == len(hit.text) else with_text(hit, len(text)))
+        is_whole = len(text) == len(hit.text)
+        limited.append(hit if is_whole else with_text(hit, len(text)))
+        if not is_whole:
+            max_tokens = 0
+        elif text:
+            max_tokens -= measure.tokens(text)
     return tuple(limited)
 
 

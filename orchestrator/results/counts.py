@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
+from orchestrator.planning.plan import RankingPlan
 
 
-def step_counts(retrieved: Retrieved, ranked: Ranked, page: Page) -> dict[str, object]:
-    """``found`` by each source, ``candidates`` when merged, of which ``collapsed`` into others, and ``ranked``; the
-    ``windows`` of the hits by id.
+def step_counts(plan: RankingPlan, retrieved: Retrieved, ranked: Ranked, page: Page) -> dict[str, object]:
+    """``found`` by each source, ``candidates`` when merged, of which ``collapsed`` into others, and ``ranked``; the ids
+    of the ``windows`` into which chunks were collapsed.
     """
+    is_by_window = plan.collapse == "window"
     return {
         "found": {ranking.source: len(ranking) for ranking in retrieved.rankings},
         "candidates": len(ranked.fused.candidates),
         "collapsed": len(ranked.collapsed_into),
         "ranked": page.total,
-        "windows": [hit.window_id for hit in page.hits if hit.window_id],
+        "windows": [hit.window_id for hit in page.hits if hit.window_id and is_by_window],
     }

@@ -244,7 +244,7 @@ class SearchService:
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)
-        timings.counts = step_counts(retrieved, ranked, page)
+        timings.counts = step_counts(ranking, retrieved, ranked, page)
         page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
         explanation: Explanation | UnsetType = UNSET

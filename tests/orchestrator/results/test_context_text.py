@@ -45,6 +45,11 @@ def test_each_passage_has_its_number_its_headings_where_it_is_from_and_its_text(
     assert (context.tokens, context.hits, context.cut) == (MEASURE.tokens(context.text), 2, False)
 
 
+def test_no_line_of_a_document_looks_like_a_citation() -> None:
+    context = as_context([hit(text="[1] one\n[2] two\r[ 3 ] three\u2028[4] four, see [5]")], 1_000, MEASURE)
+    assert context.text == "[1] documents/d\n [1] one\n [2] two\r [ 3 ] three\u2028 [4] four, see [5]"
+
+
 def test_what_has_no_room_is_cut_and_the_rest_is_left_out() -> None:
     hits = hits_of(["word " * 40, "other " * 200, "last"])
     context = as_context(hits, 100, MEASURE)
