@@ -69,8 +69,13 @@ async def explain(
 
 
 def _explained(ranking: Ranking, shown: AbstractSet[str]) -> tuple[ExplainedHit, ...]:
+    listed = [each for each in ranking if each.id in shown]
+    scores = np.array([each.score for each in listed])
+    width = np.ptp(scores) if listed else 0.0
+    normalized = (scores - scores.min()) / width if width else np.ones(len(listed))
     return tuple(
-        ExplainedHit(*id_and_collection(each.id), each.rank, each.score) for each in ranking if each.id in shown
+        ExplainedHit(*id_and_collection(each.id), each.rank, each.score, value)
+        for each, value in zip(listed, normalized.tolist(), strict=True)
     )
 
 

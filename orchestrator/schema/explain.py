@@ -10,12 +10,16 @@ from fusion.values import CollapseMode
 
 
 class ExplainedHit(Struct, frozen=True):
-    """One document of one source before fusion."""
+    """One document of one source before fusion.
+
+    :param normalized: the score from 0, the lowest of the listed ones, to 1, the highest; for reading only.
+    """
 
     id: str
     collection: str
     rank: int
     score: float
+    normalized: float
 
 
 class RemovedDocument(Struct, frozen=True):

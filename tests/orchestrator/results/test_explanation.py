@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -51,13 +51,12 @@ async def index(tmp_path: Path) -> EmbeddedIndex:
 class ChunkSource:
     """A source that returns some documents whatever the filter says, and knows that one is a chunk of another."""
 
-    def __init__(self, *ids: str) -> None:
+    def __init__(self, *ids: str, scores: Sequence[float] = ()) -> None:
         self._ids = ids
+        self._scores = scores or [1.0] * len(ids)
 
     async def search(self, query: object) -> Ranking:
-        return Ranking.of_ids(
-            "keyword", self._ids, [1.0] * len(self._ids), fields={"chunk": DocumentFields("parent", 0)}
-        )
+        return Ranking.of_ids("keyword", self._ids, self._scores, fields={"chunk": DocumentFields("parent", 0)})
 
 
 async def explained(service: SearchService, principal: Principal = PRINCIPAL, **fields: object) -> Explanation:
@@ -76,6 +75,14 @@ async def test_a_document_outside_the_filter_is_mentioned_nowhere(index: Embedde
     # The documents of other scopes are not withheld: by the scope of the principal they do not exist.
     assert (result.removed.withheld, result.removed.deleted) == (3, 2)
     assert not any(secret in repr(result) for secret in SECRETS)
+
+
+async def test_scores_are_normalized_within_what_is_listed(index: EmbeddedIndex) -> None:
+    """The score of a hidden document, which is higher here, would show in the others."""
+    keyword = ChunkSource("secret", "a", "b", "chunk", scores=[9.0, 5.0, 4.0, 1.0])
+    result = await explained(search_service(index, keyword=keyword), mode="keyword", collapse="none")
+    listed = {hit.id: (hit.score, hit.normalized) for hit in result.rankings["keyword"]}
+    assert listed == {"a": (5.0, 1.0), "b": (4.0, 0.75), "chunk": (1.0, 0.0)}
 
 
 async def test_documents_are_read_a_few_at_a_time(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +136,8 @@ async def test_the_rankings_keep_rank_and_score_of_the_source(index: EmbeddedInd
     keyword = FixedSource("keyword", "a", "secret", "b")
     result = await explained(search_service(index, keyword=keyword), mode="keyword")
     assert result.rankings["keyword"] == (
-        ExplainedHit("a", "documents", 1, 1.0),
-        ExplainedHit("b", "documents", 3, 1.0),
+        ExplainedHit("a", "documents", 1, 1.0, 1.0),
+        ExplainedHit("b", "documents", 3, 1.0, 1.0),
     )
 
 
