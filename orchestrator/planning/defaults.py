@@ -37,9 +37,9 @@ PROFILES: Mapping[ProfileName, Profile] = {
     "rrf": Profile(str(RRF(60)), str(RRF(60)), {}, {"centrality": 1.0}, 1.0),
     "weighted_rrf": Profile(str(RRF(60, slope=3)), str(RRF(60)), {KEYWORD.name: 2.5}, {}, 0.1),
 }
-"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, all weights 1, times 1 + centrality.
-``weighted_rrf`` has measured weights, the graph's as far as it covers the query, and no boost.
-docs/decisions/0049-two-profiles-of-rrf.md has the measurements."""
+"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, all weights 1 (the graph's times its
+trust, as in every profile), times 1 + centrality. ``weighted_rrf`` has measured weights, the graph's as far as it
+covers the query, and no boost. docs/decisions/0049-two-profiles-of-rrf.md has the measurements."""
 
 
 BY_SCORE = str(JointWalk())
