@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -137,16 +139,15 @@ class GraphComponent:
                 linked.parent.mkdir(exist_ok=True)
                 files.link_or_copy(path, linked)
             return
-        known = {path.stem: _part(path) for path in sorted(previous.glob("*.part"))} if previous else {}
+        merged = _merged_parts(previous, {segment.name for segment in segments.segments}) if previous else []
         graphs = []
         for segment in segments.segments:
             file = f"{segment.name}.part"
-            if previous and (graph := known.pop(segment.name, None)):
+            if previous and (previous / file).exists():
                 files.link_or_copy(previous / file, target / file)
             else:
-                graph = segment_graph(segment, known.values())
-                (target / file).write_bytes(msgspec.msgpack.encode(graph))
-            graphs.append(graph)
+                (target / file).write_bytes(msgspec.msgpack.encode(segment_graph(segment, merged)))
+            graphs.append(_part(target / file))
         for level in SENSITIVITIES:
             if any(level == sensitivity for graph in graphs for _, _, sensitivity, _ in graph.words):
                 (target / level).mkdir()
@@ -198,6 +199,16 @@ class GraphComponent:
         """Returns 1: every build joins all segments."""
         del index
         return 1
+
+
+def _merged_parts(previous: Path, kept: AbstractSet[str]) -> list[SegmentGraph]:
+    """The parts of the segments that are merged now. One that is damaged is left out: the texts say the same."""
+    parts = []
+    for path in sorted(previous.glob("*.part")):
+        if path.stem not in kept:
+            with suppress(Damaged):
+                parts.append(_part(path))
+    return parts
 
 
 def _part(path: Path) -> SegmentGraph:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from orchestrator.client.calls import Call, PartialResponse, search_fields
+from orchestrator.client.calls import Call, PartialResponse, has_partial_hits, search_fields
 from orchestrator.client.errors import BadReply, Refused, refusal
 from orchestrator.schema.arrays import ENCODER
 from orchestrator.schema.problem import Problem
@@ -123,7 +123,7 @@ def _encoded(number: int, query: Query) -> _Sent:
     if isinstance(query, bytes):
         return _Sent(number, query.replace(b"\n", b" ").strip(), is_partial=True)
     fields = search_fields(query, {}) if isinstance(query, str | SearchRequest) else query
-    return _Sent(number, ENCODER.encode(fields), is_partial=fields.get("fields") is not None)
+    return _Sent(number, ENCODER.encode(fields), is_partial=has_partial_hits(fields))
 
 
 class LineSplitter:

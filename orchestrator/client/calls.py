@@ -207,8 +207,13 @@ def search(query: str | SearchRequest, fields: Mapping[str, Any]) -> Call[Search
     :param fields: of the request; with a :class:`SearchRequest` they replace its own.
     """
     sent = search_fields(query, fields)
-    kind = SearchResponse if sent.get("fields") is None else PartialResponse
+    kind = PartialResponse if has_partial_hits(sent) else SearchResponse
     return Call("POST", "/v1/search", kind, fields=sent, has_deadline=True)
+
+
+def has_partial_hits(sent: Mapping[str, Any]) -> bool:
+    """Whether the response to a search with these fields has hits that lack some."""
+    return sent.get("fields") is not None or sent.get("format") == "context"
 
 
 def search_fields(query: str | SearchRequest, fields: Mapping[str, Any]) -> dict[str, Any]:

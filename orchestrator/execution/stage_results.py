@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -139,6 +139,16 @@ class Ranked:
     crowded_urls: tuple[str, ...] = ()
 
 
+class RerankOutcome(NamedTuple):
+    """What became of reranking: ``used``, ``failed``, or ``empty`` if no hit may be sent to the reranker; and why."""
+
+    outcome: Literal["not requested", "used", "failed", "empty"]
+    reason: str = ""
+
+
+NOT_RERANKED = RerankOutcome("not requested")
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """The hits of a page.
@@ -149,6 +159,7 @@ class Page:
     :param deleted: rows whose document no longer exists.
     :param withheld: rows whose document failed the access check.
     :param context: the texts of the hits as one.
+    :param rerank: what became of reranking.
     """
 
     hits: tuple[SearchHit, ...]
@@ -158,3 +169,4 @@ class Page:
     deleted: int = 0
     withheld: int = 0
     context: ContextText | UnsetType = UNSET
+    rerank: RerankOutcome = NOT_RERANKED

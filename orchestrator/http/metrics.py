@@ -11,8 +11,7 @@ from threading import Lock
 import anyio.to_thread
 
 from cache import Stats
-from orchestrator.execution.stage_results import AllSourcesFailed
-from orchestrator.results.rerank import rerank_outcome
+from orchestrator.execution.stage_results import NOT_RERANKED, AllSourcesFailed
 from orchestrator.schema.operations import CacheLevel, CacheReport
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
@@ -98,8 +97,9 @@ class ServiceMetrics:
             degraded = {each.source for each in body.degraded}
             answered = [source for source in body.route.sources if source not in degraded]
             self._metrics.record_computed(search.timings_ms, answered, degraded & self._sources, degraded)
-            if reranked := rerank_outcome(search.plan, body):
-                self._metrics.record_reranked(reranked.outcome)
+            outcome = search.timings.counts["rerank"] if search.timings else NOT_RERANKED.outcome
+            if outcome != NOT_RERANKED.outcome:
+                self._metrics.record_reranked(str(outcome))
 
     def record_failed_search(self, error: AllSourcesFailed) -> None:
         """Record a search without a response, because every source failed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from orchestrator.http.request_context import HttpContext, encoded_response
-from orchestrator.results.rerank import RerankOutcome, rerank_outcome
 from orchestrator.schema.search_input import decode_search_request
 from orchestrator.service.response_cache import EncodedResponse
 
@@ -39,15 +38,7 @@ def log_search(context: HttpContext, response: EncodedResponse) -> None:
             sources=body.route.sources,
             hits=len(body.hits),
             scores=[round(hit.fusion_score, 4) for hit in body.hits[:_LOGGED_SCORES]],
-            rerank=_reranking(rerank_outcome(plan, body)),
             degraded=[f"{each.source}: {each.reason}" for each in body.degraded],
             **(response.timings.counts if response.timings else {}),
             timings_ms=response.timings.rounded_ms() if response.timings else {},
         )
-
-
-def _reranking(outcome: RerankOutcome | None) -> str:
-    """Whether the reranker was used, and why if not."""
-    if outcome is None:
-        return "not requested"
-    return outcome.reason or outcome.outcome

@@ -20,6 +20,7 @@ class Profile:
     :param weighted_fusion: the strategy for a request with weights of its own.
     :param weights: of the sources, where neither the request nor the settings have weights.
     :param boosts: the strengths of the boosts that are on.
+    :param has_fixed_weights: whether neither the trust in the graph nor an identifier in the query changes a weight.
     :param half_life_days: of the boost ``recency``; ``None``: that of the boost.
     :param centrality_weight: of the boost ``centrality``.
     """
@@ -30,16 +31,17 @@ class Profile:
     boosts: Mapping[BoostName, float]
     centrality_weight: float
     half_life_days: float | None = None
+    has_fixed_weights: bool = False
 
 
 PROFILES: Mapping[ProfileName, Profile] = {
     "joint": Profile(str(JointWalk()), str(JointWalk()), {}, {}, 0.1),
-    "rrf": Profile(str(RRF(60)), str(RRF(60)), {}, {"centrality": 1.0}, 1.0),
+    "rrf": Profile(str(RRF(60)), str(RRF(60)), {}, {"centrality": 1.0}, 1.0, has_fixed_weights=True),
     "weighted_rrf": Profile(str(RRF(60, slope=3)), str(RRF(60)), {KEYWORD.name: 2.5}, {}, 0.1),
 }
-"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, all weights 1 (the graph's times its
-trust, as in every profile), times 1 + centrality. ``weighted_rrf`` has measured weights, the graph's as far as it
-covers the query, and no boost. docs/decisions/0049-two-profiles-of-rrf.md has the measurements."""
+"""``joint`` is the default. ``rrf`` is reciprocal rank fusion as published, all weights 1, times 1 + centrality.
+``weighted_rrf`` has measured weights, the graph's as far as it covers the query, and no boost.
+docs/decisions/0049-two-profiles-of-rrf.md has the measurements."""
 
 
 BY_SCORE = str(JointWalk())
@@ -63,6 +65,7 @@ def default_profile(settings: Settings) -> Profile:
         named.boosts if ranking.boosts is None else ranking.boosts,
         named.centrality_weight if ranking.centrality_weight is None else ranking.centrality_weight,
         ranking.half_life_days,
+        named.has_fixed_weights,
     )
 
 

@@ -20,7 +20,7 @@ from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
 from orchestrator.planning.query_vector import require_vector, unit_vector
-from orchestrator.planning.routing import Routing, choose_sources
+from orchestrator.planning.routing import IDENTIFIER_FACTOR, Routing, choose_sources
 from orchestrator.schema.search import (
     AUTO,
     DEFAULT_TOKENS,
@@ -74,7 +74,8 @@ def make_plan(
     profile = profile_of(request, settings)
     weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
     has_vector = request.vector is not None or encodes_texts
-    routing = choose_sources(request, sources, weights, trust, has_vector)
+    trust, factor = (1.0, 1.0) if profile.has_fixed_weights else (trust, IDENTIFIER_FACTOR)
+    routing = choose_sources(request, sources, weights, trust, has_vector, factor)
     is_single = request.mode not in (AUTO, HYBRID)
     # The hits of a single source are ordered by its scores.
     default = BY_SCORE if is_single else profile.weighted_fusion if request.weights else profile.fusion

@@ -36,6 +36,7 @@ def choose_sources(
     default_weights: Mapping[str, float],
     trust: float,
     has_vector: bool = True,
+    identifier_factor: float = IDENTIFIER_FACTOR,
 ) -> Routing:
     """Choose by mode and query; the weights of the request override the defaults.
 
@@ -43,10 +44,11 @@ def choose_sources(
         that compare vectors.
     :param default_weights: from the settings; 1 where they have none.
     :param trust: in [0, 1], factor on the default weight of sources that are scaled by trust.
+    :param identifier_factor: that of mode ``auto``; 1: an identifier changes no weight.
     :raises BadRequest: if the mode or a weight names no source, or all weights are 0.
     """
     _check_names(request, sources)
-    routed, weights, reason = _by_mode(request, sources, default_weights, trust)
+    routed, weights, reason = _by_mode(request, sources, default_weights, trust, identifier_factor)
     if request.mode == AUTO and not has_vector:
         left_out = [source.name for source in routed if compares_vectors(source)]
         routed = [source for source in routed if not compares_vectors(source)] or routed
@@ -78,7 +80,11 @@ def _check_names(request: SearchRequest, sources: Sequence[Source]) -> None:
 
 
 def _by_mode(
-    request: SearchRequest, sources: Sequence[Source], default_weights: Mapping[str, float], trust: float
+    request: SearchRequest,
+    sources: Sequence[Source],
+    default_weights: Mapping[str, float],
+    trust: float,
+    identifier_factor: float,
 ) -> tuple[Sequence[Source], dict[str, float], str]:
     if request.mode not in (AUTO, HYBRID):
         only = [source for source in sources if source.name == request.mode]
@@ -95,9 +101,9 @@ def _by_mode(
         names = " and ".join(source.name for source in exact)
         return exact, weights, f"the query is quoted text: only {names} can search for a phrase"
     boosted = [source.name for source in sources if source.identifier_boost]
-    if boosted and (identifier := find_identifier(request.query)):
+    if boosted and identifier_factor != 1 and (identifier := find_identifier(request.query)):
         for name in boosted:
-            weights[name] *= IDENTIFIER_FACTOR
+            weights[name] *= identifier_factor
         return sources, weights, f"{identifier!r} looks like an identifier: {' and '.join(boosted)} weighs more"
     return sources, weights, f"a question in words{_EVERY}"
 

@@ -10,9 +10,12 @@ from orchestrator.results.tokens import Measure
 from orchestrator.schema.search import ContextText, SearchHit
 
 _MIN_CHARS = 80
-"""Of the text of a passage: less is not worth its citation."""
-_CITATION = re.compile(r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))\[(?=\s*\d+\s*\])", re.MULTILINE)
-"""What begins a passage. A line of a document that begins so is indented by a space."""
+"""Of the text of a passage that is cut, but the first: less is not worth its citation."""
+_NAME_CHARS, _PLACE_CHARS = 160, 400
+"""Of the title and the headings of a passage, and of its url or its collection and id."""
+_INVISIBLE = r"[\u00ad\u200b-\u200f\u2060\ufeff]*"
+_CITATION = re.compile(rf"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))(?={_INVISIBLE}\[\s*\d+\s*\])", re.MULTILINE)
+"""Where a line of a document looks like the beginning of a passage: it is indented by a space."""
 
 
 def as_context(hits: Sequence[SearchHit], max_tokens: int, measure: Measure) -> ContextText:
@@ -22,18 +25,16 @@ def as_context(hits: Sequence[SearchHit], max_tokens: int, measure: Measure) -> 
     """
     blocks: list[str] = []
     used, is_cut = 0, False
-    for head, text in _passages(hits):
-        block = f"{head}\n{text}"
-        size = measure.tokens(block)
-        if used + size > max_tokens:
-            is_cut = True
-            block = measure.cut(block, max_tokens - used)
-            if len(block) < len(head) + _MIN_CHARS:
-                break
+    for head, text in _passages(hits, measure.max_chars(max_tokens)):
+        whole = f"{head}\n{text}"
+        block = measure.cut(whole, max_tokens - used)
+        is_cut = len(block) < len(whole)
+        if is_cut and blocks and len(block) < len(head) + _MIN_CHARS:
+            break
         blocks.append(block)
         if is_cut:
             break
-        used += size
+        used += measure.tokens(block)
     text = "\n\n".join(blocks)
     return ContextText(text, measure.tokens(text) if text else 0, len(blocks), is_cut)
 
@@ -54,10 +55,16 @@ def within_tokens(hits: Iterable[SearchHit], max_tokens: int, measure: Measure) 
     return tuple(limited)
 
 
-def _passages(hits: Iterable[SearchHit]) -> Iterator[tuple[str, str]]:
-    """The head of each passage, and its text."""
+def _passages(hits: Iterable[SearchHit], max_chars: int) -> Iterator[tuple[str, str]]:
+    """The head of each passage, and the first characters of its text."""
     for number, hit in enumerate(hits, start=1):
         names = " > ".join(filter(None, dict.fromkeys((hit.title, *hit.heading_path))))
-        lines = (" ".join(names.split()), hit.url or f"{hit.collection}/{hit.id}")
-        head = "\n".join(filter(None, lines))
-        yield f"[{number}] {head}", _CITATION.sub(" [", hit.text.strip())
+        is_short = hit.url is not None and len(hit.url) <= _PLACE_CHARS
+        place = hit.url if hit.url and is_short else f"{hit.collection}/{hit.id}"
+        head = "\n".join(filter(None, (_one_line(names, _NAME_CHARS), _one_line(place, _PLACE_CHARS))))
+        yield f"[{number}] {head}", _CITATION.sub(" ", hit.text.strip()[: max_chars + 1])
+
+
+def _one_line(text: str, max_chars: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"

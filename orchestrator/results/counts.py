@@ -8,13 +8,15 @@ from orchestrator.planning.plan import RankingPlan
 
 def step_counts(plan: RankingPlan, retrieved: Retrieved, ranked: Ranked, page: Page) -> dict[str, object]:
     """``found`` by each source, ``candidates`` when merged, of which ``collapsed`` into others, and ``ranked``; the ids
-    of the ``windows`` into which chunks were collapsed.
+    of the ``windows`` on the page, if chunks are collapsed to these; what became of reranking, and why.
     """
-    is_by_window = plan.collapse == "window"
+    hits = page.hits if plan.collapse == "window" else ()
     return {
         "found": {ranking.source: len(ranking) for ranking in retrieved.rankings},
         "candidates": len(ranked.fused.candidates),
         "collapsed": len(ranked.collapsed_into),
         "ranked": page.total,
-        "windows": [hit.window_id for hit in page.hits if hit.window_id and is_by_window],
+        "windows": [hit.window_id for hit in hits if hit.window_id],
+        "rerank": page.rerank.outcome,
+        "rerank_reason": page.rerank.reason,
     }

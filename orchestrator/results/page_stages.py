@@ -17,7 +17,7 @@ from orchestrator.results.neighbors import add_neighbors, has_chunks
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.text_limit import limit_text
 from orchestrator.results.tokens import Measure
-from orchestrator.schema.search import Degraded, ResponseFormat
+from orchestrator.schema.search import ContextText, Degraded, ResponseFormat
 
 
 async def finished(
@@ -40,12 +40,19 @@ async def finished(
         hits = tuple(with_text(hit, chars) for hit in hits)
     page = replace(page, hits=hits)
     if plan.page.max_tokens is not None:
+        uncounted, page = page, _without_texts(page, plan.page.format)  # if counting fails
         async with context.best_effort("context", CONTEXT) as attempt:
             page = await anyio.to_thread.run_sync(
-                _within_tokens, page, plan.page.format, plan.page.max_tokens, measure, abandon_on_cancel=True
+                _within_tokens, uncounted, plan.page.format, plan.page.max_tokens, measure, abandon_on_cancel=True
             )
         degraded += attempt.failures
     return page, degraded
+
+
+def _without_texts(page: Page, format_: ResponseFormat) -> Page:
+    if format_ == "context":
+        return replace(page, context=ContextText("", 0, 0, cut=True))
+    return replace(page, hits=tuple(with_text(hit, 0) for hit in page.hits))
 
 
 def _within_tokens(page: Page, format_: ResponseFormat, max_tokens: int, measure: Measure) -> Page:

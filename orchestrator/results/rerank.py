@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -12,9 +11,9 @@ from adapters import SENSITIVITIES
 from adapters.ports import Reranker, RerankResult
 from orchestrator.execution.budget import RERANK
 from orchestrator.execution.search_context import SearchContext
-from orchestrator.execution.stage_results import Page
+from orchestrator.execution.stage_results import Page, RerankOutcome
 from orchestrator.planning.plan import Plan, RerankPlan
-from orchestrator.schema.search import Degraded, RerankedHit, ResponseBody, SearchHit
+from orchestrator.schema.search import Degraded, RerankedHit, SearchHit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class RerankStage:
         if settings is None:
             return page, []
         degraded: list[Degraded] = []
-        hits = list(page.hits)
+        hits, outcome = list(page.hits), RerankOutcome("empty", "no hit may be reranked")
         if self.reranker is None:
             degraded.append(context.degraded("rerank", "no reranker is configured: set TRIVIUM_RERANKER"))
         elif positions := _sendable(page, settings):
@@ -44,26 +43,11 @@ class RerankStage:
                 result = await self.reranker.rerank(plan.ranking.text, passages)
                 if result.warning:
                     degraded.append(context.degraded("rerank", result.warning))
-                hits = _reordered(page.hits, positions, result)
+                hits, outcome = _reordered(page.hits, positions, result), RerankOutcome("used")
             degraded += attempt.failures
-        return replace(page, hits=tuple(hits[: plan.page.limit])), degraded
-
-
-class RerankOutcome(NamedTuple):
-    """What became of reranking: ``used``, ``failed``, or ``empty`` if no hit may be sent to the reranker; and why."""
-
-    outcome: Literal["used", "failed", "empty"]
-    reason: str
-
-
-def rerank_outcome(plan: Plan, body: ResponseBody) -> RerankOutcome | None:
-    """What became of reranking in a search; ``None`` if it was not requested."""
-    if plan.page.rerank is None:
-        return None
-    if any(hit.rerank is not msgspec.UNSET for hit in body.hits):
-        return RerankOutcome("used", "")
-    failed = next((each.reason for each in body.degraded if each.source == "rerank"), "")
-    return RerankOutcome("failed", failed) if failed else RerankOutcome("empty", "no hit may be reranked")
+        if degraded and outcome.outcome != "used":
+            outcome = RerankOutcome("failed", degraded[-1].reason)
+        return replace(page, hits=tuple(hits[: plan.page.limit]), rerank=outcome), degraded
 
 
 def _sendable(page: Page, settings: RerankPlan) -> list[int]:

@@ -18,7 +18,7 @@ _BACK_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Counts tokens. Takes 1 µs for each, and does not hold the GIL: call it off the event loop.
+    """Counts tokens. Takes 1 µs for each, and holds the GIL for a fifth of that: call it off the event loop.
 
     :param token_ends: where each token of a text ends.
     """
@@ -28,6 +28,10 @@ class Measure:
     def tokens(self, text: str) -> int:
         """The tokens of a text."""
         return _SPECIAL_TOKENS + max(len(self.token_ends(text)), -(-len(text) // _CHARS_PER_TOKEN))
+
+    def max_chars(self, max_tokens: int) -> int:
+        """A longer text has more tokens."""
+        return max_tokens * _CHARS_PER_TOKEN
 
     def cut(self, text: str, max_tokens: int) -> str:
         """The beginning of a text that has at most so many tokens, if possible as whole words."""

@@ -244,9 +244,9 @@ class SearchService:
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)
-        timings.counts = step_counts(ranking, retrieved, ranked, page)
         page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
+        timings.counts = step_counts(ranking, retrieved, ranked, page)
         explanation: Explanation | UnsetType = UNSET
         if plan.page.explain:
             async with context.best_effort("explain", EXPLAIN) as attempt:

@@ -58,6 +58,17 @@ def test_every_part_is_what_the_documents_of_its_segment_say(writes: list[list[t
             assert parts(commit) == {each.name: segment_graph(each) for each in view.segments.segments}
 
 
+def test_a_damaged_part_of_a_segment_that_is_merged_is_read_from_the_texts_again(tmp_path: Path) -> None:
+    index = EmbeddedIndex(tmp_path, [GraphComponent()], "test")
+    index.write_blocking([record(1, "Alpha", [], [2], "normal")])
+    (part,) = (tmp_path / "graph" / index.current().manifest.name).glob("*.part")
+    part.write_bytes(part.read_bytes()[:-9])
+    index.write_blocking([record(2, "Beta", [], [1], "normal")])
+    (segment,) = index.current().segments.segments
+    commit = tmp_path / "graph" / index.current().manifest.name
+    assert parts(commit) == {segment.name: segment_graph(segment)}
+
+
 def test_a_document_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = EmbeddedIndex(tmp_path, [GraphComponent()], "test")
     read = segment_edges.words_by_case

@@ -198,6 +198,12 @@ def test_importing_the_client_imports_no_engine_and_is_fast(python: str) -> None
 
 
 def test_hits_may_have_some_of_their_fields_only(client: Client) -> None:
+    context = client.search("nolan", format="context", limit=1)
+    assert context.context
+    assert context.context.text.startswith("[1] ")
+    (answered,) = client.search_batch([{"query": "nolan", "format": "context", "limit": 1}])
+    assert answered.response
+    assert answered.response.context == context.context
     response = client.search("nolan", fields=["title"], limit=1)
     (hit,) = response.hits
     assert hit.id

@@ -18,7 +18,7 @@ from orchestrator.execution.budget import Deadline, sources_timeout_s
 from orchestrator.execution.stage_results import TIMED_OUT, AllSourcesFailed, Failed
 from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
-from orchestrator.schema.search import SearchResponse
+from orchestrator.schema.search import ContextText, SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
 from tests import virtual_clock
@@ -81,11 +81,13 @@ def test_tokens_are_counted_in_the_time_that_is_left(index: EmbeddedIndex) -> No
     service.measure = Measure(lambda text: [len(text)] if is_over.wait(30) else [])
     try:
         response = asyncio.run(search(service, "alpha", format="context", timeout_ms=400))
+        of_hits = asyncio.run(search(service, "alpha", max_tokens=100, timeout_ms=400))
     finally:
         is_over.set()
     assert response.took_ms >= 390
     assert ("context", "timed out") in failures(response)
-    assert len(response.hits) == 2
+    assert response.context == ContextText("", 0, 0, cut=True)
+    assert [hit.text for hit in of_hits.hits] == ["", ""]
 
 
 def test_the_setting_of_the_sources_is_a_limit_too(index: EmbeddedIndex) -> None:

@@ -139,7 +139,8 @@ async def test_the_log_says_how_many_documents_each_step_had(
     assert line["windows"] == [hit["window_id"] for hit in body["hits"] if hit["window_id"]]
     assert len(line["windows"]) == 2
     assert line["scores"] == [round(hit["fusion_score"], 4) for hit in body["hits"][:3]]
-    assert line["rerank"] == "no reranker is configured: set TRIVIUM_RERANKER"
+    outcome = (line["rerank"], line["rerank_reason"])
+    assert outcome == ("failed", "no reranker is configured: set TRIVIUM_RERANKER")
     assert "stars" not in str(line)
 
 

@@ -20,6 +20,14 @@ def test_the_profile_rrf_is_reciprocal_rank_fusion_as_published() -> None:
     assert {call.stage for call in plan.ranking.calls} == {1}
 
 
+def test_nothing_changes_the_weights_of_the_profile_rrf_but_settings_and_requests() -> None:
+    """Neither the trust in the graph nor an identifier in a query of mode ``auto``."""
+    query = "the class os.path"
+    assert ranking(profile="rrf", query=query, trust=0.25).weights == {"vector": 1.0, "graph": 1.0, "keyword": 1.0}
+    assert ranking(query=query, trust=0.25).weights == {"vector": 1.0, "graph": 0.25, "keyword": 2.0}
+    assert ranking(Settings.of(weights="graph=0.5"), profile="rrf", trust=0.25).weights["graph"] == 0.5
+
+
 def test_the_profile_weighted_rrf_has_measured_weights_and_the_graph_as_far_as_it_knows_the_query() -> None:
     plan = planned(profile="weighted_rrf", mode="hybrid")
     assert (plan.profile, plan.ranking.strategy) == ("weighted_rrf", "rrf(k=60, slope=3)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,8 +47,45 @@ def test_each_passage_has_its_number_its_headings_where_it_is_from_and_its_text(
 
 
 def test_no_line_of_a_document_looks_like_a_citation() -> None:
-    context = as_context([hit(text="[1] one\n[2] two\r[ 3 ] three\u2028[4] four, see [5]")], 1_000, MEASURE)
-    assert context.text == "[1] documents/d\n [1] one\n [2] two\r [ 3 ] three\u2028 [4] four, see [5]"
+    context = as_context([hit(text="[1] one\n[2] two\r[ 3 ] three\u2028\u200b[4] four, see [5]")], 1_000, MEASURE)
+    assert context.text == "[1] documents/d\n [1] one\n [2] two\r [ 3 ] three\u2028 \u200b[4] four, see [5]"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"title": "T\n[2] U"}, {"url": "https://a\u2028[2] b"}, {"id": "i\u2029[2] b"}, {"collection": "c\u2028[2]"}],
+)
+def test_no_name_of_a_document_begins_a_line(fields: dict[str, str]) -> None:
+    lines = as_context([hit(text="text", **fields)], 1_000, MEASURE).text.splitlines()
+    assert [line for line in lines if line.startswith("[")] == lines[:1]
+    assert len(lines) == 3 if "title" in fields else len(lines) == 2
+
+
+def test_long_names_leave_room_for_the_text_and_for_other_passages() -> None:
+    names = {"title": "title " * 600, "url": "https://a/" + "u" * 8_000, "id": "i" * 512, "collection": "c" * 512}
+    context = as_context([hit(text="first " * 5, **names), hit(title="B", text="second " * 5)], 400, MEASURE)
+    assert (context.hits, context.cut) == (2, False)
+    assert "first first" in context.text
+    assert "second second" in context.text
+
+
+def test_the_first_passage_is_there_however_small_the_room() -> None:
+    context = as_context([hit(id="i" * 512, collection="c" * 512, text="word " * 300)], 100, MEASURE)
+    assert (context.hits, context.cut) == (1, True)
+    assert context.text.startswith("[1] cccc")
+
+
+def test_of_a_long_text_only_what_may_fit_is_counted() -> None:
+    counted: list[int] = []
+    measure = Measure(lambda text: counted.append(len(text)) or word_ends(text))
+    context = as_context([hit(text="word " * 200_000), hit(text="other")], 100, measure)
+    assert (context.hits, context.cut) == (1, True)
+    assert max(counted) <= measure.max_chars(100)
+
+
+def test_a_passage_of_a_few_words_that_is_cut_is_left_out() -> None:
+    context = as_context(hits_of(["word " * 85, "other " * 200]), 100, MEASURE)
+    assert (context.hits, context.cut) == (1, True)
 
 
 def test_what_has_no_room_is_cut_and_the_rest_is_left_out() -> None:

@@ -19,7 +19,7 @@ from orchestrator.schema.search import RerankedHit, SearchResponse
 from orchestrator.settings import Settings
 from tests.adapters.rerank.test_http import MISBEHAVIOURS, RecordingServer, chat_completion
 from tests.conftest import SCOPE, vector_record
-from tests.orchestrator.services import RERANK_TIMEOUT_S, SETTINGS, empty_index, search, search_service
+from tests.orchestrator.services import RERANK_TIMEOUT_S, SETTINGS, empty_index, request_of, search, search_service
 from tests.servers.stub import Serve, http, stub
 
 pytestmark = pytest.mark.anyio
@@ -45,6 +45,23 @@ async def reranked(
             yield await search(service, "Alpha Centauri", mode="keyword", limit=limit, rerank=True, **fields)
         finally:
             await close()
+
+
+async def test_the_stage_says_what_became_of_it(index: EmbeddedIndex) -> None:
+    """Also where no hit that the reranker got is left on the page."""
+    await index.write([vector_record("hidden", "Alpha Centauri", sensitivity="sensitive", title="Alpha Centauri")], ())
+    principal = Principal("test", SCOPE, "restricted")
+    async with stub(RecordingServer(chat_completion("[2, 1]"))) as port:
+        opened, close = reranker(f"chat+http://127.0.0.1:{port}/v1", "m", "", RERANK_TIMEOUT_S)
+        assert close
+        service = search_service(index, reranker=opened)
+        request = request_of("Alpha Centauri", mode="keyword", limit=1, rerank=True)
+        found = await service.respond(request, principal, "test")
+        await close()
+    assert found.computed
+    assert found.timings
+    assert [(hit.id, hit.rerank) for hit in found.computed.hits] == [("hidden", UNSET)]
+    assert (found.timings.counts["rerank"], found.timings.counts["rerank_reason"]) == ("used", "")
 
 
 @pytest.fixture
