@@ -19,9 +19,3 @@ class Answer:
 def exact(name: str) -> str:
     """An id or a name as it is; as a JSON string if it has characters that are not printable, such as ends of lines."""
     return name if name.isprintable() else json.dumps(name)
-
-
-def one_line(text: str, max_chars: int) -> str:
-    """A text of a document on one line, cut: in an answer, what begins a line is ours."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"

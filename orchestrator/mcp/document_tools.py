@@ -14,10 +14,11 @@ from adapters import Document
 from adapters.model.document import METADATA, values_of
 from adapters.model.filter import Eq
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
-from orchestrator.mcp.answers import Answer, exact, one_line
+from orchestrator.mcp.answers import Answer, exact
 from orchestrator.mcp.arguments import DeleteDocument, GetDocument, ListCollections
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
+from orchestrator.results.lines import one_line
 from orchestrator.results.tokens import Measure
 from orchestrator.schema.search import DEFAULT_TOKENS
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 
-from orchestrator.mcp.answers import exact, one_line
+from orchestrator.mcp.answers import exact
+from orchestrator.results.lines import one_line
 from orchestrator.schema.search import SearchHit, SearchResponse
 
 _TITLE_CHARS, _NAME_CHARS, _REASON_CHARS = 160, 80, 120

@@ -11,11 +11,12 @@ import msgspec
 
 from adapters.model.filter import EVERYTHING, Filter, metadata_keys
 from orchestrator.mcp import search_answers
-from orchestrator.mcp.answers import Answer, one_line
+from orchestrator.mcp.answers import Answer
 from orchestrator.mcp.arguments import HybridSearch, MemorySearch, SearchArguments
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import MEMORY, request_filter
+from orchestrator.results.lines import one_line
 from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import MAX_KEYS, NO_COLLECTION
 from orchestrator.schema.decode import InvalidInput

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.results.hit_fields import with_text
+from orchestrator.results.lines import one_line
 from orchestrator.results.tokens import Measure
 from orchestrator.schema.search import ContextText, SearchHit
 
@@ -61,10 +62,5 @@ def _passages(hits: Iterable[SearchHit], max_chars: int) -> Iterator[tuple[str, 
         names = " > ".join(filter(None, dict.fromkeys((hit.title, *hit.heading_path))))
         is_short = hit.url is not None and len(hit.url) <= _PLACE_CHARS
         place = hit.url if hit.url and is_short else f"{hit.collection}/{hit.id}"
-        head = "\n".join(filter(None, (_one_line(names, _NAME_CHARS), _one_line(place, _PLACE_CHARS))))
+        head = "\n".join(filter(None, (one_line(names, _NAME_CHARS), one_line(place, _PLACE_CHARS))))
         yield f"[{number}] {head}", _CITATION.sub(" ", hit.text.strip()[: max_chars + 1])
-
-
-def _one_line(text: str, max_chars: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"

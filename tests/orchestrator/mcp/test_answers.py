@@ -19,10 +19,10 @@ from adapters.model.document import HIGHEST_CLEARANCE
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap import open_service
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
-from orchestrator.mcp.answers import one_line
 from orchestrator.mcp.caller import Caller
 from orchestrator.mcp.search_answers import head
 from orchestrator.mcp.tools import ToolError, call, tool_named
+from orchestrator.results.lines import one_line
 from orchestrator.results.tokens import Measure
 from orchestrator.schema.search import Degraded, SearchRequest
 from orchestrator.service.service import Service
