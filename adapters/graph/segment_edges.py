@@ -72,7 +72,7 @@ def segment_graph(segment: Segment, known: Iterable[SegmentGraph] = ()) -> Segme
         else:
             builder.read(segment.record(row), row)
             row += 1
-    return builder.part(segment.docnos.astype(np.int64).tobytes())
+    return builder.part(segment.docnos.tobytes())
 
 
 def _is_block(docnos: Sequence[int], rows: Mapping[int, int]) -> bool:

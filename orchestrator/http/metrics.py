@@ -97,7 +97,7 @@ class ServiceMetrics:
             degraded = {each.source for each in body.degraded}
             answered = [source for source in body.route.sources if source not in degraded]
             self._metrics.record_computed(search.timings_ms, answered, degraded & self._sources, degraded)
-            outcome = search.timings.counts["rerank"] if search.timings else NOT_RERANKED.outcome
+            outcome = search.timings.log_fields["rerank"] if search.timings else NOT_RERANKED.outcome
             if outcome != NOT_RERANKED.outcome:
                 self._metrics.record_reranked(str(outcome))
 

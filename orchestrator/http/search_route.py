@@ -39,6 +39,6 @@ def log_search(context: HttpContext, response: EncodedResponse) -> None:
             hits=len(body.hits),
             scores=[round(hit.fusion_score, 4) for hit in body.hits[:_LOGGED_SCORES]],
             degraded=[f"{each.source}: {each.reason}" for each in body.degraded],
-            **(response.timings.counts if response.timings else {}),
+            **(response.timings.log_fields if response.timings else {}),
             timings_ms=response.timings.rounded_ms() if response.timings else {},
         )

@@ -40,12 +40,13 @@ async def finished(
         hits = tuple(with_text(hit, chars) for hit in hits)
     page = replace(page, hits=hits)
     if plan.page.max_tokens is not None:
-        uncounted, page = page, _without_texts(page, plan.page.format)  # if counting fails
         async with context.best_effort("context", CONTEXT) as attempt:
             page = await anyio.to_thread.run_sync(
-                _within_tokens, uncounted, plan.page.format, plan.page.max_tokens, measure, abandon_on_cancel=True
+                _within_tokens, page, plan.page.format, plan.page.max_tokens, measure, abandon_on_cancel=True
             )
-        degraded += attempt.failures
+        if attempt.failures:
+            page = _without_texts(page, plan.page.format)
+            degraded += attempt.failures
     return page, degraded
 
 

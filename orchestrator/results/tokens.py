@@ -30,7 +30,7 @@ class Measure:
         return _SPECIAL_TOKENS + max(len(self.token_ends(text)), -(-len(text) // _CHARS_PER_TOKEN))
 
     def max_chars(self, max_tokens: int) -> int:
-        """A longer text has more tokens."""
+        """The length in characters that no text of so many tokens exceeds."""
         return max_tokens * _CHARS_PER_TOKEN
 
     def cut(self, text: str, max_tokens: int) -> str:

@@ -32,7 +32,6 @@ from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
-from orchestrator.results.counts import step_counts
 from orchestrator.results.explanation import explain
 from orchestrator.results.hit_fields import selected
 from orchestrator.results.hydration import hydrate
@@ -40,6 +39,7 @@ from orchestrator.results.page_stages import finished
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.response_body import page_warning, respond
 from orchestrator.results.same_url import collapse_urls
+from orchestrator.results.search_log import log_fields
 from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import name_warnings
 from orchestrator.retrieval.crowds import with_further, without_crowds
@@ -246,7 +246,7 @@ class SearchService:
             page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)
         page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
-        timings.counts = step_counts(ranking, retrieved, ranked, page)
+        timings.log_fields = log_fields(ranking, retrieved, ranked, page)
         explanation: Explanation | UnsetType = UNSET
         if plan.page.explain:
             async with context.best_effort("explain", EXPLAIN) as attempt:

@@ -1,4 +1,4 @@
-"""What one request did in each stage: the time, and what was counted."""
+"""What one request did in each stage, and how long it took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MS_DIGITS = 3
 class StageTimings:
     """The time of each stage in milliseconds, and its start in seconds of the clock.
 
-    ``counts`` is what the stages counted: numbers and ids, never text.
+    ``log_fields`` is what the stages did, for the log line: numbers, ids and reasons, never a text of a document.
 
     :param clock: seconds from any origin, never going back.
     """
@@ -22,7 +22,7 @@ class StageTimings:
         self._start = clock()
         self.stages_ms: dict[str, float] = {}
         self.starts_s: dict[str, float] = {}
-        self.counts: dict[str, object] = {}
+        self.log_fields: dict[str, object] = {}
 
     def total_ms(self) -> float:
         """Milliseconds since the start of the request."""

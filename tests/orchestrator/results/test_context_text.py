@@ -58,7 +58,7 @@ def test_no_line_of_a_document_looks_like_a_citation() -> None:
 def test_no_name_of_a_document_begins_a_line(fields: dict[str, str]) -> None:
     lines = as_context([hit(text="text", **fields)], 1_000, MEASURE).text.splitlines()
     assert [line for line in lines if line.startswith("[")] == lines[:1]
-    assert len(lines) == 3 if "title" in fields else len(lines) == 2
+    assert len(lines) == (3 if "title" in fields else 2)
 
 
 def test_long_names_leave_room_for_the_text_and_for_other_passages() -> None:

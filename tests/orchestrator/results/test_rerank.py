@@ -61,7 +61,7 @@ async def test_the_stage_says_what_became_of_it(index: EmbeddedIndex) -> None:
     assert found.computed
     assert found.timings
     assert [(hit.id, hit.rerank) for hit in found.computed.hits] == [("hidden", UNSET)]
-    assert (found.timings.counts["rerank"], found.timings.counts["rerank_reason"]) == ("used", "")
+    assert (found.timings.log_fields["rerank"], found.timings.log_fields["rerank_reason"]) == ("used", "")
 
 
 @pytest.fixture

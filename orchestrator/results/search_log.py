@@ -1,4 +1,4 @@
-"""How many documents each step of a search had, for its line in the log."""
+"""What the steps of a search did, for its line in the log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.plan import RankingPlan
 
 
-def step_counts(plan: RankingPlan, retrieved: Retrieved, ranked: Ranked, page: Page) -> dict[str, object]:
+def log_fields(plan: RankingPlan, retrieved: Retrieved, ranked: Ranked, page: Page) -> dict[str, object]:
     """``found`` by each source, ``candidates`` when merged, of which ``collapsed`` into others, and ``ranked``; the ids
     of the ``windows`` on the page, if chunks are collapsed to these; what became of reranking, and why.
     """
