@@ -5,10 +5,11 @@ Robertson, Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+import anyio.to_thread
 import numpy as np
 import numpy.typing as npt
 import tantivy
@@ -16,18 +17,19 @@ import tantivy
 from adapters.engine.index import EmbeddedIndex, pinned_view
 from adapters.engine.segment_set import Mask, SegmentSet
 from adapters.keyword import analysis
-from adapters.keyword.component import SCHEMA, KeywordComponent
+from adapters.keyword.component import KeywordComponent
+from adapters.keyword.embedded_explanation import term_scores
+from adapters.keyword.embedded_query import listed_documents, restricted, text_query
 from adapters.model.document import Scope
-from adapters.model.filter import Filter, clearance_of
-from adapters.model.index_terms import filter_compiler, max_terms
+from adapters.model.filter import clearance_of
+from adapters.model.index_terms import max_terms
 from adapters.model.sources import KEYWORD
+from adapters.model.term_score import TermScore
 from adapters.ports.retriever import SourceQuery
 from fusion.columns import Ranking
 from fusion.largest import top
+from fusion.values import DocId
 
-_MUST, _SHOULD, _MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
-_MAX_SINGLE_TERMS = 16
-"""Up to this number, looking terms up one by one is cheaper than as a set."""
 _MAX_SEARCHED = 20_000
 """Maximum number of hits of a search without its filter, which are tested afterwards: each is a Python object."""
 _MAX_FILTER_TERMS = 1_000
@@ -67,9 +69,21 @@ class EmbeddedKeyword:
         else:
             # The index contains living documents only, so a filter that passes all of them is left out.
             condition = None if mask.count == searcher.num_docs else query.filter
-            positions, scores = _search(searcher, _query(parsed, condition), query.depth, segments)
+            positions, scores = _search(searcher, text_query(parsed, condition), query.depth, segments)
         best = top(scores, positions, query.depth)
         return Ranking.of_docs(KEYWORD.name, positions.take(best), scores.take(best), segments)
+
+    async def term_scores(self, query: SourceQuery, ids: Sequence[DocId]) -> Mapping[DocId, Sequence[TermScore]]:
+        """See :class:`adapters.ports.TermScorer`."""
+        view, scope = pinned_view(self._index, query), query.scope
+        index = view.component(self._component).of(scope, clearance_of(query.access))
+        positions = {id_: view.segments.position((scope.tenant, scope.environment, id_)) for id_ in ids}
+        docnos = {int(view.segments.docnos[at]): id_ for id_, at in positions.items() if at is not None}
+        if index is None or not docnos:
+            return {}
+        parsed = _parsed(scope, query.text, query.expansions, index.languages)
+        found = await anyio.to_thread.run_sync(term_scores, index.searcher, parsed, list(docnos))
+        return {docnos[docno]: scores for docno, scores in found.items()}
 
 
 @lru_cache(maxsize=16)
@@ -98,76 +112,12 @@ def _search_with_mask(
     query is searched without it, for twice as many documents as are expected to be needed. If these are too many, or
     too few of them pass, the documents that pass are listed in the query.
     """
-    text = _query(parsed, None)
+    text = text_query(parsed, None)
     searched = 2 * depth * int(searcher.num_docs) // mask.count
     if searched <= _MAX_SEARCHED:
         positions, scores = _search(searcher, text, searched, segments)
         passing = mask.flags[positions]
         if passing.sum() >= depth or len(positions) < searched:
             return positions[passing], scores[passing]
-    listed = tantivy.Query.term_set_query(SCHEMA, "docno", segments.docnos[mask.flags].tolist())
-    return _search(searcher, _restricted(text, listed), depth, segments)
-
-
-def _query(parsed: analysis.ParsedQuery, condition: Filter | None) -> tantivy.Query:
-    """A query without parsed syntax: user text is only the value of a term."""
-    # A word that occurs twice is two clauses: a boosted one makes tantivy's union of words a tenth slower.
-    clauses = [(_SHOULD, _word(word)) for word in parsed.words]
-    clauses += [(_SHOULD, _best_of(compound)) for compound in parsed.compounds]
-    clauses += [(_SHOULD, _phrase(code)) for code in parsed.codes]
-    occur = _MUST if parsed.is_required else _SHOULD
-    clauses += [(occur, _phrase(phrase)) for phrase in parsed.phrases]
-    clauses += [(occur, _word(form)) for form in parsed.forms]
-    clauses += [(_SHOULD, _expansion(words)) for words in parsed.expansions]
-    text = tantivy.Query.boolean_query(clauses)
-    if condition is None:
-        return text
-    return _restricted(text, _compile(condition))
-
-
-def _restricted(text: tantivy.Query, allowed: tantivy.Query) -> tantivy.Query:
-    """Documents that match both; only the text has a score."""
-    return tantivy.Query.boolean_query([(_MUST, text), (_MUST, tantivy.Query.const_score_query(allowed, 0.0))])
-
-
-def _word(word: str) -> tantivy.Query:
-    return tantivy.Query.term_query(SCHEMA, "words", word, "freq")
-
-
-def _best_of(terms: Sequence[str]) -> tantivy.Query:
-    best = tantivy.Query.disjunction_max_query([_word(term) for term in terms])
-    return tantivy.Query.boost_query(best, analysis.COMPOUND_WEIGHT)
-
-
-def _phrase(terms: Sequence[str]) -> tantivy.Query:
-    if len(terms) == 1:
-        return tantivy.Query.term_query(SCHEMA, "exact", terms[0], "freq")
-    return tantivy.Query.phrase_query(SCHEMA, "exact", list(terms))
-
-
-def _expansion(words: Sequence[str]) -> tantivy.Query:
-    all_words = tantivy.Query.boolean_query([(_MUST, _word(word)) for word in words])
-    return tantivy.Query.boost_query(all_words if len(words) > 1 else _word(words[0]), analysis.EXPANSION_WEIGHT)
-
-
-class _TermQueries:
-    """Filters as queries over the field of filter terms; their score means nothing."""
-
-    def any_term(self, terms: Sequence[str]) -> tantivy.Query:
-        if len(terms) > _MAX_SINGLE_TERMS:
-            return tantivy.Query.term_set_query(SCHEMA, "filter_terms", terms)
-        return self.any_of([tantivy.Query.term_query(SCHEMA, "filter_terms", term, "basic") for term in terms])
-
-    def all_of(self, queries: Sequence[tantivy.Query]) -> tantivy.Query:
-        if not queries:
-            return tantivy.Query.all_query()
-        return tantivy.Query.boolean_query([(_MUST, query) for query in queries])
-
-    def any_of(self, queries: Sequence[tantivy.Query]) -> tantivy.Query:
-        return tantivy.Query.boolean_query([(_SHOULD, query) for query in queries])
-
-    def negate(self, query: tantivy.Query) -> tantivy.Query:
-        return tantivy.Query.boolean_query([(_MUST, tantivy.Query.all_query()), (_MUST_NOT, query)])
-
-
-_compile = filter_compiler(_TermQueries())
+    listed = listed_documents(segments.docnos[mask.flags].tolist())
+    return _search(searcher, restricted(text, listed), depth, segments)

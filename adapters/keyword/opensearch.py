@@ -5,7 +5,7 @@ Documents and queries are analysed here, as the embedded engine's are: OpenSearc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,14 +16,17 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy import exceptions as driver
 
 from adapters.keyword import analysis
+from adapters.keyword.bm25_explanation import Explained
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
 from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
+from adapters.keyword.opensearch_explanation import lucene_term_scores
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
 from adapters.keyword.opensearch_replies import check_shards, search_responses
 from adapters.model.batching import batches, sized_batches
 from adapters.model.errors import BUILD_ADVICE, TimedOut, VersionConflict, VersionMismatch
 from adapters.model.filter import Filter
 from adapters.model.sources import KEYWORD
+from adapters.model.term_score import TermScore
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
 from adapters.ports.server import Difference
@@ -32,6 +35,7 @@ from adapters.servers.fingerprints import build_name, fingerprint, shown_build
 from adapters.servers.server import UNDIVIDED, Limits, Partitioning, server_ranking, unreadable
 from adapters.text.languages import ENGLISH
 from fusion.columns import Ranking
+from fusion.values import DocId
 
 _BATCH_DOCUMENTS = 500
 _MAX_REQUEST_BYTES = 33_554_432
@@ -106,6 +110,29 @@ class OpenSearchKeyword(OpenSearchDocuments):
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise unreadable("opensearch's response to a search", error) from error
+
+    async def term_scores(self, query: SourceQuery, ids: Sequence[DocId]) -> Mapping[DocId, Sequence[TermScore]]:
+        """See :class:`adapters.ports.TermScorer`."""
+        parsed = analysis.parse_query(query.text, query.expansions, await self._languages_of(query.access))
+        if parsed.is_empty or not ids:
+            return {}
+        names = {fingerprint(query.scope.tenant, query.scope.environment, id_): id_ for id_ in ids}
+        body = {
+            "query": {"bool": {"must": _text_query(parsed), "filter": {"ids": {"values": list(names)}}}},
+            "size": len(names),
+            "_source": False,
+            "explain": True,
+            "track_total_hits": False,
+        }
+        params = {"search_type": "dfs_query_then_fetch", "preference": fingerprint(query.text)}  # as in a search
+        async with self._writing():  # callers have time limits of their own
+            response = await self._client.search(index=self._name, body=body, params=params)
+        try:
+            check_shards(response)
+            found = {names[hit["_id"]]: hit["_explanation"] for hit in response["hits"]["hits"]}
+            return {id_: lucene_term_scores(msgspec.convert(each, Explained)) for id_, each in found.items()}
+        except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
+            raise unreadable("opensearch's explanation of scores", error) from error
 
     async def _languages_of(self, access: Filter) -> tuple[str, ...]:
         """The languages of the documents that a caller may see, English first."""

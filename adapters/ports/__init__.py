@@ -10,7 +10,7 @@ from adapters.ports.expander import Expander
 from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
 from adapters.ports.replica import IndexAdmin, Key, Replica, VectorRecord
 from adapters.ports.reranker import Reranker, RerankResult
-from adapters.ports.retriever import ImmediateRetriever, Retriever, SourceQuery
+from adapters.ports.retriever import ImmediateRetriever, Retriever, SourceQuery, TermScorer
 from adapters.ports.server import ServerProbe, ServerSource
 from adapters.ports.snapshot import Snapshot, Snapshots
 from adapters.ports.writer import Acknowledgement, DocumentWriter
@@ -44,6 +44,7 @@ __all__ = [
     "Snapshot",
     "Snapshots",
     "SourceQuery",
+    "TermScorer",
     "TextEncoder",
     "Vector",
     "VectorRecord",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from adapters.model.document import Scope
 from adapters.model.filter import Filter
+from adapters.model.term_score import TermScore
 from adapters.ports.encoders import Vector
 from adapters.ports.snapshot import Snapshot
 from fusion.columns import Documents, Ranking
@@ -64,6 +66,18 @@ class Retriever(Protocol):
     async def search(self, query: SourceQuery) -> Ranking:
         """The best ``query.depth`` documents, or fewer.
 
+        :raises AdapterError: and nothing else.
+        """
+        ...
+
+
+class TermScorer(Protocol):
+    """Why documents have their scores."""
+
+    async def term_scores(self, query: SourceQuery, ids: Sequence[DocId]) -> Mapping[DocId, Sequence[TermScore]]:
+        """The terms of a query that documents have, and what each adds to the score, the best first.
+
+        :param ids: of documents that the caller may see; those without a term of the query are left out.
         :raises AdapterError: and nothing else.
         """
         ...

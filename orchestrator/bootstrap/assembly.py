@@ -41,6 +41,7 @@ from orchestrator.measurement.calibration import CALIBRATION_FILE, CalibrationMe
 from orchestrator.measurement.graph_trust import TRUST_FILE, GraphTrust
 from orchestrator.measurement.trust_measurement import TrustMeasurement
 from orchestrator.planning.planner import MAX_QUERY_CHARS
+from orchestrator.results.explanation import ExplainStage
 from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.build_check import BuildCheckedRetriever
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES, CircuitBreakers
@@ -233,6 +234,9 @@ def _search(
             replicas.copies,
         ),
         rerank=open_reranker(settings, stack),
+        explain=ExplainStage(
+            settings.storage.index_name, {name: each.terms for name, each in backends.bindings.items() if each.terms}
+        ),
         data_versions=caches.data_versions,
         cache=caches.responses,
         admission=Admission(_max_concurrent(settings, bool(backends.servers)), _MAX_WAITING),

@@ -11,10 +11,11 @@ import numpy as np
 
 from adapters import SENSITIVITIES, Scope
 from adapters.embedded import EmbeddedSources
+from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.model.spelling import allowed_names
-from adapters.ports import DocumentFetcher, DocumentReader, Retriever, Snapshot, SourceQuery
+from adapters.ports import DocumentFetcher, DocumentReader, Retriever, Snapshot, SourceQuery, TermScorer
 from adapters.ports.graph import (
     CentralityReader,
     EntityLookup,
@@ -55,6 +56,7 @@ class SourceBinding:
     :param server: the same adapter, if it is on a server.
     :param entities: the same adapter, if it can look up entities.
     :param immediate: the same adapter, if its search waits for nothing.
+    :param terms: the same adapter, if it can explain its scores by term.
     """
 
     source: Source
@@ -62,6 +64,7 @@ class SourceBinding:
     server: ServerSource | None = None
     entities: EntityLookup | None = None
     immediate: ImmediateRetriever | None = None
+    terms: TermScorer | None = None
 
 
 @dataclass(slots=True)
@@ -100,9 +103,15 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
     limits = Limits(settings.sources.timeout_ms / 1_000, WRITE_TIMEOUT_S, _MAX_CONNECTIONS)
     index_name, layouts = settings.storage.index_name, settings.server_indexes
 
-    def add(source: Source, adapter: ServerSource, address: object, entities: EntityLookup | None = None) -> str:
+    def add(
+        source: Source,
+        adapter: ServerSource,
+        address: object,
+        entities: EntityLookup | None = None,
+        terms: TermScorer | None = None,
+    ) -> str:
         replica = f"{source.name} {address} {build_name(index_name, build_id)}"
-        backends.bindings[source.name] = SourceBinding(source, adapter, adapter, entities)
+        backends.bindings[source.name] = SourceBinding(source, adapter, adapter, entities, terms=terms)
         backends.replicas[replica] = adapter
         return replica
 
@@ -126,7 +135,7 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
         keyword = opensearch.OpenSearchKeyword(
             opensearch_client.connect(address, limits), index_name, build_id, limits, partitioning
         )
-        backends.documents_replica = add(KEYWORD, keyword, address)
+        backends.documents_replica = add(KEYWORD, keyword, address, terms=keyword)
         backends.documents = keyword
     if address := settings.sources.address(GRAPH.name):
         with extra("memgraph"):
@@ -143,7 +152,10 @@ def server_backends(settings: Settings, dimension: int, build_id: str) -> Backen
 def add_embedded(backends: Backends, settings: Settings, engine: EmbeddedSources) -> None:
     """Add the embedded sources. Documents are then read from the embedded engine, which is the nearest replica."""
     for source, retriever, entities in engine.retrievers():
-        backends.bindings[source.name] = SourceBinding(source, retriever, entities=entities, immediate=retriever)
+        terms = retriever if isinstance(retriever, EmbeddedKeyword) else None
+        backends.bindings[source.name] = SourceBinding(
+            source, retriever, entities=entities, immediate=retriever, terms=terms
+        )
     backends.embedded = engine
     backends.replicas["embedded"] = engine.replica
     backends.documents, backends.documents_replica = None, "embedded"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import escape as escape_html
 from html import unescape
 
@@ -11,7 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from adapters.model.term_score import TermScore
 from orchestrator.cli.terminal import no_documents
+from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import SearchHit, SearchResponse
 from orchestrator.settings.groups import Settings
 
@@ -90,10 +93,26 @@ def print_explanation(console: Console, response: SearchResponse) -> None:
             f"{position:>3}. {escape(_printable(hit.id))}: fusion_score {hit.fusion_score:.4f} "
             f"<- {' + '.join(contributions)}"
         )
+        for terms in _terms(explanation, hit):
+            console.print(f"     {terms}", style="dim", markup=False, highlight=False, soft_wrap=True)
         if applied := {name: factor for name, factor in hit.boosts.items() if factor != 1.0}:
             factors = " * ".join(f"{name} {factor:.3f}" for name, factor in applied.items())
             console.print(f"     score {hit.score:.4f} = fusion_score * {factors}")
     console.print(f"[dim]stages, ms: {', '.join(f'{k} {v:.2f}' for k, v in response.timings_ms.items())}[/dim]")
+
+
+def _terms(explanation: Explanation, hit: SearchHit) -> Iterator[str]:
+    """The terms of the query in a hit, a line for each source that ranks by terms."""
+    for source, ranking in explanation.rankings.items():
+        for each in ranking:
+            if each.terms and (each.id, each.collection) == (hit.id, hit.collection):
+                yield f"{source}: {_printable(' + '.join(map(_term, each.terms)))}"
+
+
+def _term(term: TermScore) -> str:
+    """The score of a term, and from what: ``fox 1.23 (idf 0.98, tf 0.57)``."""
+    shown = f'"{term.term}"' if term.exact else term.term
+    return f"{shown} {term.score:.4f} (idf {term.idf:.2f}, tf {term.tf:.2f})"
 
 
 def _document(hit: SearchHit) -> Text:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from adapters.model.term_score import TermScore
 from fusion.values import CollapseMode
 
 
@@ -13,6 +14,7 @@ class ExplainedHit(Struct, frozen=True):
     """One document of one source before fusion.
 
     :param normalized: the score from 0, the lowest of the listed ones, to 1, the highest; for reading only.
+    :param terms: of the query that the document has, if it is a hit of the page, and the source ranks by terms.
     """
 
     id: str
@@ -20,6 +22,7 @@ class ExplainedHit(Struct, frozen=True):
     rank: int
     score: float
     normalized: float
+    terms: tuple[TermScore, ...] | UnsetType = UNSET
 
 
 class RemovedDocument(Struct, frozen=True):

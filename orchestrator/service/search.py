@@ -9,7 +9,6 @@ from time import perf_counter, time
 import anyio
 import anyio.to_thread
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from adapters import Scope, Sensitivity
 from adapters.model.filter import metadata_keys
@@ -32,7 +31,7 @@ from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
 from orchestrator.ranking.boost_inputs import boost_columns
 from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
-from orchestrator.results.explanation import explain
+from orchestrator.results.explanation import ExplainStage
 from orchestrator.results.hit_fields import selected
 from orchestrator.results.hydration import hydrate
 from orchestrator.results.page_stages import finished
@@ -44,7 +43,6 @@ from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import name_warnings
 from orchestrator.retrieval.crowds import with_further, without_crowds
 from orchestrator.retrieval.retrieve import Retrieval
-from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.plan_cache import PlanCache
@@ -82,6 +80,7 @@ class SearchService:
     centralities: CentralityReader
     snapshots: Snapshots
     rerank: RerankStage
+    explain: ExplainStage
     data_versions: DataVersions
     cache: ResponseCache
     admission: Admission
@@ -247,11 +246,8 @@ class SearchService:
         page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
         timings.log_fields = log_fields(ranking, retrieved, ranked, page)
-        explanation: Explanation | UnsetType = UNSET
-        if plan.page.explain:
-            async with context.best_effort("explain", EXPLAIN) as attempt:
-                explanation = await explain(plan, retrieved, ranked, page, snapshot, self.settings.storage.index_name)
-            degraded += attempt.failures
+        explanation, reports = await self.explain.run(plan, retrieved, ranked, page, snapshot, context)
+        degraded += reports
         warnings: tuple[str, ...] = ()
         if plan.collections or metadata_keys(ranking.filter):
             async with context.best_effort("warnings", EXPLAIN) as attempt:

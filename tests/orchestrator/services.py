@@ -39,6 +39,7 @@ from orchestrator.indexing.data_version import DataVersions
 from orchestrator.indexing.snapshots import IndexSnapshots
 from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.planner import make_plan
+from orchestrator.results.explanation import ExplainStage
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
@@ -235,6 +236,10 @@ def search_service(
         centralities=MemoizedCentralities(centralities or FixedGraph(), Memo(memo_ttl_s, clock), data_versions.current),
         snapshots=IndexSnapshots(data_versions, index.generation, index.current, documents, has_servers=False),
         rerank=RerankStage(reranker, rerank_timeout_s),
+        explain=ExplainStage(
+            settings.storage.index_name,
+            {"keyword": EmbeddedKeyword(index, KeywordComponent())} if "keyword" not in sources else {},
+        ),
         data_versions=data_versions,
         cache=ResponseCache(levels),
         admission=Admission(100, 100),

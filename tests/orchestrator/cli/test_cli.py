@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def test_index_then_search(indexed: dict[str, str]) -> None:
     assert "vector" in out
     assert "fusion_score" in out
     assert "(rank 1, score" in out
+    assert re.search(r"keyword: .*\bnolan \d\.\d{4} \(idf \d\.\d\d, tf \d\.\d\d\)", out)
 
 
 def test_documents_are_listed_exported_and_deleted(indexed: dict[str, str]) -> None:

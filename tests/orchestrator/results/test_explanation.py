@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from adapters import Record, Scope
+from adapters import Record, Scope, Unavailable
 from adapters.engine import EmbeddedIndex
 from adapters.engine.view import IndexView
 from adapters.model.filter import Eq
+from adapters.model.term_score import TermScore
 from fusion.columns import Documents, Ranking
 from fusion.doc_ids import doc_id
 from fusion.values import DocumentFields
 from orchestrator.auth.principal import Principal
 from orchestrator.results import explanation
+from orchestrator.results.explanation import ExplainStage
 from orchestrator.schema.explain import ExplainedHit, Explanation
 from orchestrator.service.search import SearchService
 from tests.conftest import SCOPE, vector_record
@@ -83,6 +86,35 @@ async def test_scores_are_normalized_within_what_is_listed(index: EmbeddedIndex)
     result = await explained(search_service(index, keyword=keyword), mode="keyword", collapse="none")
     listed = {hit.id: (hit.score, hit.normalized) for hit in result.rankings["keyword"]}
     assert listed == {"a": (5.0, 1.0), "b": (4.0, 0.75), "chunk": (1.0, 0.0)}
+
+
+async def test_the_hits_of_the_page_have_the_terms_of_their_keyword_score(index: EmbeddedIndex) -> None:
+    """Only these: a ranking may have hundreds of documents."""
+    result = await explained(search_service(index), mode="hybrid", limit=1, collapse="none")
+    with_terms = [hit for hit in result.rankings["keyword"] if hit.terms]
+    assert len(with_terms) == 1
+    assert len(result.rankings["keyword"]) == 4
+    (term,) = with_terms[0].terms or ()
+    assert (term.term, term.exact, term.frequency) == ("alpha", False, 1.0)
+    assert term.score == pytest.approx(with_terms[0].score, rel=1e-5)
+    assert not any(hit.terms for source in ("vector", "graph") for hit in result.rankings[source])
+
+
+async def test_terms_do_not_depend_on_hidden_documents(index: EmbeddedIndex) -> None:
+    before = (await explained(search_service(index), mode="keyword")).rankings
+    await index.write([vector_record(f"hidden-{n}", "Alpha beta", sensitivity="sensitive") for n in range(9)], ())
+    assert (await explained(search_service(index), mode="keyword")).rankings == before
+
+
+async def test_a_source_that_cannot_explain_its_scores_leaves_the_hits_as_they_are(index: EmbeddedIndex) -> None:
+    class Failing:
+        async def term_scores(self, query: object, ids: object) -> dict[str, tuple[TermScore, ...]]:
+            raise Unavailable("the server restarts")
+
+    service = replace(search_service(index), explain=ExplainStage("index", {"keyword": Failing()}))
+    response = await search(service, "alpha", mode="keyword", explain=True)
+    assert len(response.hits) == 5
+    assert [(each.source, each.reason) for each in response.degraded] == [("explain", "the server restarts")]
 
 
 async def test_documents_are_read_a_few_at_a_time(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
