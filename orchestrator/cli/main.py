@@ -16,6 +16,7 @@ from orchestrator.cli import (
     fill_command,
     generations_command,
     index_command,
+    judge_command,
     keys,
     leftovers_command,
     maintain,
@@ -65,6 +66,7 @@ main.command()(maintain.doctor)
 main.command()(maintain.rebuild)
 main.command()(maintain.quarantine)
 main.command()(leftovers_command.leftovers)
+main.command()(judge_command.judge)
 main.command()(evaluate_command.evaluate)
 main.command()(tune_command.tune)
 main.command()(tune_command.compare)

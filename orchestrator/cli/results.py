@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adapters.model.term_score import TermScore
-from orchestrator.cli.terminal import no_documents
+from orchestrator.cli.terminal import no_documents, printable
 from orchestrator.schema.explain import Explanation
 from orchestrator.schema.search import SearchHit, SearchResponse
 from orchestrator.settings.groups import Settings
@@ -33,7 +33,7 @@ def print_response(console: Console, query: str, response: SearchResponse, is_pa
     :param is_paging: whether to print how to get the next page.
     """
     sources = list(response.hits[0].sources) if response.hits and console.width >= _NARROW else []
-    title = f"[bold]{escape(_printable(query))}[/bold]" if query else None
+    title = f"[bold]{escape(printable(query))}[/bold]" if query else None
     table = Table(title=title, title_justify="left", expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("document", ratio=1, overflow="fold")
@@ -50,7 +50,7 @@ def print_response(console: Console, query: str, response: SearchResponse, is_pa
     for each in response.degraded:
         console.print(f"[yellow]degraded: {escape(each.source)} ({escape(each.reason)})[/yellow]")
     for warning in response.warnings:
-        console.print(f"[yellow]{escape(_printable(warning))}[/yellow]")
+        console.print(f"[yellow]{escape(printable(warning))}[/yellow]")
     if not response.hits:
         console.print("[yellow]nothing found[/yellow]")
     if response.next_cursor:
@@ -74,7 +74,7 @@ def print_explanation(console: Console, response: SearchResponse) -> None:
         f"source; query encoded by: {explanation.encoder}[/dim]"
     )
     if explanation.expansions:
-        synonyms = escape(_printable(", ".join(explanation.expansions)))
+        synonyms = escape(printable(", ".join(explanation.expansions)))
         console.print(f"[dim]synonyms added to the keyword query: {synonyms}[/dim]")
     removed = explanation.removed
     console.print(
@@ -90,7 +90,7 @@ def print_explanation(console: Console, response: SearchResponse) -> None:
             if each is not None
         ]
         console.print(
-            f"{position:>3}. {escape(_printable(hit.id))}: fusion_score {hit.fusion_score:.4f} "
+            f"{position:>3}. {escape(printable(hit.id))}: fusion_score {hit.fusion_score:.4f} "
             f"<- {' + '.join(contributions)}"
         )
         for terms in _terms(explanation, hit):
@@ -106,7 +106,7 @@ def _terms(explanation: Explanation, hit: SearchHit) -> Iterator[str]:
     for source, ranking in explanation.rankings.items():
         for each in ranking:
             if each.terms and (each.id, each.collection) == (hit.id, hit.collection):
-                yield f"{source}: {_printable(' + '.join(map(_term, each.terms)))}"
+                yield f"{source}: {printable(' + '.join(map(_term, each.terms)))}"
 
 
 def _term(term: TermScore) -> str:
@@ -116,14 +116,14 @@ def _term(term: TermScore) -> str:
 
 
 def _document(hit: SearchHit) -> Text:
-    title, id_ = _printable(hit.title), _printable(hit.id)
+    title, id_ = printable(hit.title), printable(hit.id)
     text = Text.assemble((title or id_, "bold"), f"  [{id_}]" if title not in {"", id_} else "", "\n")
     return text.append_text(_snippet(hit.snippet or escape_html(hit.text)))
 
 
 def _snippet(html: str) -> Text:
     """A snippet with the words of the query in bold, cut at words."""
-    pieces = [(_printable(unescape(piece)), number % 2 == 1) for number, piece in enumerate(_MARK.split(html))]
+    pieces = [(printable(unescape(piece)), number % 2 == 1) for number, piece in enumerate(_MARK.split(html))]
     before = pieces[0][0]
     if len(pieces) > 1 and len(before) > _BEFORE_MARK:
         cut = before.find(" ", len(before) - _BEFORE_MARK)
@@ -136,11 +136,6 @@ def _snippet(html: str) -> Text:
         text.truncate(end if end > 0 else _SNIPPET_CHARS)
         text.append("…", "dim")
     return text
-
-
-def _printable(text: str) -> str:
-    """The text without control characters, because a terminal executes some of them."""
-    return "".join(each for each in text if each.isprintable())
 
 
 def _rank(hit: SearchHit, source: str) -> str:

@@ -57,6 +57,11 @@ def reported_errors(usage_errors: _Errors = (), failures: _Errors = ()) -> Itera
         _exit(reason_of(error), code=1)
 
 
+def printable(text: str) -> str:
+    """The text without control characters, because a terminal executes some of them."""
+    return "".join(each for each in text if each.isprintable())
+
+
 def print_error(message: str) -> None:
     """Print one line on standard error."""
     err.print(f"[red]trivium: {escape(message)}[/red]", soft_wrap=True)

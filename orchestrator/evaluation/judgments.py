@@ -29,7 +29,9 @@ class BadDataset(ValueError):
     """A data set cannot be read: the message names the file, the line and what is wrong."""
 
 
-class _QueryLine(msgspec.Struct, rename={"id": "_id"}):
+class QueryLine(msgspec.Struct, rename={"id": "_id"}):
+    """A line of a file of queries."""
+
     id: str
     text: str
 
@@ -63,11 +65,11 @@ def read_judged_queries(name: str, queries: Path, qrels: Path) -> JudgedQueries:
 
     :raises BadDataset: if a file or a line cannot be read, there are no judgments, or a judged query has no text.
     """
-    judgments = _read_judgments(qrels)
+    judgments = read_judgments(qrels)
     if not judgments:
         raise BadDataset(f"{qrels} has no judgments: there is nothing to measure")
     texts: dict[str, str] = {}
-    for number, query in _read_queries(queries):
+    for number, query in read_queries(queries):
         if query.id in texts or not query.text.strip():
             wrong = "occurs twice" if query.id in texts else "has no text"
             raise BadDataset(f"{queries}, line {number}: the query {query.id!r} {wrong}")
@@ -115,19 +117,27 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise BadDataset(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _read_queries(path: Path) -> Iterator[tuple[int, _QueryLine]]:
-    decoder = msgspec.json.Decoder(_QueryLine)
+def read_queries(path: Path) -> Iterator[tuple[int, QueryLine]]:
+    """The lines of a file of queries, with their numbers from 1.
+
+    :raises BadDataset: if the file or a line cannot be read.
+    """
+    decoder = msgspec.json.Decoder(QueryLine)
     for number, line in read_lines(path):
         try:
             query = decoder.decode(line)
         except msgspec.DecodeError as error:
             raise BadDataset(
-                f"{path}, line {number}: {describe_decode_error(error, _QueryLine, decoded(line.encode()))}"
+                f"{path}, line {number}: {describe_decode_error(error, QueryLine, decoded(line.encode()))}"
             ) from error
         yield number, query
 
 
-def _read_judgments(path: Path) -> dict[str, dict[str, int]]:
+def read_judgments(path: Path) -> dict[str, dict[str, int]]:
+    """The judgments in a file.
+
+    :raises BadDataset: if the file or a line cannot be read, or two judgments contradict each other.
+    """
     judgments: dict[str, dict[str, int]] = {}
     for number, line in read_lines(path):
         is_trec = path.suffix in _TREC
