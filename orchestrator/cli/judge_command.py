@@ -54,7 +54,8 @@ def judge(
             raise BadDataset("no document was found for any query: `trivium index PATH` adds documents")
         for query, document, relevance in _answers(folder, pools):
             folder.add(query, document, relevance)
-        err.print(f"{folder.count} judgments of {folder.judged_queries} queries in {escape(str(output))}")
+        totals = f"judgments in {output}: {folder.count}; queries that have any: {folder.judged_queries}"
+        err.print(escape(totals), soft_wrap=True)
         if folder.count:
             files = f"--queries {folder.queries_file} --qrels {folder.judgments_file}"
             err.print(f"[dim]trivium evaluate {escape(files)} measures every source on them[/dim]", soft_wrap=True)
