@@ -24,7 +24,8 @@ def _terms(explained: Explained) -> Iterator[TermScore]:
         field, term = weight.groups()
         if not explained.details:
             raise ValueError("the explanation of a weight has no score")
-        yield term_score(term.strip('"'), field == "exact", explained.value, explained.details[0])
+        words = term[1:-1] if " " in term else term  # a phrase is in quotes
+        yield term_score(words, field == "exact", explained.value, explained.details[0])
     elif explained.description.startswith("max of"):
         yield best_form(term for each in explained.details for term in _terms(each))
     else:

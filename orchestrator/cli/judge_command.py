@@ -20,7 +20,9 @@ from orchestrator.cli.terminal import err, for_reading, out, printable, with_cli
 from orchestrator.evaluation.judged_folder import JudgedFolder
 from orchestrator.evaluation.judgments import BadDataset, read_lines, read_queries
 from orchestrator.evaluation.pooling import MAX_DEPTH, PooledDocument, Search, pool
+from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import SearchRequest, SearchResponse
+from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import load
 
 _TIMEOUT_MS = 60_000
@@ -48,28 +50,37 @@ def judge(
     with evaluation_command():
         require_one_caller(tenant, environment, key, url)
         texts = _texts(queries)
-        folder = JudgedFolder(output)
-        pools = _remote_pools(texts, depth, url, key) if url else _own_pools(texts, depth, (tenant, environment, key))
+        folder = JudgedFolder(output, texts)
+        if url:
+            place, pools = url, _remote_pools(list(texts), depth, url, key)
+        else:
+            settings = load()
+            place = f"the index in {settings.storage.data_dir}"
+            pools = _own_pools(settings, list(texts), depth, (tenant, environment, key))
         if not any(pools.values()):
-            raise BadDataset("no document was found for any query: `trivium index PATH` adds documents")
+            raise BadDataset(f"{place} has no document for any of the queries")
         for query, document, relevance in _answers(folder, pools):
             folder.add(query, document, relevance)
         totals = f"judgments in {output}: {folder.count}; queries that have any: {folder.judged_queries}"
-        err.print(escape(totals), soft_wrap=True)
+        err.print(escape(totals), soft_wrap=True, highlight=False)
         if folder.count:
             files = f"--queries {folder.queries_file} --qrels {folder.judgments_file}"
             err.print(f"[dim]trivium evaluate {escape(files)} measures every source on them[/dim]", soft_wrap=True)
 
 
-def _texts(path: Path) -> list[str]:
-    """The distinct queries of a file."""
+def _texts(path: Path) -> dict[str, str]:
+    """The distinct queries of a file, and their ids as far as it has any."""
+    texts: dict[str, str] = {}
     if path.suffix == ".jsonl":
-        texts = [each.text for _, each in read_queries(path)]
+        for number, query in read_queries(path):
+            if not query.text.strip():
+                raise BadDataset(f"{path}, line {number}: the query {query.id!r} has no text")
+            texts.setdefault(query.text, query.id)
     else:
-        texts = [line.strip() for _, line in read_lines(path)]
+        texts = {line.strip(): "" for _, line in read_lines(path)}
     if not texts:
         raise BadDataset(f"{path} has no queries: write one on each line")
-    return list(dict.fromkeys(texts))
+    return texts
 
 
 def _answers(folder: JudgedFolder, pools: Pools) -> Iterator[tuple[str, str, int]]:
@@ -77,11 +88,13 @@ def _answers(folder: JudgedFolder, pools: Pools) -> Iterator[tuple[str, str, int
     for number, (query, documents) in enumerate(pools.items(), start=1):
         unjudged = [each for each in documents if each.id not in folder.judged(query)]
         for position, document in enumerate(unjudged, start=1):
+            title = escape(printable(document.title or document.id))
+            place = escape(printable(f"{document.id} in {' and '.join(document.collections)}"))
             out.print(
                 f"\n[bold]{escape(printable(query))}[/bold] "
                 f"[dim](query {number} of {len(pools)}, document {position} of {len(unjudged)})[/dim]\n"
-                f"[bold]{escape(printable(document.title or document.id))}[/bold] [dim]{escape(printable(document.id))}"
-                f"[/dim]\n{escape(printable(document.passage))}",
+                f"[bold]{title}[/bold] [dim]{place}[/dim]\n"
+                f"{escape(printable(document.passage))}",
                 highlight=False,
             )
             answer = _ask()
@@ -97,13 +110,16 @@ def _ask() -> str:
         try:
             answer = str(typer.prompt(f"Does it answer the query? ({_QUESTION})", prompt_suffix=": ")).strip().lower()
         except typer.Abort:
+            out.print()
             return _END
         if answer in {*_ANSWERS, _LATER, _END}:
             return answer
         err.print(f"{escape(repr(answer[:20]))} is no answer; allowed are {_QUESTION}", highlight=False)
 
 
-def _own_pools(texts: Sequence[str], depth: int, caller: tuple[str | None, str | None, str | None]) -> Pools:
+def _own_pools(
+    settings: Settings, texts: Sequence[str], depth: int, caller: tuple[str | None, str | None, str | None]
+) -> Pools:
     """Search the documents of the data folder, or of the servers that the settings name.
 
     :param caller: tenant, environment and key.
@@ -119,16 +135,21 @@ def _own_pools(texts: Sequence[str], depth: int, caller: tuple[str | None, str |
 
             return await _pools(search, texts, depth)
 
-    with for_reading(with_cli_timeout(load())) as chosen:
+    deeper = settings.changed(max_limit=max(settings.requests.max_limit, depth))
+    with for_reading(with_cli_timeout(deeper)) as chosen:
         return anyio.run(search_all)
 
 
 def _remote_pools(texts: Sequence[str], depth: int, url: str, key: str | None) -> Pools:
     """Search at a running service."""
     with remote_client(url, key, _TIMEOUT_MS / 1_000) as client:
+        from orchestrator.client import Refused  # noqa: PLC0415  # it needs the packages of the client
 
         async def search(fields: Mapping[str, object]) -> SearchResponse:
-            return await anyio.to_thread.run_sync(partial(client.search, **fields))  # type: ignore[arg-type]
+            try:
+                return await anyio.to_thread.run_sync(partial(client.search, **fields))  # type: ignore[arg-type]
+            except Refused as error:
+                raise BadRequest(str(error)) from error
 
         return anyio.run(_pools, search, texts, depth)
 
@@ -137,6 +158,9 @@ async def _pools(search: Search, texts: Sequence[str], depth: int) -> Pools:
     pools = {}
     with progress_bar(err, "searching", "queries", len(texts)) as advance:
         for text in texts:
-            pools[text] = await pool(search, text, depth)
+            try:
+                pools[text] = await pool(search, text, depth)
+            except BadRequest as error:
+                raise BadRequest(f"--depth {depth}, query {text[:80]!r}: {error}") from error
             advance(1)
     return pools

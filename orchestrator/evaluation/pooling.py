@@ -26,10 +26,12 @@ class PooledDocument(NamedTuple):
     """A document to judge.
 
     :param id: of the document, or of the one that a chunk belongs to.
+    :param collections: in which it was found: a judgment holds for all documents of an id.
     :param passage: the part of its text with most words of the query.
     """
 
     id: str
+    collections: tuple[str, ...]
     title: str
     passage: str
 
@@ -46,8 +48,11 @@ async def pool(search: Search, query: str, depth: int) -> Sequence[PooledDocumen
     async def add(mode: str) -> tuple[str, ...]:
         fields = {"query": query, "mode": mode, "limit": depth, "collapse": "parent", "highlight": True}
         response = require_complete(await search(fields), f"{mode}, query {query[:80]!r}")
-        for document in map(_document, response.hits):
-            found.setdefault(document.id, document)
+        for hit in response.hits:
+            new = _document(hit)
+            known = found.setdefault(new.id, new)
+            collections = tuple(sorted({*known.collections, *new.collections}))
+            found[new.id] = known._replace(collections=collections)
         return response.route.sources
 
     for source in await add(HYBRID):
@@ -57,4 +62,4 @@ async def pool(search: Search, query: str, depth: int) -> Sequence[PooledDocumen
 
 def _document(hit: SearchHit) -> PooledDocument:
     passage = unescape(_MARKS.sub("", hit.snippet or ""))
-    return PooledDocument(hit.parent_id or hit.id, hit.title, passage)
+    return PooledDocument(hit.parent_id or hit.id, (hit.collection,), hit.title, passage)

@@ -40,7 +40,7 @@ def queries(tmp_path: Path) -> Path:
 
 def asked(out: str) -> list[tuple[str, str]]:
     """The query and the title of each question."""
-    return re.findall(r"\n(\S.*) \(query \d+ of \d+, document \d+ of \d+\)\n(.*)", out)
+    return re.findall(r"\n(\S.*) \(query \d+ of \d+, document \d+ of \d+\)\n(.*) in documents\n", out)
 
 
 def test_judgments_are_a_set_that_evaluate_reads(queries: Path, tmp_path: Path) -> None:
@@ -94,10 +94,27 @@ def test_a_query_is_asked_about_what_each_source_and_all_together_find_first(que
     assert len(more) > len(few)
 
 
+def test_equal_ids_in_two_collections_are_asked_about_once(
+    queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judgment has an id only: the question names the collections."""
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(tmp_path / "data"))
+    documents = tmp_path / "documents.ndjson"
+    texts = {"documents": "The otter is old.", "other": "A heavy lighthouse."}
+    lines = [{"id": "same", "text": text, "collection": name} for name, text in texts.items()]
+    documents.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    assert run("index", documents)[0] == 0
+    _, out, _ = run("judge", queries, "--output", tmp_path / "judged", stdin="l\n" * 100)
+    assert out.count("same in documents and other\n") == len(QUERIES)
+
+
 def test_a_service_asks_the_same(queries: Path, tmp_path: Path, serve: Serve) -> None:
     own = asked(run("judge", queries, "--output", tmp_path / "own", stdin="l\n" * 100)[1])
     patient = {"TRIVIUM_SOURCE_TIMEOUT_MS": "10000", "TRIVIUM_REQUEST_TIMEOUT_MS": "20000"}
-    with serve(os.environ | patient) as (_, url):
+    with serve(os.environ | patient | {"TRIVIUM_MAX_LIMIT": "5", "TRIVIUM_DEFAULT_LIMIT": "5"}) as (_, url):
+        code, _, err = run("judge", queries, "--output", tmp_path / "there", "--url", url, "--depth", 6)
+        assert code == 2
+        assert f"--depth 6, query {QUERIES[0]!r}: limit: 6, allowed are 1 to 5" in err
         there = asked(run("judge", queries, "--output", tmp_path / "there", "--url", url, stdin="l\n" * 100)[1])
     assert there == own
 
@@ -109,17 +126,46 @@ def test_queries_and_documents_are_needed(queries: Path, tmp_path: Path, monkeyp
     assert (code, f"{empty} has no queries" in err.replace("\n", "")) == (2, True)
     monkeypatch.setenv("TRIVIUM_DATA_DIR", str(tmp_path / "nothing"))
     code, _, err = run("judge", queries, "--output", tmp_path / "judged")
-    assert (code, "no document was found for any query" in err) == (2, True)
+    assert (code, f"{tmp_path / 'nothing'} has no document for any of the queries" in err) == (2, True)
+    assert not (tmp_path / "judged").exists()
+    code, _, err = run("judge", queries, "--output", empty)
+    assert (code, f"{empty} is a file" in err) == (2, True)
+    blank = tmp_path / "blank.jsonl"
+    blank.write_text('{"_id": "mine", "text": " "}\n')
+    code, _, err = run("judge", blank)
+    assert (code, f"{blank}, line 1: the query 'mine' has no text" in err) == (2, True)
 
 
-def test_what_cannot_be_in_the_files_is_an_error_and_what_is_broken_too(tmp_path: Path) -> None:
+def test_files_of_an_earlier_session_are_continued(tmp_path: Path) -> None:
+    """Also if an editor, or a crash, has removed the end of the last line."""
     folder = JudgedFolder(tmp_path)
-    with pytest.raises(BadDataset, match="control characters"):
-        folder.add("query", "a\tb", 1)
-    folder.add("query", "a b", 1)
+    folder.add("query", "a\u00a0b", 1)
     folder.add("other", "c", 0)
+    for path in (folder.queries_file, folder.judgments_file):
+        path.write_bytes(path.read_bytes()[:-1])
     again = JudgedFolder(tmp_path)
-    assert (again.count, list(again.judged("query")), list(again.judged("new"))) == (2, ["a b"], [])
-    again.judgments_file.write_text("q1\ta b\tmuch\n")
+    assert (again.count, list(again.judged("query")), list(again.judged("new"))) == (2, ["a\u00a0b"], [])
+    again.add("new", "d", 2)
+    assert folder.judgments_file.read_text() == "query-id\tcorpus-id\tscore\nq1\ta\u00a0b\t1\nq2\tc\t0\nq3\td\t2\n"
+    assert JudgedFolder(tmp_path).judged_queries == 3
+
+
+def test_a_query_keeps_its_own_id_if_no_other_has_it(tmp_path: Path) -> None:
+    folder = JudgedFolder(tmp_path, {"query": "mine", "other": "q1", "more": ""})
+    for query in ("more", "query", "other"):
+        folder.add(query, "a", 1)
+    judged = read_judged_queries("own", folder.queries_file, folder.judgments_file)
+    assert judged.queries == {"q1": "more", "mine": "query", "q2": "other"}
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    folder = JudgedFolder(tmp_path)
+    folder.add("query", "a", 1)
+    text = folder.queries_file.read_text()
+    folder.queries_file.write_text(text.replace("q1", "q7"))
+    with pytest.raises(BadDataset, match=r"judges the query 'q1', which .* does not have"):
+        JudgedFolder(tmp_path)
+    folder.queries_file.write_text(text)
+    folder.judgments_file.write_text("q1\ta\tmuch\n")
     with pytest.raises(BadDataset, match="line 1"):
         JudgedFolder(tmp_path)
