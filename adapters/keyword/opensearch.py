@@ -124,7 +124,8 @@ class OpenSearchKeyword(OpenSearchDocuments):
             "explain": True,
             "track_total_hits": False,
         }
-        params = {"search_type": "dfs_query_then_fetch", "preference": fingerprint(query.text)}  # as in a search
+        # As in a search: from the statistics of all shards, in the same copies of them.
+        params = {"search_type": _SEARCH_PARAMETERS["search_type"], "preference": fingerprint(query.text)}
         async with self._writing():  # callers have time limits of their own
             response = await self._client.search(index=self._name, body=body, params=params)
         try:

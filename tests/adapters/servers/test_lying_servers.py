@@ -211,6 +211,31 @@ async def test_what_only_some_shards_have_found_is_not_all() -> None:
         await server.close()
 
 
+WEIGHT = {"value": 1.0, "description": "weight(words:a in 0) [PerFieldSimilarity], result of:"}
+
+
+@pytest.mark.parametrize(
+    "explained",
+    [
+        {"_id": "another", "_explanation": {"value": 1.0, "description": "sum of:", "details": []}},
+        {"_id": ID},
+        {"_id": ID, "_explanation": None},
+        {"_id": ID, "_explanation": {"value": "much", "description": "sum of:"}},
+        {"_id": ID, "_explanation": {"value": 1.0, "description": "max of:", "details": []}},
+        {"_id": ID, "_explanation": WEIGHT},
+        {"_id": ID, "_explanation": WEIGHT | {"details": [{"value": 1.0, "description": "score(freq=1.0)"}]}},
+    ],
+    ids=repr,
+)
+async def test_explanations_of_opensearch_that_are_none(explained: object) -> None:
+    body = {"_shards": {"failed": 0}, "hits": {"hits": [explained]}}
+    async with stub(http("200 OK", json.dumps(body).encode())) as port:
+        server = searching(port)
+        with pytest.raises(BadResponse):
+            await server.term_scores(source_query(), ["a"])
+        await server.close()
+
+
 @pytest.mark.parametrize(
     "bucket",
     [{"key": "a", "doc_count": 1e30}, {"key": "a", "doc_count": -1}, {"key": 7, "doc_count": 1}, {"key": "a"}],
