@@ -10,8 +10,8 @@ class TermScore(Struct, frozen=True, gc=False):
 
     :param term: as it is indexed, so a word by its stem; the words of a phrase have spaces between them.
     :param exact: whether it is searched as it is written, without stemming, and as a phrase if it has several words.
-    :param score: ``weight * 2.2 * idf * tf``; a word that the query has twice counts twice, an expansion half. Servers
-        may leave the constant 2.2 out.
+    :param score: ``weight * 2.2 * idf * tf``; a word that the query has twice counts twice, an expansion half. A
+        server's release of Lucene may compute scores without the factor 2.2.
     :param idf: how rare it is among the documents, ``log(1 + (N - n + .5) / (n + .5))`` for ``n`` of ``N``; of a
         phrase, the sum of its words.
     :param tf: in [0, 1], ``f / (f + 1.2 * (.25 + .75 * length / average length))`` for the frequency ``f``.

@@ -38,7 +38,6 @@ QUERIES = [
     "absent words only",
 ]
 SYNONYMS = ("lazy dog", "wine")
-Explain = Callable[..., object]
 
 
 @pytest.fixture(params=["embedded keyword", pytest.param("opensearch", marks=pytest.mark.server)])

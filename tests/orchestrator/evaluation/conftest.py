@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.orchestrator.evaluation.command import run
+
 SUBJECTS = ("otter", "falcon", "granite", "violin", "lighthouse", "compass", "saffron", "glacier", "anvil", "harbour")
 
 
@@ -45,3 +47,15 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def evaluation_environment(data_dir: Path, model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIVIUM_DATA_DIR", str(data_dir))
     monkeypatch.setenv("TRIVIUM_MODEL_DIR", str(model_dir))
+
+
+@pytest.fixture(scope="module")
+def indexed_dir(folder: Path, model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the documents of the judged queries."""
+    path = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIVIUM_DATA_DIR", str(path))
+        patch.setenv("TRIVIUM_MODEL_DIR", str(model_dir))
+        code, out, err = run("index", folder)
+    assert code == 0, out + err
+    return path

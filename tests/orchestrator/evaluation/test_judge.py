@@ -20,15 +20,8 @@ QUERIES = ("which otter is old", "a heavy lighthouse")
 
 
 @pytest.fixture(scope="module")
-def data_dir(folder: Path, model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with the documents of the judged queries."""
-    path = tmp_path_factory.mktemp("indexed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRIVIUM_DATA_DIR", str(path))
-        patch.setenv("TRIVIUM_MODEL_DIR", str(model_dir))
-        code, out, err = run("index", folder)
-    assert code == 0, out + err
-    return path
+def data_dir(indexed_dir: Path) -> Path:
+    return indexed_dir
 
 
 @pytest.fixture

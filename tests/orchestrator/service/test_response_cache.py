@@ -87,7 +87,7 @@ async def test_a_cached_explanation_has_nothing_of_the_request_that_it_was_compu
     assert first.timings_ms
     assert not cached.timings_ms
     assert cached.explain == first.explain
-    assert b"_ms" not in msgspec.json.encode(first.explain)
+    assert b"ms" not in msgspec.json.encode(first.explain).replace(b'"terms"', b"")
 
 
 async def test_a_write_is_found_by_the_next_request(index: EmbeddedIndex, clock: Clock) -> None:
