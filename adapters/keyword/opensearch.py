@@ -139,7 +139,8 @@ class OpenSearchKeyword(OpenSearchDocuments):
         """The languages of the documents that a caller may see, English first."""
         known = self._languages.get(access)
         if known is None:
-            found = await self.counts("language", access)
+            async with self._reading():  # part of a search; a count alone has the limit of a write
+                found = await self.counts("language", access)
             known = self._languages[access] = tuple(dict.fromkeys((ENGLISH, *sorted(found))))
         return known
 

@@ -364,7 +364,7 @@ async def test_an_endless_answer_is_left_when_it_is_too_large_or_the_time_is_up(
                 await writer.drain()
                 await asyncio.sleep(0)
 
-    patient = replace(LIMITS, read_timeout_s=60.0)
+    patient = replace(LIMITS, read_timeout_s=60.0, write_timeout_s=60.0)
     async with stub(endless) as port:
         for limits in (LIMITS, patient):
             server = connected(f"{scheme}://127.0.0.1:{port}", limits)

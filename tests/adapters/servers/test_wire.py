@@ -10,6 +10,7 @@ import json
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -107,6 +108,20 @@ async def test_the_server_does_not_answer(scheme: str, call: str) -> None:
 
     async with stub(silent) as port:
         assert isinstance(await error_of_call(f"{scheme}://127.0.0.1:{port}", call), (TimedOut, Unavailable, Warming))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_a_search_has_the_limit_of_searches_whatever_it_asks_first(scheme: str) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with stub(silent) as port:
+        server = connected(f"{scheme}://127.0.0.1:{port}", replace(LIMITS, write_timeout_s=60.0))
+        began = perf_counter()
+        with pytest.raises((TimedOut, Unavailable, Warming)):
+            await server.search(source_query())
+        assert perf_counter() - began < LIMITS.read_timeout_s + SLACK_S
+        await server.close()
 
 
 @pytest.mark.parametrize("call", CALLS)
