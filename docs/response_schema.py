@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from adapters.model.sources import SOURCES
-from orchestrator.schema.search import ALWAYS_RETURNED, AUTO, HYBRID, SCHEMA_VERSION, SearchResponse
+from orchestrator.schema.hits import ALWAYS_RETURNED
+from orchestrator.schema.search import AUTO, HYBRID, SCHEMA_VERSION, SearchResponse
 
 PATH = Path(__file__).parent / "schemas" / f"search-response.v{SCHEMA_VERSION}.json"
 

@@ -8,7 +8,7 @@ from adapters import AdapterError, Document, Link
 from orchestrator import SearchRequest, SearchResponse, Service, open_service
 from orchestrator.indexing.objects import parse_objects
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.search import SearchHit
+from orchestrator.schema.hits import SearchHit
 from orchestrator.settings import Settings
 from orchestrator.settings.loading import SettingsError, load
 from trivium.index import Index, InvalidDocuments, open

@@ -148,6 +148,15 @@ class Columns:
         column = self._column(field)
         return tuple(column.codes), (column.text_rows, column.text_codes)
 
+    def values(self, field: str) -> tuple[list[Scalar], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
+        """The values of a field: the distinct ones, of each kind; rows, and the index of each row's value."""
+        column = self._column(field)
+        texts, (number_list, number_codes) = list(column.codes), column.distinct_numbers()
+        truth_codes = len(texts) + len(number_list) + column.truths.astype(np.int64)
+        rows = np.concatenate((column.text_rows, column.rows, column.truth_rows))
+        codes: npt.NDArray[np.int64] = np.concatenate((column.text_codes, len(texts) + number_codes, truth_codes))
+        return [*texts, *number_list, False, True], (rows, codes)
+
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)
         column = self._column(field)
@@ -202,6 +211,15 @@ class _Arrays:
         self.has_rests = bool(column.rests)
         self.rests = np.frombuffer(column.rests, np.int16) if column.rests else np.zeros(len(self.numbers), np.int16)
         self.codes = {text: code for code, text in enumerate(column.texts)}
+
+    def distinct_numbers(self) -> tuple[list[float], npt.NDArray[np.int64]]:
+        """The distinct numbers, whole ones beyond ``2 ** 53`` exactly; and the index of each row's number."""
+        if not self.has_rests:
+            doubles, codes = np.unique(self.numbers, return_inverse=True)
+            return doubles.tolist(), codes
+        pairs, codes = np.unique(np.stack((self.numbers, self.rests)), axis=1, return_inverse=True)
+        doubles_and_rests = zip(*pairs.tolist(), strict=True)
+        return [int(double) + int(rest) if rest else double for double, rest in doubles_and_rests], codes.ravel()
 
     def equal_to(self, numbers: Set[tuple[float, int]]) -> npt.NDArray[np.int64]:
         """The indices of the numbers that are one of these, each a double and a rest."""

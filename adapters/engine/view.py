@@ -13,6 +13,7 @@ import anyio.to_thread
 import numpy as np
 from cachetools import LRUCache
 
+from adapters.engine import listing
 from adapters.engine.columns import Flags
 from adapters.engine.component import IndexComponent
 from adapters.engine.manifest import Manifest
@@ -20,9 +21,11 @@ from adapters.engine.segment import Segment
 from adapters.engine.segment_set import SegmentSet
 from adapters.model.batching import batches
 from adapters.model.document import Record, Scope, Sensitivity
+from adapters.model.facets import Facet
 from adapters.model.filter import Filter
 from adapters.model.filter_hash import filter_key
 from adapters.ports.documents import MAX_PAGE_BYTES, ChunkPosition, DocumentPage
+from adapters.ports.listing import Listing, SortKey
 from adapters.ports.replica import VectorRecord
 from fusion.columns import Documents
 from fusion.doc_ids import doc_id, id_and_collection
@@ -130,6 +133,29 @@ class IndexView:
             if len(counts) < _MAX_CACHED_COUNTS:
                 self._counted[key] = counts
         return dict(counts)
+
+    async def ordered(self, condition: Filter, sort: SortKey | None, count: int) -> Listing:
+        """See :class:`adapters.ports.DocumentLister`."""
+        segments = self.segments
+        flags = segments.mask(condition).flags
+        found = await anyio.to_thread.run_sync(listing.in_order, segments, flags, sort, abandon_on_cancel=True)
+        return Listing(Documents(found[:count], segments), len(found))
+
+    async def facets(
+        self, scope: Scope, sizes: Mapping[str, int], condition: Filter, within: Documents | None = None
+    ) -> dict[str, Facet]:
+        """See :class:`adapters.ports.DocumentLister`."""
+        segments = self.segments
+        flags = segments.mask(condition).flags
+        if within is not None:
+            positions = within.docs
+            if within.table is not segments:
+                found = (segments.position((scope.tenant, scope.environment, id_)) for id_ in within.ids)
+                positions = np.array([each for each in found if each is not None], np.int64)
+            chosen = np.zeros_like(flags)
+            chosen[positions] = flags[positions]
+            flags = chosen
+        return await anyio.to_thread.run_sync(listing.facets, segments, flags, sizes, abandon_on_cancel=True)
 
     def _count(self, field: str, flags: Flags) -> dict[str, int]:
         totals: Counter[str] = Counter()

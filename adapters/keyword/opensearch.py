@@ -18,9 +18,10 @@ from opensearchpy import exceptions as driver
 from adapters.keyword import analysis
 from adapters.keyword.bm25_explanation import Explained
 from adapters.keyword.opensearch_bulk import BULK_PARAMETERS, Body, bulk_lines, check_bulk
-from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
+from adapters.keyword.opensearch_documents import compiled
 from adapters.keyword.opensearch_explanation import lucene_term_scores
 from adapters.keyword.opensearch_index import MAPPINGS, Candidate, differences, index_settings
+from adapters.keyword.opensearch_listing import OpenSearchListing
 from adapters.keyword.opensearch_replies import check_shards, search_responses
 from adapters.model.batching import batches, sized_batches
 from adapters.model.errors import BUILD_ADVICE, TimedOut, VersionConflict, VersionMismatch
@@ -54,7 +55,7 @@ _MAX_LANGUAGES = 1_024
 _decode_candidates = msgspec.json.Decoder(list[Candidate]).decode
 
 
-class OpenSearchKeyword(OpenSearchDocuments):
+class OpenSearchKeyword(OpenSearchListing):
     """The keyword source in the index that the alias ``name`` points to.
 
     It is a :class:`adapters.ports.ServerSource` and a :class:`adapters.ports.DocumentReader`.

@@ -12,7 +12,7 @@ from adapters.keyword import analysis
 from adapters.keyword.opensearch_index import Candidate
 from adapters.model.document import Record, fields, rank_fields
 from adapters.model.errors import AdapterError, BadResponse, ExecutionFailed, Rejected, Unavailable
-from adapters.model.index_terms import filter_terms
+from adapters.model.index_terms import filter_terms, value_terms
 from adapters.ports.replica import Key, VectorRecord
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import INTERNAL_SERVER_ERROR, named_kind, unreadable
@@ -96,10 +96,11 @@ def _address(key: Key, sequence: int) -> Body:
 
 
 def _source(record: Record) -> Body:
-    terms = analysis.document_terms(record.document)
+    terms, values = analysis.document_terms(record.document), fields(record)
     return {
         "collection": record.document.collection,
-        "filter_terms": filter_terms(fields(record)),
+        "filter_terms": filter_terms(values),
+        "values": value_terms(values),
         "words": terms.words,
         "exact": terms.exact,
         "language": language_of(record.document.language),

@@ -62,7 +62,7 @@ def check(condition: Filter, depth: int = 1) -> int:
         case Not(inner):
             nodes = 1 + check(inner, depth + 1)
         case _:
-            _check_field(condition.field)
+            check_field(condition.field)
             nodes = _cost(condition)
     _check_nodes(nodes)
     return nodes
@@ -112,7 +112,12 @@ def _text_bytes(field: str, values: Sequence[Scalar]) -> int:
     return sum(max(0, len(text.encode("utf-8", "surrogatepass")) - _FREE_BYTES) for text in texts)
 
 
-def _check_field(field: str) -> None:
+def check_field(field: str, where: str = "filter") -> None:
+    """Check the name of a field in a part of a request.
+
+    :raises ValueError: if there is no such field; the message names what is allowed.
+    """
     if field not in FIELDS and not _METADATA.fullmatch(field):
         key = f"; a key of the metadata is written metadata.{field[:80]}" if field.isidentifier() else ""
-        raise ValueError(f"filter: unknown field {field[:80]!r}, {allowed_names(field, FIELDS, 'metadata.<key>')}{key}")
+        allowed = allowed_names(field, FIELDS, "metadata.<key>")
+        raise ValueError(f"{where}: unknown field {field[:80]!r}, {allowed}{key}")

@@ -25,14 +25,15 @@ def typed(condition: Filter) -> Filter:
     """
     match condition:
         case Eq(field, value):
-            return Eq(_name(field), _value(field, value))
+            return Eq(stored_name(field), _value(field, value))
         case In(field, values):
-            return In(_name(field), tuple(_value(field, value) for value in values))
+            return In(stored_name(field), tuple(_value(field, value) for value in values))
         case Range(field):
-            bounds = {name: getattr(condition, name) for name in ("gt", "gte", "lt", "lte")}
-            return Range(_name(field), **{name: None if b is None else _bound(field, b) for name, b in bounds.items()})
+            given = {name: getattr(condition, name) for name in ("gt", "gte", "lt", "lte")}
+            bounds = {name: None if bound is None else _bound(field, bound) for name, bound in given.items()}
+            return Range(stored_name(field), **bounds)
         case Exists(field):
-            return Exists(_name(field))
+            return Exists(stored_name(field))
         case And(filters):
             return And(tuple(map(typed, filters)))
         case Or(filters):
@@ -58,7 +59,8 @@ def _value(field: str, value: Scalar) -> Scalar:
     return normal_form(value) if has_words(field) else value
 
 
-def _name(field: str) -> str:
+def stored_name(field: str) -> str:
+    """The name of a field as documents have it: keys of the metadata in their normal form."""
     return normal_form(field) if field.startswith(METADATA) else field
 
 

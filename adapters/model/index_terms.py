@@ -17,16 +17,17 @@ from cachetools import LRUCache
 
 from adapters.model.document import Scalar
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
-from adapters.model.numbers import DIGITS, sortable
+from adapters.model.numbers import DIGITS, of_sortable, sortable
 
-_MAX_TEXT_CHARS = 512
-"""A longer text is replaced by its hash in a term."""
+MAX_TEXT_CHARS = 512
+"""A longer text is replaced in a term by a NUL and its hash."""
 NUMBER_TERMS = DIGITS
 """Terms of a number: one for each of its digits."""
 _MAX_COMPILED = 64
 """Number of cached queries of each source: most filters are those of a principal alone."""
 _MAX_CACHED_BYTES = 1_024
 """Maximum size of a filter, as JSON, whose query is cached. A larger one may compile to megabytes."""
+_SCOPE = frozenset({"tenant", "environment"})
 _UNUSED_TERM = ""
 """A term that no document has."""
 
@@ -38,11 +39,17 @@ def filter_terms(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
     terms = {_presence(name) for name in fields}
     for name, values in fields.items():
         for value in values:
-            term = _term(name, value)
+            term = value_term(name, value)
             terms.add(term)
             if kind(value) == "number":
                 terms.update(term[:-digits] for digits in range(1, NUMBER_TERMS))
     return sorted(terms)
+
+
+def value_terms(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
+    """One term for each value of one document's fields, without those of its scope."""
+    listed = ((name, value) for name, values in fields.items() if name not in _SCOPE for value in values)
+    return sorted({value_term(name, value) for name, value in listed})
 
 
 class FilterCompiler(Protocol[T]):
@@ -85,9 +92,9 @@ def compile_filter(condition: Filter, compiler: FilterCompiler[T]) -> T:
     """A filter in normal form as a query of a source."""
     match condition:
         case Eq(field, value):
-            return compiler.any_term([_term(field, value)])
+            return compiler.any_term([value_term(field, value)])
         case In(field, values) if values:
-            return compiler.any_term([_term(field, value) for value in values])
+            return compiler.any_term([value_term(field, value) for value in values])
         case Range(field) if prefixes := _covering_prefixes(condition):
             return compiler.any_term([f"{field}\0n{prefix}" for prefix in prefixes])
         case In() | Range() | Or(()):
@@ -149,16 +156,40 @@ def _prefixes_between(low: int, high: int) -> Sequence[str]:
     return prefixes
 
 
-def _term(field: str, value: Scalar) -> str:
+def value_term(field: str, value: Scalar) -> str:
+    """The term of one value. The terms of a field are ordered as truth values, numbers, texts."""
     match value:
         case bool():
             return f"{field}\0b{int(value)}"
         case str():
-            if len(value) > _MAX_TEXT_CHARS:
+            if len(value) > MAX_TEXT_CHARS:
                 value = "\0" + hashlib.sha256(value.encode()).hexdigest()
             return f"{field}\0t{value}"
         case _:
             return f"{field}\0n{sortable(value):0{NUMBER_TERMS}x}"
+
+
+def term_value(term: str) -> bool | float | str:
+    """The value of a term; of a long text its hash, of a number beyond ``2 ** 53`` the largest double below it.
+
+    :raises ValueError: if it is not the term of a value.
+    """
+    _, _, written = term.partition("\0")
+    kind_, value = written[:1], written[1:]
+    match kind_:
+        case "b":
+            return bool(int(value))
+        case "n":
+            return of_sortable(int(value, 16))
+        case "t":
+            return value
+        case _:
+            raise ValueError("not the term of a value")
+
+
+def is_short(value: Scalar) -> bool:
+    """Whether a term has a value itself, and not its hash; also of a value of :func:`term_value`."""
+    return not (isinstance(value, str) and (len(value) > MAX_TEXT_CHARS or value.startswith("\0")))
 
 
 def _presence(field: str) -> str:

@@ -35,3 +35,10 @@ def sortable(number: float) -> int:
     bits = int(struct.unpack(">Q", struct.pack(">d", double + 0.0))[0])  # + 0.0 makes -0.0 the same as 0.0
     ordered = bits ^ 0xFFFF_FFFF_FFFF_FFFF if bits >> 63 else bits | 1 << 63
     return ordered << _REST_BITS | rest
+
+
+def of_sortable(number: int) -> float:
+    """The number of :func:`sortable`; of one beyond ``2 ** 53`` the double that :func:`split` returns."""
+    ordered = number >> _REST_BITS
+    bits = ordered ^ 1 << 63 if ordered >> 63 else ordered ^ 0xFFFF_FFFF_FFFF_FFFF
+    return float(struct.unpack(">d", struct.pack(">Q", bits))[0])

@@ -8,6 +8,7 @@ from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentPa
 from adapters.ports.encoders import DocumentEncoder, Matrix, QueryEncoder, TextEncoder, Vector
 from adapters.ports.expander import Expander
 from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
+from adapters.ports.listing import DocumentLister, Listing, SearchedDocuments, SortKey
 from adapters.ports.replica import IndexAdmin, Key, Replica, VectorRecord
 from adapters.ports.reranker import Reranker, RerankResult
 from adapters.ports.retriever import ImmediateRetriever, Retriever, SourceQuery, TermScorer
@@ -22,6 +23,7 @@ __all__ = [
     "DocumentEncoder",
     "DocumentFetcher",
     "DocumentFinder",
+    "DocumentLister",
     "DocumentPage",
     "DocumentReader",
     "DocumentSampler",
@@ -33,16 +35,19 @@ __all__ = [
     "IndexAdmin",
     "Key",
     "LinkStrengthReader",
+    "Listing",
     "Matrix",
     "QueryEncoder",
     "Replica",
     "RerankResult",
     "Reranker",
     "Retriever",
+    "SearchedDocuments",
     "ServerProbe",
     "ServerSource",
     "Snapshot",
     "Snapshots",
+    "SortKey",
     "SourceQuery",
     "TermScorer",
     "TextEncoder",

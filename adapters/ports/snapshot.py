@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.model.document import Scope
-from adapters.ports.documents import DocumentFetcher, DocumentReader
+from adapters.ports.documents import DocumentFetcher
+from adapters.ports.listing import SearchedDocuments
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Snapshot:
     scope: Scope
     generation: int
     data_version: tuple[str | int, ...]
-    documents: DocumentReader
+    documents: SearchedDocuments
     view: object | None = None
     copies: Sequence[DocumentFetcher] = ()
 

@@ -15,7 +15,7 @@ from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.model.spelling import allowed_names
-from adapters.ports import DocumentFetcher, DocumentReader, Retriever, Snapshot, SourceQuery, TermScorer
+from adapters.ports import DocumentFetcher, Retriever, SearchedDocuments, Snapshot, SourceQuery, TermScorer
 from adapters.ports.graph import (
     CentralityReader,
     EntityLookup,
@@ -45,7 +45,7 @@ WRITE_TIMEOUT_S = 30.0
 """Time limit of a server for one batch of a write; also of the wait for a slot to write."""
 _MAX_CONNECTIONS = 32
 """Connections to each server."""
-_SERVER_FORMAT = 11
+_SERVER_FORMAT = 12
 """Incremented whenever the adapters of servers store the same document differently."""
 
 
@@ -80,7 +80,7 @@ class Backends:
     bindings: dict[str, SourceBinding] = field(default_factory=dict)
     replicas: dict[str, AdministeredReplica] = field(default_factory=dict)
     embedded: EmbeddedSources | None = None
-    documents: DocumentReader | None = None
+    documents: SearchedDocuments | None = None
     documents_replica: str = ""
     copies: dict[str, DocumentFetcher] = field(default_factory=dict)
     centralities: CentralityReader | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from html import escape as escape_html
 from html import unescape
 
@@ -15,7 +16,8 @@ from rich.text import Text
 from adapters.model.term_score import TermScore
 from orchestrator.cli.terminal import no_documents, printable
 from orchestrator.schema.explain import Explanation
-from orchestrator.schema.search import SearchHit, SearchResponse
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import SearchResponse
 from orchestrator.settings.groups import Settings
 
 _SNIPPET_CHARS = 120
@@ -57,6 +59,29 @@ def print_response(console: Console, query: str, response: SearchResponse, is_pa
         shown, bound = len(response.hits), "at least " if response.total.relation == "gte" else ""
         more = f"--cursor {response.next_cursor}" if is_paging else "--limit shows more"
         console.print(f"[dim]{shown} of {bound}{response.total.value}: {more}[/dim]", soft_wrap=True)
+
+
+def print_facets(console: Console, response: SearchResponse) -> None:
+    """Print how many documents have each value of the fields that were counted."""
+    for name, facet in (response.facets or {}).items():
+        counts = [f"{_value(each.value)} {each.count}" for each in facet.values]
+        counts += [f"{_value(each.gte)} to {_value(each.lt)} {each.count}" for each in facet.ranges]
+        counts += [f"others {facet.others}"] if facet.others else []
+        console.print(f"{printable(name)}: {' · '.join(counts) or 'no values'}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _value(value: bool | float | str | datetime | None) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return printable(value)
+        case None:
+            return "the last"
+        case datetime():
+            return value.isoformat().removesuffix("T00:00:00+00:00")
+        case _:
+            return f"{value:g}"
 
 
 def print_empty_index(console: Console, settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from orchestrator.cli.batch_search import of_own_index, of_service, search_batch
 from orchestrator.cli.remote import remote_client
-from orchestrator.cli.results import print_empty_index, print_explanation, print_response
+from orchestrator.cli.results import print_empty_index, print_explanation, print_facets, print_response
 from orchestrator.cli.scope_options import Environment, Tenant, require_one_caller, searcher
 from orchestrator.cli.terminal import CLI_TIMEOUT_MS, out, reported_errors, with_cli_timeout, with_service
 from orchestrator.planning.errors import BadRequest
@@ -22,6 +23,7 @@ from orchestrator.settings.group import named_items
 from orchestrator.settings.loading import load
 
 _OF_BATCHES = {"batch", "output", "resume", "tenant", "environment", "key", "url", "timeout"}
+_FACET_SIZE = 10
 _MORE_S = 5.0
 """Seconds that a service has beside the time limit of the request, for its retries, too."""
 
@@ -40,6 +42,12 @@ def search(
     collection: Annotated[list[str] | None, typer.Option(help="a collection to search; may be repeated")] = None,
     filter_json: Annotated[
         str | None, typer.Option("--filter", help='in JSON: {"language": "en", "created_at": {"gte": "2024-01-01"}}')
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(help='with an empty query: the field to order the documents by, or "-created_at"')
+    ] = None,
+    facet: Annotated[
+        list[str] | None, typer.Option(help="a field whose values are counted, such as tags or tags=20; repeatable")
     ] = None,
     profile: Annotated[str | None, typer.Option(help="joint or rrf; TRIVIUM_PROFILE by default")] = None,
     fusion: Annotated[str | None, typer.Option(help="a fusion strategy, such as rrf(k=60)")] = None,
@@ -77,6 +85,8 @@ def search(
             "limit": limit,
             "collections": collection or None,
             "filter": None if filter_json is None else filter_from_json(filter_json),
+            "sort": sort,
+            "facets": _facets(facet or ()),
             "profile": profile,
             "fusion": fusion,
             "weights": _weights(weights),
@@ -108,6 +118,7 @@ def search(
         print_empty_index(out, load())
         return
     print_response(out, query, response, is_paging=cursor is not None)
+    print_facets(out, response)
     print_explanation(out, response)
 
 
@@ -120,6 +131,18 @@ def _require_no_request(context: typer.Context) -> None:
         source = context.get_parameter_source(parameter.name or "")
         if source is not None and source.name == "COMMANDLINE" and parameter.name not in _OF_BATCHES:
             raise BadRequest(f"{parameter.opts[0]} is for one search: the lines of a batch have fields of their own")
+
+
+def _facets(fields: Sequence[str]) -> dict[str, int]:
+    sizes = {}
+    for each in fields:
+        name, equals, size = each.rpartition("=")
+        if not equals:
+            name, size = each, str(_FACET_SIZE)
+        if not size.isdecimal():
+            raise BadRequest(f"--facet is {each!r}, give a field, or a field and a number: tags=20")
+        sizes[name] = int(size)
+    return sizes
 
 
 def _weights(text: str | None) -> dict[str, float]:

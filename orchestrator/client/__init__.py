@@ -25,7 +25,8 @@ from orchestrator.client.errors import (
 from orchestrator.client.indexing import IndexOutcome
 from orchestrator.client.retries import Retries
 from orchestrator.client.synchronous import Client
-from orchestrator.schema.search import SearchHit, SearchRequest, SearchResponse
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import SearchRequest, SearchResponse
 
 __all__ = [
     "AsyncClient",

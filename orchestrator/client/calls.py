@@ -25,8 +25,9 @@ from orchestrator.schema.documents import (
     DocumentsResponse,
     NeighborsResponse,
 )
+from orchestrator.schema.hits import SearchHit
 from orchestrator.schema.problem import Problem
-from orchestrator.schema.search import SearchHit, SearchRequest, SearchResponse
+from orchestrator.schema.search import SearchRequest, SearchResponse
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from orchestrator.client.synchronous import Client
-from orchestrator.schema.search import SearchHit
+from orchestrator.schema.hits import SearchHit
 
 
 def client_of(owner: object, url: str, key: str | None, timeout_s: float) -> Client:

@@ -13,7 +13,8 @@ from html import unescape
 from typing import NamedTuple, TypeAlias
 
 from orchestrator.evaluation.searched_index import require_complete
-from orchestrator.schema.search import HYBRID, SearchHit, SearchResponse
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import HYBRID, SearchResponse
 
 Search: TypeAlias = Callable[[Mapping[str, object]], Awaitable[SearchResponse]]
 """A search with some fields of a request."""

@@ -15,7 +15,8 @@ from orchestrator.auth.principal import Principal
 from orchestrator.evaluation.judgments import JudgedQueries
 from orchestrator.evaluation.runs import RUNS, make_request, run_fields
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.search import SearchHit, SearchResponse
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import SearchResponse
 from orchestrator.service.service import Service
 
 _BATCH_IDS = 256

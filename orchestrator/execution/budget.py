@@ -31,6 +31,8 @@ NEXT_STORE = 0.5
 """Fraction of the remaining time after which documents are read from the next store, too."""
 RERANK = 0.8
 """Fraction of the remaining time for the reranker: neighbouring chunks are read after it."""
+FACETS = 0.8
+"""Fraction of the remaining time for counting values: the explanation comes after it."""
 EXPLAIN = 1.0
 """Fraction of the remaining time for the explanation: no stage comes after it."""
 NEIGHBORS = 1.0

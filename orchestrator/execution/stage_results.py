@@ -16,7 +16,8 @@ from fusion.columns import Candidates, Ranking
 from fusion.confidence import UNKNOWN, Confidences
 from fusion.rank_fields import Floats, Ints
 from fusion.sums import Fused
-from orchestrator.schema.search import ContextText, Degraded, EncoderUsed, SearchHit
+from orchestrator.schema.hits import ContextText, SearchHit
+from orchestrator.schema.search import Degraded, EncoderUsed
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ class Retrieved:
     :param encoder: the encoder of the query.
     :param degraded: sources that failed, and failures in preparing their queries.
     :param first: by ranking, how many of its documents were found before a further search; empty if there was none.
+    :param matched: the number of documents that match if there is no query; then there are no rankings.
     """
 
     rankings: tuple[Ranking, ...]
@@ -83,6 +85,7 @@ class Retrieved:
     expansions: tuple[str, ...]
     degraded: tuple[Degraded, ...]
     first: tuple[int, ...] = ()
+    matched: int | None = None
 
     @property
     def first_docs(self) -> Ints | None:

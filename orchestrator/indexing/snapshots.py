@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from adapters import Scope
-from adapters.ports import DocumentFetcher, DocumentReader, Snapshot
+from adapters.ports import DocumentFetcher, SearchedDocuments, Snapshot
 from orchestrator.indexing.data_version import DataVersions
 
 
@@ -23,8 +23,8 @@ class IndexSnapshots:
         self,
         data_versions: DataVersions,
         generation: Callable[[], int],
-        view: Callable[[], DocumentReader | None],
-        documents: DocumentReader | None,
+        view: Callable[[], SearchedDocuments | None],
+        documents: SearchedDocuments | None,
         has_servers: bool,
         copies: Sequence[DocumentFetcher] = (),
     ) -> None:

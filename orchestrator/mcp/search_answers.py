@@ -9,7 +9,8 @@ from html import unescape
 
 from orchestrator.mcp.answers import exact
 from orchestrator.results.lines import one_line
-from orchestrator.schema.search import SearchHit, SearchResponse
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import SearchResponse
 
 _TITLE_CHARS, _NAME_CHARS, _REASON_CHARS = 160, 80, 120
 _SNIPPET_CHARS = 480

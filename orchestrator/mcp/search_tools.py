@@ -20,7 +20,8 @@ from orchestrator.results.lines import one_line
 from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import MAX_KEYS, NO_COLLECTION
 from orchestrator.schema.decode import InvalidInput
-from orchestrator.schema.search import MAX_TOKENS, SearchHit, SearchResponse
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import MAX_TOKENS, SearchResponse
 from orchestrator.schema.search_input import search_request
 
 _MAX_UNKNOWN, _MAX_LISTED = 5, 30

@@ -17,6 +17,7 @@ from adapters.model.filter import Filter
 from fusion.confidence import Calibrations
 from fusion.strategy import SeededStrategy, Strategy, parse
 from fusion.values import CollapseMode
+from orchestrator.planning.listing import FacetPlan, ListingPlan
 from orchestrator.planning.page_token import PageToken
 from orchestrator.schema.search import BoostName, EncoderName, ProfileName, ResponseFormat
 
@@ -129,6 +130,7 @@ class Plan(Struct, frozen=True, gc=False):
 
     :param profile: has the fusion strategy and the boosts, unless the request or a setting overrides them.
     :param collections: that the request names.
+    :param listing: ``None`` if there is a query.
     """
 
     mode: str
@@ -137,6 +139,8 @@ class Plan(Struct, frozen=True, gc=False):
     collections: tuple[str, ...]
     ranking: RankingPlan
     page: PagePlan
+    listing: ListingPlan | None = None
+    facets: tuple[FacetPlan, ...] = ()
 
 
 @lru_cache(maxsize=256)

@@ -17,14 +17,15 @@ from orchestrator.auth.principal import Principal
 from orchestrator.planning.defaults import BY_SCORE, Profile, is_reranked, limit_of, profile_of
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import RequestFilters, request_filters
+from orchestrator.planning.listing import REASON, facet_plans, listing_plan
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
 from orchestrator.planning.query_vector import require_vector, unit_vector
 from orchestrator.planning.routing import IDENTIFIER_FACTOR, Routing, choose_sources
+from orchestrator.schema.hits import HIT_FIELDS
 from orchestrator.schema.search import (
     AUTO,
     DEFAULT_TOKENS,
-    HIT_FIELDS,
     HYBRID,
     BoostName,
     BoostStrength,
@@ -67,7 +68,9 @@ def make_plan(
     :param calibrations: of the scope's confidence, by encoder of the query.
     :raises BadRequest: if a value is not allowed.
     """
-    _check_text(request.query, max_query_chars)
+    listing = listing_plan(request)
+    if not listing:
+        _check_text(request.query, max_query_chars)
     limit = limit_of(request, settings)
     if not 1 <= limit <= settings.requests.max_limit:
         raise BadRequest(f"limit: {limit}, allowed are 1 to {settings.requests.max_limit}")
@@ -75,8 +78,11 @@ def make_plan(
     weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
     has_vector = request.vector is not None or encodes_texts
     trust, factor = (1.0, 1.0) if profile.has_fixed_weights else (trust, IDENTIFIER_FACTOR)
-    routing = choose_sources(request, sources, weights, trust, has_vector, factor)
-    is_single = request.mode not in (AUTO, HYBRID)
+    if listing:
+        routing = Routing((), {source.name: 1.0 for source in sources}, REASON)
+    else:
+        routing = choose_sources(request, sources, weights, trust, has_vector, factor)
+    is_single = listing is not None or request.mode not in (AUTO, HYBRID)
     # The hits of a single source are ordered by its scores.
     default = BY_SCORE if is_single else profile.weighted_fusion if request.weights else profile.fusion
     strategy = default if request.fusion is None else request.fusion
@@ -93,7 +99,7 @@ def make_plan(
     if not has_vector:
         require_vector(routing.sources, dimension)
     ranking_hash = hash_key(*ranking_identity(request, vector, filters.filter, collapse, principal))[:HASH_BYTES]
-    rerank = _rerank(settings) if is_reranked(request, settings) else None
+    rerank = _rerank(settings) if not listing and is_reranked(request, settings) else None
     token = _page_token(request, rerank, ranking_hash, settings)
     is_context = request.format == "context"
     fields = _hit_fields(_CITED_FIELDS if request.fields is None and is_context else request.fields)
@@ -120,9 +126,7 @@ def make_plan(
             collapse=collapse,
             window_radius=request.neighbors or settings.ranking.window_radius,
             min_score=request.min_score,
-            min_confidence=(
-                settings.requests.min_confidence if request.min_confidence is None else request.min_confidence
-            ),
+            min_confidence=0.0 if listing else _min_confidence(request, settings),
             calibrations=calibrations(encoder),
             may_skip_stage_2=request.mode == AUTO,
             encoder=encoder,
@@ -134,7 +138,7 @@ def make_plan(
             neighbors=request.neighbors,
             rerank=rerank,
             explain=request.explain,
-            highlight=request.highlight and (fields is None or "snippet" in fields),
+            highlight=not listing and request.highlight and (fields is None or "snippet" in fields),
             fields=fields,
             text_chars=request.text_chars,
             format=request.format,
@@ -142,6 +146,8 @@ def make_plan(
             ranking_hash=ranking_hash,
             token=token,
         ),
+        listing=listing,
+        facets=facet_plans(request.facets),
     )
 
 
@@ -167,9 +173,14 @@ def ranking_identity(
         request.min_score,
         request.min_confidence,
         request.hops,
+        request.sort,
         principal.scope,
         principal.clearance,
     )
+
+
+def _min_confidence(request: SearchRequest, settings: Settings) -> float:
+    return settings.requests.min_confidence if request.min_confidence is None else request.min_confidence
 
 
 def _check_text(query: str, max_query_chars: int) -> None:

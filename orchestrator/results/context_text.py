@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from orchestrator.results.hit_fields import with_text
 from orchestrator.results.lines import one_line
 from orchestrator.results.tokens import Measure
-from orchestrator.schema.search import ContextText, SearchHit
+from orchestrator.schema.hits import ContextText, SearchHit
 
 _MIN_CHARS = 80
 """Of the text of a passage that is cut, but the first: less is not worth its citation."""

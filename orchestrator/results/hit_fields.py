@@ -6,7 +6,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from orchestrator.planning.plan import PagePlan
-from orchestrator.schema.search import ALWAYS_RETURNED, HIT_FIELDS, ResponseBody, SearchHit
+from orchestrator.schema.hits import ALWAYS_RETURNED, HIT_FIELDS, SearchHit
+from orchestrator.schema.search import ResponseBody
 
 
 def selected(body: ResponseBody, page: PagePlan) -> ResponseBody:

@@ -22,7 +22,8 @@ from orchestrator.execution.budget import NEXT_STORE
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import TIMED_OUT, AllSourcesFailed, Failed, Page, Ranked, logged_reason
 from orchestrator.planning.plan import Plan
-from orchestrator.schema.search import HYBRID, SearchHit
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import FILTER, HYBRID
 
 _log = logging.getLogger(__name__)
 
@@ -135,7 +136,7 @@ def _search_hit(
         score=float(ranked.score[row]),
         fusion_score=hit.fusion_score,
         confidence=ranked.confidences.of_row(row),
-        method=found_by[0] if len(found_by) == 1 else HYBRID,
+        method=found_by[0] if len(found_by) == 1 else FILTER if plan.listing else HYBRID,
         found_in=tuple(f"{source}/{document.collection}" for source in found_by),
         sources=sources,
         boosts={name: 1.0 if column is None else float(column[row]) for name, column in ranked.factors.items()},

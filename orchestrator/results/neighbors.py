@@ -18,7 +18,8 @@ from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import Page
 from orchestrator.planning.plan import Plan
 from orchestrator.results.text_limit import MAX_TEXT_CHARS
-from orchestrator.schema.search import Degraded, SearchHit
+from orchestrator.schema.hits import SearchHit
+from orchestrator.schema.search import Degraded
 
 BOUNDARY = "\n[CHUNK BOUNDARY]\n"
 """Separates two chunks."""

@@ -17,7 +17,8 @@ from orchestrator.results.neighbors import add_neighbors, has_chunks
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.text_limit import limit_text
 from orchestrator.results.tokens import Measure
-from orchestrator.schema.search import ContextText, Degraded, ResponseFormat
+from orchestrator.schema.hits import ContextText
+from orchestrator.schema.search import Degraded, ResponseFormat
 
 
 async def finished(

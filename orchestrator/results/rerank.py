@@ -13,7 +13,8 @@ from orchestrator.execution.budget import RERANK
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import Page, RerankOutcome
 from orchestrator.planning.plan import Plan, RerankPlan
-from orchestrator.schema.search import Degraded, RerankedHit, SearchHit
+from orchestrator.schema.hits import RerankedHit, SearchHit
+from orchestrator.schema.search import Degraded
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
+from adapters.model.facets import Facet
 from adapters.ports import Snapshot
 from cache import hash_key
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
@@ -25,6 +26,7 @@ def respond(
     build_id: str,
     explanation: Explanation | UnsetType = UNSET,
     *,
+    facets: Mapping[str, Facet] | UnsetType = UNSET,
     warnings: Sequence[str] = (),
 ) -> ResponseBody:
     """The body of the response."""
@@ -41,6 +43,7 @@ def respond(
         generation=snapshot.generation,
         next_cursor=_next_cursor(plan, retrieved, ranked, page, snapshot),
         context=page.context,
+        facets=facets,
         explain=explanation,
     )
 
@@ -74,6 +77,8 @@ def page_warning(plan: Plan, retrieved: Retrieved, ranked: Ranked, generation: i
 
 def _total(plan: Plan, retrieved: Retrieved, page: Page) -> Total:
     """The number of hits on all pages. Only the documents of this page were read: others may have been deleted."""
+    if retrieved.matched is not None:
+        return Total(retrieved.matched - page.deleted - page.withheld, "eq")
     has_failed = len(retrieved.rankings) < len(retrieved.searched)
     is_exact = retrieved.is_exhausted(plan.ranking.depth) and not has_failed
     return Total(page.total - page.deleted - page.withheld, "eq" if is_exact else "gte")

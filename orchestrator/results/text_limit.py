@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from adapters.model.document import values_of
 from orchestrator.results.hit_fields import with_text
-from orchestrator.schema.search import SearchHit
+from orchestrator.schema.hits import SearchHit
 
 MAX_TEXT_CHARS = 8_388_608
 """Maximum length of titles, texts and metadata of all hits together. A document has at most a megabyte."""

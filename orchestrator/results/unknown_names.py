@@ -24,6 +24,14 @@ _MAX_CHARS = 80
 _NEAREST = 3
 
 
+def named_keys(plan: Plan) -> frozenset[str]:
+    """The keys of metadata in a request: in its filter, its facets and its order."""
+    fields = [each.field for each in plan.facets]
+    if plan.listing and plan.listing.sort:
+        fields.append(plan.listing.sort.field)
+    return metadata_keys(And((plan.ranking.filter, *map(Exists, fields))))
+
+
 async def name_warnings(
     plan: Plan, documents: DocumentReader, known_keys: Callable[[Scope], Iterable[str]]
 ) -> tuple[str, ...]:
@@ -46,7 +54,7 @@ async def name_warnings(
         return bool(await documents.find(conjunction(access, normal(condition)), 1))
 
     missing = set()
-    for key in sorted(metadata_keys(plan.ranking.filter))[:MAX_KEYS]:
+    for key in sorted(named_keys(plan))[:MAX_KEYS]:
         if not await is_any(Exists(f"{METADATA}{key}")):
             missing.add(key)
             known = await anyio.to_thread.run_sync(known_keys, plan.ranking.scope)

@@ -14,7 +14,8 @@ from adapters.model.filter_limits import FIELDS, MAX_VALUES
 from adapters.model.filter_values import DATE_FIELDS, NUMBER_FIELDS
 from fusion.strategy import STRATEGIES
 from orchestrator.schema.flat_filter import BOUNDS, FULL_FORM
-from orchestrator.schema.search import ALWAYS_RETURNED, AUTO, HIT_FIELDS, HYBRID, BoostName
+from orchestrator.schema.hits import ALWAYS_RETURNED, HIT_FIELDS
+from orchestrator.schema.search import AUTO, HYBRID, BoostName
 
 _FILTER = {"$ref": "#/components/schemas/Filter"}
 _KINDS = len(get_args(Filter))
@@ -50,7 +51,7 @@ def with_constraints(
     vector = {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}}
     constraints: dict[str, Any] = {
         "SearchRequest": {
-            "query": {"pattern": _NOT_ONLY_SPACE, "minLength": 1},
+            "query": {"pattern": f"^$|{_NOT_ONLY_SPACE}"},
             "vector": vector,
             "mode": mode,
             "limit": {"minimum": 1, "maximum": max_limit},

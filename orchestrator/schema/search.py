@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from adapters.model.document import Metadatum, Sensitivity
+from adapters.model.facets import MAX_FACET_SIZE, MAX_FACETS, Facet
 from adapters.model.filter import Filter
 from cache import CacheMode, Level
-from fusion.values import CollapseMode, Contribution
+from fusion.values import CollapseMode
 from orchestrator.schema.explain import Explanation
+from orchestrator.schema.hits import ContextText, SearchHit
 
 AUTO, HYBRID = "auto", "hybrid"
 """The modes besides the names of the sources."""
+FILTER = "filter"
+"""The method of hits that are listed by a filter, without a query."""
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
 ProfileName: TypeAlias = Literal["joint", "rrf", "weighted_rrf"]
@@ -46,7 +48,11 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """``POST /v1/search``. Unknown fields are refused."""
 
     query: Annotated[
-        str, Meta(description="text to search for; text in quotes has to occur word for word, except in a sentence")
+        str,
+        Meta(
+            description="text to search for; text in quotes has to occur word for word, except in a sentence; empty: "
+            "the documents that match filter and collections are listed"
+        ),
     ]
     vector: Annotated[
         tuple[float, ...] | None,
@@ -86,6 +92,21 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         ),
     ] = None
     filter: Filter | None = None
+    sort: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=512)] | None,
+        Meta(
+            description="without a query: the field by which the documents are ordered, as a filter names it; after a "
+            "hyphen from the largest value to the smallest: -created_at"
+        ),
+    ] = None
+    facets: Annotated[
+        dict[str, Annotated[int, Meta(ge=1, le=MAX_FACET_SIZE)]],
+        Meta(
+            max_length=MAX_FACETS,
+            description="fields whose values are counted, each with the maximum number of values, or of ranges of "
+            "numbers and dates: of all documents that match without a query, of all hits with one",
+        ),
+    ] = {}
     profile: Annotated[
         ProfileName | None,
         Meta(
@@ -176,82 +197,6 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = {}
 
 
-class RerankedHit(Struct, frozen=True):
-    """The rank that the reranker gave to a hit, from 1, and its score on the reranker's own scale, if there is one."""
-
-    rank: int
-    score: float | None
-
-
-class SearchHit(Struct, frozen=True, gc=False):
-    """One document. ``sources`` has every source: null if it was not searched, failed, or did not return the document.
-
-    ``confidence`` is how sure it is, in [0, 1], that the document answers the query, compared with queries that the
-    documents do not answer; null if that was not measured. ``method`` is the name of the source that returned it, or
-    ``hybrid`` if several did; ``found_in`` names every list that it was found in, as ``source/collection``.
-
-    For citations: ``url``, ``parent_id``, ``chunk_index``; ``heading_path`` and ``chunker_version`` of the metadata;
-    ``source_span``, start and end (exclusive) of the hit in the parent document, in characters, null if the document
-    has no ``parent_start``; and ``span``, the same within ``text``. ``window_id`` names the window of chunks of
-    ``collapse: window``. ``section`` is the innermost heading above a chunk.
-
-    ``neighbor_ids``: the chunks that ``neighbors`` adds to ``text``; without it those right before and after the hit.
-
-    ``snippet`` is the part of the text with most words of the query, as HTML: they are in ``<mark>``, and everything
-    else is escaped; null without ``highlight``. A field that the request's ``fields`` leave out is not in the JSON.
-    """
-
-    id: str
-    parent_id: str | None
-    collection: str
-    title: str
-    text: str
-    snippet: str | None
-    url: str | None
-    created_at: datetime | None
-    importance: float | None
-    sensitivity: Sensitivity
-    tags: tuple[str, ...]
-    language: str | None
-    metadata: dict[str, Metadatum]
-    score: float
-    fusion_score: float
-    confidence: float | None
-    method: str
-    found_in: tuple[str, ...]
-    sources: Mapping[str, Contribution | None]
-    boosts: Mapping[str, float]
-    embedding_model: str
-    chunker_version: str | None
-    chunk_index: int | None
-    heading_path: tuple[str, ...]
-    section: str | None
-    window_id: str | None
-    span: tuple[int, int]
-    source_span: tuple[int, int] | None
-    neighbor_ids: tuple[str, ...]
-    rerank: RerankedHit | UnsetType = UNSET
-
-
-class ContextText(Struct, frozen=True):
-    """The passages of the hits as one text: passage ``[3]`` is that of the third hit.
-
-    :param tokens: of the text, by the tokenizer of the embedding model.
-    :param hits: the number of hits whose passages are in the text.
-    :param cut: whether the last passage is cut, or a hit has none.
-    """
-
-    text: str
-    tokens: int
-    hits: int
-    cut: bool
-
-
-HIT_FIELDS = SearchHit.__struct_fields__
-ALWAYS_RETURNED = ("id", "collection")
-"""The fields of a hit that a request cannot leave out."""
-
-
 class Route(Struct, frozen=True):
     """The sources that were searched, and the reason."""
 
@@ -297,6 +242,7 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     generation: int
     next_cursor: str | None
     context: ContextText | UnsetType = UNSET
+    facets: Mapping[str, Facet] | UnsetType = UNSET
     explain: Explanation | UnsetType = UNSET
 
 

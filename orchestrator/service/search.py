@@ -11,47 +11,41 @@ import anyio.to_thread
 import msgspec
 
 from adapters import Scope, Sensitivity
-from adapters.model.filter import metadata_keys
 from adapters.ports import Snapshot
 from adapters.ports.graph import CentralityReader
 from adapters.ports.snapshot import Snapshots
 from cache import CacheMode
-from fusion.columns import Candidates
 from fusion.confidence import Calibrations
 from fusion.source import Source
 from orchestrator.auth.principal import Principal
 from orchestrator.execution.budget import EXPLAIN, WRITES, Clock, Deadline, sources_timeout_s
 from orchestrator.execution.search_context import SearchContext
-from orchestrator.execution.stage_results import AllSourcesFailed, Ranked, Retrieved
+from orchestrator.execution.stage_results import Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.measurement.calibration import why_unmeasured
 from orchestrator.planning.defaults import timeout_ms
-from orchestrator.planning.plan import DAY_S, Plan, RankingPlan
+from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
-from orchestrator.ranking.boost_inputs import boost_columns
-from orchestrator.ranking.rank import apply_boosts, apply_collapse, apply_confidence, fuse
 from orchestrator.results.explanation import ExplainStage
+from orchestrator.results.facets import count_facets
 from orchestrator.results.hit_fields import selected
 from orchestrator.results.hydration import hydrate
 from orchestrator.results.page_stages import finished
 from orchestrator.results.rerank import RerankStage
 from orchestrator.results.response_body import page_warning, respond
-from orchestrator.results.same_url import collapse_urls
 from orchestrator.results.search_log import log_fields
 from orchestrator.results.tokens import Measure
-from orchestrator.results.unknown_names import name_warnings
-from orchestrator.retrieval.crowds import with_further, without_crowds
+from orchestrator.results.unknown_names import name_warnings, named_keys
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.plan_cache import PlanCache
+from orchestrator.service.ranked_search import RankedSearch
 from orchestrator.service.response_cache import EncodedResponse, ResponseCache, with_meta
 from orchestrator.settings.groups import Settings
 from orchestrator.telemetry.spans import MS_DIGITS, StageTimings
 
-_MAX_SEARCHES = 4
-"""Searches for one page, if the chunks of a few documents are all that was found."""
 _WRITE_CHECK_S = 0.01
 """Seconds between two checks whether searches show a write."""
 
@@ -231,12 +225,8 @@ class SearchService:
         degraded = [context.degraded(name, reason) for name, reason in self.mismatches().items()]
         if missed:
             degraded.append(context.degraded("snapshot", missed))
-        with timings.stage("gather"):
-            retrieved = await self.retrieval.retrieve(ranking, mode, snapshot, context, timeout_s)
-        ranked, failures = await self._ranked(ranking, retrieved, snapshot, context)
-        retrieved, ranked, failures = await self._filled(
-            plan, retrieved, ranked, failures, snapshot, timeout_s, mode, context
-        )
+        search = RankedSearch(self.retrieval, self.centralities)
+        retrieved, ranked, failures = await search.run(plan, mode, snapshot, context, timeout_s)
         degraded += (*retrieved.degraded, *failures)
         if ranking.min_confidence and ranked.confidences.answer is None:
             reason = why_unmeasured(self.retrieval.preparation.encoders.encodes_texts)
@@ -246,72 +236,28 @@ class SearchService:
         page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
         timings.log_fields = log_fields(ranking, retrieved, ranked, page)
+        facets, reports = await count_facets(plan, ranked, snapshot, context)
+        degraded += reports
         explanation, reports = await self.explain.run(plan, retrieved, ranked, page, snapshot, context)
         degraded += reports
         warnings: tuple[str, ...] = ()
-        if plan.collections or metadata_keys(ranking.filter):
+        if plan.collections or named_keys(plan):
             async with context.best_effort("warnings", EXPLAIN) as attempt:
                 warnings = await name_warnings(plan, snapshot.documents, self.known_keys)
             degraded += attempt.failures
         degraded += self._state_warnings(plan, retrieved, ranked, snapshot, context)
         return respond(
-            plan, retrieved, ranked, page, degraded, snapshot, self.build_id(), explanation, warnings=warnings
+            plan,
+            retrieved,
+            ranked,
+            page,
+            degraded,
+            snapshot,
+            self.build_id(),
+            explanation,
+            facets=facets,
+            warnings=warnings,
         )
-
-    async def _ranked(
-        self, plan: RankingPlan, retrieved: Retrieved, snapshot: Snapshot, context: SearchContext
-    ) -> tuple[Ranked, list[Degraded]]:
-        """What was retrieved in its final order, and the stages that failed."""
-        timings, sources = context.timings, self.retrieval.sources
-        with timings.stage("fuse"):
-            fused = fuse(plan, Candidates.of(retrieved.rankings), sources)
-            failures = [context.degraded("fusion", fused.warning)] if fused.warning else []
-        with timings.stage("boost"):
-            factors, failed = await boost_columns(plan, fused, sources, self.centralities, snapshot, context)
-            boosted = apply_boosts(fused, factors, sources, retrieved.first_docs)
-        with timings.stage("collapse"):
-            ranked = apply_collapse(plan, fused, boosted, factors)
-            if plan.collapse == "url":
-                ranked = await collapse_urls(plan, ranked, snapshot, context)
-            ranked = apply_confidence(plan, ranked, sources)
-        return ranked, [*failures, *failed]
-
-    async def _filled(
-        self,
-        plan: Plan,
-        retrieved: Retrieved,
-        ranked: Ranked,
-        failures: list[Degraded],
-        snapshot: Snapshot,
-        timeout_s: float,
-        mode: CacheMode,
-        context: SearchContext,
-    ) -> tuple[Retrieved, Ranked, list[Degraded]]:
-        """The same with enough documents for the page, if there are so many: the chunks of a few may be all that was
-        found. Then it is searched again without these, a few times."""
-        wanted = plan.page.offset + plan.page.limit + 1  # one more shows that there is a next page
-        more = retrieved
-        for searched in range(1, _MAX_SEARCHES + 1):
-            is_full = len(ranked.rows) >= wanted or len(ranked.unsure)
-            if is_full or more.is_exhausted(plan.ranking.depth):
-                break
-            narrowed = without_crowds(plan.ranking, ranked)
-            if narrowed is None:
-                break
-            if searched == _MAX_SEARCHES:
-                reason = f"after {searched} searches that leave out documents with many chunks, the page is not full"
-                failures = [*failures, context.degraded("collapse", reason)]
-                break
-            with context.timings.stage("gather"):
-                try:
-                    more = await self.retrieval.retrieve(narrowed, mode, snapshot, context, timeout_s)
-                except AllSourcesFailed as error:
-                    reason = f"the page is not full: {error}"
-                    failures = [*failures, context.degraded("collapse", reason)]
-                    break
-            retrieved = with_further(retrieved, more)
-            ranked, failures = await self._ranked(plan.ranking, retrieved, snapshot, context)
-        return retrieved, ranked, failures
 
     def _state_warnings(
         self, plan: Plan, retrieved: Retrieved, ranked: Ranked, snapshot: Snapshot, context: SearchContext

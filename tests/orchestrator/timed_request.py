@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from adapters import Record, Scope
 from adapters.engine import EmbeddedIndex
 from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
+from adapters.model.facets import Facet
 from adapters.model.filter import Filter
-from adapters.ports import RerankResult, Snapshot, SourceQuery
+from adapters.ports import Listing, RerankResult, Snapshot, SortKey, SourceQuery
 from adapters.ports.documents import ChunkPosition, DocumentPage
 from fusion.columns import Documents, Ranking
 from orchestrator.schema.search import SearchResponse
@@ -112,6 +113,16 @@ class TimedStages:
         first, self._has_counted = not self._has_counted, True
         await self._call("collections" if first else "explain")
         return await self._index.counts(field, condition)
+
+    async def ordered(self, condition: Filter, sort: SortKey | None, count: int) -> Listing:
+        await self._call("listing")
+        return await self._index.current().ordered(condition, sort, count)
+
+    async def facets(
+        self, scope: Scope, sizes: Mapping[str, int], condition: Filter, within: Documents | None = None
+    ) -> Mapping[str, Facet]:
+        await self._call("facets")
+        return await self._index.current().facets(scope, sizes, condition, within)
 
     async def mentions_entity(self, query: SourceQuery) -> bool:
         await self._call("entity lookup")

@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engine import EmbeddedIndex
+from adapters.model.filter import Exists
 from orchestrator.execution import budget
 from orchestrator.execution.budget import Deadline, sources_timeout_s
 from orchestrator.execution.stage_results import TIMED_OUT, AllSourcesFailed, Failed
 from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
-from orchestrator.schema.search import ContextText, SearchResponse
+from orchestrator.schema.hits import ContextText
+from orchestrator.schema.search import SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
 from tests import virtual_clock
@@ -28,7 +30,7 @@ from tests.orchestrator.timed_request import TimedRequest
 
 TESTED = {
     "ALL_SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN",
-    "NEIGHBORS", "CONTEXT", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
+    "NEIGHBORS", "CONTEXT", "FACETS", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
     "NEXT_STORE",
 }  # fmt: skip
 """Every fraction has a test below; that of ``NEXT_STORE`` is in ``tests/orchestrator/results/test_hydration.py``."""
@@ -88,6 +90,21 @@ def test_tokens_are_counted_in_the_time_that_is_left(index: EmbeddedIndex) -> No
     assert ("context", "timed out") in failures(response)
     assert response.context == ContextText("", 0, 0, cut=True)
     assert [hit.text for hit in of_hits.hits] == ["", ""]
+
+
+def test_counting_values_gets_four_fifths_of_the_time(index: EmbeddedIndex) -> None:
+    request = TimedRequest(index, "facets")
+    response = request.run(mode="hybrid", fusion="rrf(k=60)", facets={"tags": 5})
+    assert failures(response) == [("facets", "timed out")]
+    assert (response.facets, [hit.id for hit in response.hits]) == ({}, ["a", "b"])
+    assert request.ended_at_s == exactly(0.8)
+
+
+def test_listing_gets_four_fifths_of_the_request(index: EmbeddedIndex) -> None:
+    request = TimedRequest(index, "listing")
+    with pytest.raises(AllSourcesFailed, match="documents: timed out"):
+        request.run("", filter=Exists("id"))
+    assert request.ended_at_s == exactly(0.8)
 
 
 def test_the_setting_of_the_sources_is_a_limit_too(index: EmbeddedIndex) -> None:

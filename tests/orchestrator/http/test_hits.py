@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from orchestrator.schema.search import HIT_FIELDS
+from orchestrator.schema.hits import HIT_FIELDS
 from orchestrator.settings import Settings
 from tests.orchestrator.http.helpers import index_documents, problem, search
 

@@ -16,8 +16,10 @@ import pytest
 from adapters import Scope
 from adapters.model.filter import And, Eq, In, Not, Range
 from adapters.model.sources import SOURCES
+from adapters.ports import SortKey
 from fusion.confidence import Calibration
 from orchestrator.auth.principal import Principal
+from orchestrator.planning.listing import FacetPlan, ListingPlan
 from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan
 from orchestrator.planning.plan_key import cache_key, plan_hash
@@ -47,7 +49,9 @@ REQUEST = SearchRequest(
     text_chars=80,
     max_tokens=900,
     boosts={"recency": BoostStrength(0.5, 7.0)},
+    facets={"topics": 5, "metadata.kind": 7},
 )
+LISTED = SearchRequest(query="", filter=Eq("language", "en"), sort="created_at")
 
 
 def planned(
@@ -68,7 +72,8 @@ def complete_plan() -> Plan:
     page = msgspec.structs.replace(plan.page, rerank=reranked.page.rerank)
     calibrations = (("keyword+vector", Calibration(0.4, 0.05)), ("vector", Calibration(0.3, 0.05)))
     ranking = msgspec.structs.replace(plan.ranking, calibrations=calibrations, left_out=("memory", "history"))
-    return msgspec.structs.replace(plan, page=page, ranking=ranking)
+    listing = planned(LISTED).listing
+    return msgspec.structs.replace(plan, page=page, ranking=ranking, listing=listing)
 
 
 PLAN = complete_plan()
@@ -166,6 +171,9 @@ def test_the_changes_cover_every_field_of_every_part_of_a_plan() -> None:
         PagePlan: "plan.page.",
         RerankPlan: "plan.page.rerank.",
         PageToken: "plan.page.token.",
+        ListingPlan: "plan.listing.",
+        SortKey: "plan.listing.sort.",
+        FacetPlan: "plan.facets[0].",
     }
     for type_, prefix in prefixes.items():
         names = [field.name for field in fields(type_)] if is_dataclass(type_) else type_.__struct_fields__
@@ -247,6 +255,7 @@ CHANGED: dict[str, tuple[object, ...]] = {
     "weights": ({"graph": 2.0}, {"graph": 2.0, "vector": 0.25}, {}),
     "min_score": (0.5,),
     "min_confidence": (0.5,),
+    "facets": ({"topics": 5}, {"topics": 6, "metadata.kind": 7}, {"tags": 5, "metadata.kind": 7}, {}),
     "explain": (False,),
     "collapse": ("parent", "none", "url"),
     "neighbors": (1, 0),
@@ -264,6 +273,13 @@ CHANGED: dict[str, tuple[object, ...]] = {
     ),
 }
 WITHOUT_EFFECT = {"timeout_ms", "cache", "min_generation"}
+LISTING_CHANGED: dict[str, tuple[object, ...]] = {
+    "sort": ("-created_at", "importance", None),
+    "filter": (Eq("language", "de"),),
+    "collections": (("a",),),
+    "limit": (8,),
+    "facets": ({"tags": 5},),
+}
 
 
 @pytest.mark.parametrize("name", CHANGED)
@@ -272,8 +288,15 @@ def test_changing_one_field_of_the_request_changes_the_key(name: str) -> None:
     assert len(keys | {key(planned())}) == len(CHANGED[name]) + 1
 
 
+@pytest.mark.parametrize("name", LISTING_CHANGED)
+def test_changing_one_field_of_a_request_without_a_query_changes_the_key(name: str) -> None:
+    values = LISTING_CHANGED[name]
+    keys = {key(planned(msgspec.structs.replace(LISTED, **{name: value}))) for value in values}
+    assert len(keys | {key(planned(LISTED))}) == len(values) + 1
+
+
 def test_every_field_of_a_request_is_tested() -> None:
-    assert set(CHANGED) | WITHOUT_EFFECT == set(SearchRequest.__struct_fields__)
+    assert set(CHANGED) | {"sort"} | WITHOUT_EFFECT == set(SearchRequest.__struct_fields__)
 
 
 @pytest.mark.parametrize(

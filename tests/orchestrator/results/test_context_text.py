@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.results.context_text import as_context, within_tokens
 from orchestrator.results.tokens import Measure
-from orchestrator.schema.search import SearchHit
+from orchestrator.schema.hits import SearchHit
 from tests.orchestrator.services import word_ends
 
 MEASURE = Measure(word_ends)

@@ -15,7 +15,8 @@ from adapters.engine import EmbeddedIndex
 from adapters.ports import RerankResult
 from adapters.rerank import reranker
 from orchestrator.auth.principal import Principal
-from orchestrator.schema.search import RerankedHit, SearchResponse
+from orchestrator.schema.hits import RerankedHit
+from orchestrator.schema.search import SearchResponse
 from orchestrator.settings import Settings
 from tests.adapters.rerank.test_http import MISBEHAVIOURS, RecordingServer, chat_completion
 from tests.conftest import SCOPE, vector_record

@@ -1,0 +1,217 @@
+"""Lists and counts the documents of an index in OpenSearch, by its column ``values``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from adapters.keyword.opensearch_bulk import Body
+from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
+from adapters.keyword.opensearch_index import Candidate
+from adapters.keyword.opensearch_replies import check_shards
+from adapters.model.document import Scope
+from adapters.model.facets import Facet, FacetValue, counted, ranges_of
+from adapters.model.filter import Exists, Filter, Not, Range, normal
+from adapters.model.index_terms import is_short, term_value
+from adapters.ports.listing import MAX_LISTED_HITS, Listing, SortKey
+from adapters.servers.fingerprints import fingerprint
+from adapters.servers.server import unreadable
+from fusion.columns import Documents
+from fusion.values import DocId
+
+_MAX_COUNTED = 10_000
+"""Values that each shard counts: up to so many different ones all counts are exact."""
+_MIN_VALUES = 1_000
+"""Values that are read at once for an order: documents may have many."""
+_SPECIAL = re.compile(r"[^A-Za-z0-9_\0]")
+
+T = TypeVar("T")
+_Count = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class _Bucket(msgspec.Struct, frozen=True):
+    key: str
+    doc_count: _Count
+
+
+class _Values(msgspec.Struct, frozen=True):
+    buckets: list[_Bucket]
+    sum_other_doc_count: _Count
+    doc_count_error_upper_bound: int
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    doc_count: _Count
+
+
+class _Ranges(msgspec.Struct, frozen=True):
+    buckets: list[_Counted]
+
+
+class _Columns(msgspec.Struct, frozen=True):
+    candidate: tuple[str]
+    values: tuple[str, ...] = ()
+
+
+class _Hit(msgspec.Struct, frozen=True):
+    fields: _Columns
+
+
+class OpenSearchListing(OpenSearchDocuments):
+    """The documents in an index: :class:`adapters.ports.listing.SearchedDocuments`."""
+
+    async def ordered(self, condition: Filter, sort: SortKey | None, count: int) -> Listing:
+        """See :class:`adapters.ports.listing.DocumentLister`. Equal documents are in the order of ``candidate``."""
+        passing: Body = compiled(condition)
+        with _understood():
+            if sort is None:
+                hits, total = await self._hits([passing], count)
+                return Listing(Documents.of_ids(map(_id, hits)), total)
+            hits, total = await self._hits([passing], 0)
+            seen: list[str] = []
+            size = max(count, _MIN_VALUES)
+            while len(hits) < count:
+                remaining = [passing, _without(seen)]
+                order = _terms(sort.field, "[bnt].*", size, order={"_key": "desc" if sort.descending else "asc"})
+                buckets = (await self._counted(remaining, {"values": order}, _Values))["values"].buckets
+                whole, part = _up_to(count - len(hits), buckets)
+                found, _ = await self._hits([*remaining, _with(whole)], MAX_LISTED_HITS)
+                hits += _by_value(found, sort)
+                seen += whole
+                if part and len(hits) < count:
+                    found, _ = await self._hits([passing, _without(seen), _with([part])], count - len(hits))
+                    hits += found
+                    seen.append(part)
+                if len(whole) + (part is not None) == len(buckets) < size:
+                    break  # there are no other values
+            if len(hits) < count:
+                found, _ = await self._hits([passing, compiled(Not(Exists(sort.field)))], count - len(hits))
+                hits += found
+            return Listing(Documents.of_ids(dict.fromkeys(map(_id, hits[:count]))), total)
+
+    async def facets(
+        self, scope: Scope, sizes: Mapping[str, int], condition: Filter, within: Documents | None = None
+    ) -> dict[str, Facet]:
+        """See :class:`adapters.ports.listing.DocumentLister`."""
+        query: list[Body] = [compiled(condition)]
+        if within is not None:
+            names = [fingerprint(scope.tenant, scope.environment, id_) for id_ in within.ids]
+            query.append({"ids": {"values": names}})
+        requested = {}
+        for field, size in sizes.items():
+            requested[f"values {field}"] = _terms(field, "[bt].*", size, shard_size=_MAX_COUNTED)
+            requested[f"low {field}"] = _terms(field, "n.*", 1, order={"_key": "asc"})
+            requested[f"high {field}"] = _terms(field, "n.*", 1, order={"_key": "desc"})
+        with _understood():
+            found = await self._counted(query, requested, _Values)
+            ranges = {
+                field: ranges_of(field, _number(found[f"low {field}"]), _number(found[f"high {field}"]), size)
+                for field, size in sizes.items()
+                if found[f"low {field}"].buckets
+            }
+            in_ranges = {}
+            if ranges:
+                filters = {field: [compiled(normal(each)) for each in of_field] for field, of_field in ranges.items()}
+                requested = {field: {"filters": {"filters": of_field}} for field, of_field in filters.items()}
+                in_ranges = await self._counted(query, requested, _Ranges)
+            return {
+                field: _facet(found[f"values {field}"], size, ranges.get(field, ()), in_ranges.get(field))
+                for field, size in sizes.items()
+            }
+
+    async def _hits(self, query: Sequence[Body], count: int) -> tuple[list[_Hit], int]:
+        """The first documents that match all of a query, and how many match."""
+        body = {
+            "query": {"bool": {"filter": query}},
+            "size": count,
+            "sort": ["candidate"],
+            "_source": False,
+            "docvalue_fields": ["candidate", "values"],
+            "track_total_hits": True,
+        }
+        found = (await self._searched(body))["hits"]
+        return msgspec.convert(found["hits"], list[_Hit]), msgspec.convert(found["total"]["value"], _Count)
+
+    async def _counted(self, query: Sequence[Body], requested: Mapping[str, Body], type_: type[T]) -> dict[str, T]:
+        """The aggregations of the documents that match all of a query."""
+        numbered = {f"{number}": body for number, body in enumerate(requested.values())}
+        body = {"query": {"bool": {"filter": query}}, "size": 0, "aggs": numbered, "track_total_hits": False}
+        found = (await self._searched(body))["aggregations"]
+        return {name: msgspec.convert(found[number], type_) for name, number in zip(requested, numbered, strict=True)}
+
+    async def _searched(self, body: Body) -> Any:
+        async with self._writing():  # callers have time limits of their own
+            response = await self._client.search(index=self._name, body=body)
+        check_shards(response)
+        return response
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """Errors of a response that is no response to the request are errors of the server."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise unreadable("opensearch's response to a listing", error) from error
+
+
+def _terms(field: str, pattern: str, size: int, **options: object) -> Body:
+    """Counts the terms of a field that match a pattern of Lucene."""
+    include = _SPECIAL.sub(r"\\\g<0>", f"{field}\0") + pattern
+    return {"terms": {"field": "values", "include": include, "size": size, **options}}
+
+
+def _with(terms: Sequence[str]) -> Body:
+    return {"terms": {"filter_terms": list(terms)}}
+
+
+def _without(terms: Sequence[str]) -> Body:
+    return {"bool": {"must_not": [_with(terms)]}}
+
+
+def _up_to(count: int, buckets: Sequence[_Bucket]) -> tuple[list[str], str | None]:
+    """The first terms that ``count`` documents have at most; and the next one if there are more documents."""
+    terms: list[str] = []
+    documents = 0
+    for bucket in buckets:
+        documents += bucket.doc_count
+        if documents > count:
+            return terms, bucket.key
+        terms.append(bucket.key)
+    return terms, None
+
+
+def _by_value(hits: Sequence[_Hit], sort: SortKey) -> list[_Hit]:
+    """The hits by their first value in an order, equal ones as before."""
+    first = max if sort.descending else min
+    prefix = f"{sort.field}\0"
+
+    def key(hit: _Hit) -> str:
+        return first(term for term in hit.fields.values if term.startswith(prefix))
+
+    return sorted(hits, key=key, reverse=sort.descending)
+
+
+def _id(hit: _Hit) -> DocId:
+    return msgspec.json.decode(hit.fields.candidate[0], type=Candidate).id
+
+
+def _number(values: _Values) -> float:
+    number = term_value(values.buckets[0].key)
+    if isinstance(number, float) and isfinite(number):
+        return number
+    raise ValueError("not the term of a number")
+
+
+def _facet(values: _Values, size: int, ranges: Sequence[Range], in_ranges: _Ranges | None) -> Facet:
+    terms = [(term_value(bucket.key), bucket.doc_count) for bucket in values.buckets[:size]]
+    listed = [FacetValue(value, count) for value, count in terms if isinstance(value, bool | str) and is_short(value)]
+    others = values.sum_other_doc_count + sum(count for _, count in terms) - sum(each.count for each in listed)
+    counts = [bucket.doc_count for bucket in in_ranges.buckets] if in_ranges else []
+    return Facet(tuple(listed), counted(ranges, counts), others, max(values.doc_count_error_upper_bound, 0))
