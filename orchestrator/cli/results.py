@@ -67,7 +67,9 @@ def print_facets(console: Console, response: SearchResponse) -> None:
         counts = [f"{_value(each.value)} {each.count}" for each in facet.values]
         counts += [f"{_value(each.gte)} to {_value(each.lt)} {each.count}" for each in facet.ranges]
         counts += [f"others {facet.others}"] if facet.others else []
-        console.print(f"{printable(name)}: {' · '.join(counts) or 'no values'}", markup=False, highlight=False, soft_wrap=True)
+        console.print(
+            f"{printable(name)}: {' · '.join(counts) or 'no values'}", markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def _value(value: bool | float | str | datetime | None) -> str:

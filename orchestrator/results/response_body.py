@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
 from adapters.model.facets import Facet
 from adapters.ports import Snapshot
+from adapters.ports.listing import MAX_LISTED_HITS
 from cache import hash_key
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
@@ -38,7 +39,7 @@ def respond(
         encoder=retrieved.encoder,
         confidence=ranked.confidences.answer,
         degraded=tuple(degraded),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *_end_of_list(retrieved, page)),
         index_version=build_id,
         generation=snapshot.generation,
         next_cursor=_next_cursor(plan, retrieved, ranked, page, snapshot),
@@ -73,6 +74,13 @@ def page_warning(plan: Plan, retrieved: Retrieved, ranked: Ranked, generation: i
     if token.execution_hash != execution_hash(plan, retrieved, ranked):
         return "the ranking changed since the first page: hits may repeat or be missing"
     return ""
+
+
+def _end_of_list(retrieved: Retrieved, page: Page) -> Iterator[str]:
+    """A warning on the last page of a list that leaves documents out."""
+    if retrieved.matched is not None and page.end >= MAX_LISTED_HITS < retrieved.matched:
+        left = retrieved.matched - MAX_LISTED_HITS
+        yield f"{left} more documents match, and {MAX_LISTED_HITS} can be listed: narrow the filter, or export them"
 
 
 def _total(plan: Plan, retrieved: Retrieved, page: Page) -> Total:

@@ -29,7 +29,7 @@ def named_keys(plan: Plan) -> frozenset[str]:
     fields = [each.field for each in plan.facets]
     if plan.listing and plan.listing.sort:
         fields.append(plan.listing.sort.field)
-    return metadata_keys(And((plan.ranking.filter, *map(Exists, fields))))
+    return metadata_keys(plan.ranking.filter).union(*(metadata_keys(Exists(field)) for field in fields))
 
 
 async def name_warnings(

