@@ -43,8 +43,11 @@ def search(
     filter_json: Annotated[
         str | None, typer.Option("--filter", help='in JSON: {"language": "en", "created_at": {"gte": "2024-01-01"}}')
     ] = None,
+    like: Annotated[
+        list[str] | None, typer.Option(help="without a query: the id of a document that the hits are like; repeatable")
+    ] = None,
     sort: Annotated[
-        str | None, typer.Option(help='with an empty query: the field to order the documents by, or "-created_at"')
+        str | None, typer.Option(help="without a query: the field to order what matches by, such as -created_at")
     ] = None,
     facet: Annotated[
         list[str] | None, typer.Option(help="a field whose values are counted, such as tags or tags=20; repeatable")
@@ -77,14 +80,16 @@ def search(
             _require_no_request(context)
             lines = of_own_index(tenant, environment, key) if url is None else of_service(url, key, timeout / 1_000)
             raise typer.Exit(0 if search_batch(batch, output, resume, lines) else 1)
-        if query is None:
-            raise BadRequest("give a QUERY, or --batch and a file of requests")
+        if query is None and not (like or filter_json or collection):
+            raise BadRequest("give a QUERY, --like, a --filter to list what matches, or --batch and a file of requests")
+        query = query or ""
         fields: dict[str, Any] = {
             "query": query,
             "mode": mode,
             "limit": limit,
             "collections": collection or None,
             "filter": None if filter_json is None else filter_from_json(filter_json),
+            "like": {"ids": like} if like else None,
             "sort": sort,
             "facets": _facets(facet or ()),
             "profile": profile,

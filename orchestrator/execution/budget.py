@@ -21,6 +21,8 @@ FIRST_STAGE = 0.6
 """Fraction of the sources' time for stage 1, if there is a stage 2."""
 COLLECTIONS = 0.2
 """Fraction of the remaining time for reading the names of the collections, once after each write."""
+LIKENESS = 0.2
+"""Fraction of the remaining time for reading the documents that the hits are like."""
 ENTITY_LOOKUP = 0.3
 """Fraction of the sources' remaining time for the check whether stage 2 is needed."""
 EXPANSION = 0.3

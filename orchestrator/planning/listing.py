@@ -57,9 +57,9 @@ def listing_plan(request: SearchRequest) -> ListingPlan | None:
 
     :raises BadRequest: if the request has a field that does not go with that.
     """
-    if request.query or (request.filter is None and not request.collections):
+    if request.query or request.like is not None or (request.filter is None and not request.collections):
         if request.sort is not None:
-            raise BadRequest("sort: allowed if query is empty and there is a filter; hits of a query are ranked")
+            raise BadRequest("sort: allowed if query is empty and there is a filter; other hits are ranked")
         return None
     if request.mode not in (AUTO, HYBRID):
         raise BadRequest(f"mode: {request.mode[:80]!r} searches for a query, which is empty; allowed is {AUTO}")

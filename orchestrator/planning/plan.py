@@ -16,7 +16,8 @@ from adapters import Scope, Sensitivity
 from adapters.model.filter import Filter
 from fusion.confidence import Calibrations
 from fusion.strategy import SeededStrategy, Strategy, parse
-from fusion.values import CollapseMode
+from fusion.values import CollapseMode, DocId
+from orchestrator.planning.likeness import LikePlan
 from orchestrator.planning.listing import FacetPlan, ListingPlan
 from orchestrator.planning.page_token import PageToken
 from orchestrator.schema.search import BoostName, EncoderName, ProfileName, ResponseFormat
@@ -62,6 +63,7 @@ class RankingPlan(Struct, frozen=True, gc=False):
     :param may_skip_stage_2: whether stage 2 is left out if the text sources agree and the query mentions no entity.
     :param encoder: the encoder of the query.
     :param day: ages are counted from its beginning; in days since the epoch.
+    :param seeds: documents that the graph starts from, before all others; the stage that reads them adds them.
     """
 
     scope: Scope
@@ -85,6 +87,7 @@ class RankingPlan(Struct, frozen=True, gc=False):
     may_skip_stage_2: bool
     encoder: EncoderName
     day: int
+    seeds: tuple[DocId, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -130,7 +133,8 @@ class Plan(Struct, frozen=True, gc=False):
 
     :param profile: has the fusion strategy and the boosts, unless the request or a setting overrides them.
     :param collections: that the request names.
-    :param listing: ``None`` if there is a query.
+    :param listing: the order of a list, if there is neither a query nor ``like``.
+    :param like: what the hits are like, if there is no query.
     """
 
     mode: str
@@ -140,6 +144,7 @@ class Plan(Struct, frozen=True, gc=False):
     ranking: RankingPlan
     page: PagePlan
     listing: ListingPlan | None = None
+    like: LikePlan | None = None
     facets: tuple[FacetPlan, ...] = ()
 
 

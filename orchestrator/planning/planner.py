@@ -17,6 +17,7 @@ from orchestrator.auth.principal import Principal
 from orchestrator.planning.defaults import BY_SCORE, Profile, is_reranked, limit_of, profile_of
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import RequestFilters, request_filters
+from orchestrator.planning.likeness import like_plan
 from orchestrator.planning.listing import REASON, facet_plans, listing_plan
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
@@ -68,15 +69,15 @@ def make_plan(
     :param calibrations: of the scope's confidence, by encoder of the query.
     :raises BadRequest: if a value is not allowed.
     """
-    listing = listing_plan(request)
-    if not listing:
+    listing, like = listing_plan(request), like_plan(request, max_query_chars)
+    if not (listing or like):
         _check_text(request.query, max_query_chars)
     limit = limit_of(request, settings)
     if not 1 <= limit <= settings.requests.max_limit:
         raise BadRequest(f"limit: {limit}, allowed are 1 to {settings.requests.max_limit}")
     profile = profile_of(request, settings)
     weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
-    has_vector = request.vector is not None or encodes_texts
+    has_vector = request.vector is not None or encodes_texts or (like is not None and bool(like.ids))
     trust, factor = (1.0, 1.0) if profile.has_fixed_weights else (trust, IDENTIFIER_FACTOR)
     if listing:
         routing = Routing((), {source.name: 1.0 for source in sources}, REASON)
@@ -126,9 +127,9 @@ def make_plan(
             collapse=collapse,
             window_radius=request.neighbors or settings.ranking.window_radius,
             min_score=request.min_score,
-            min_confidence=0.0 if listing else _min_confidence(request, settings),
-            calibrations=calibrations(encoder),
-            may_skip_stage_2=request.mode == AUTO,
+            min_confidence=0.0 if listing or like else _min_confidence(request, settings),
+            calibrations=() if like else calibrations(encoder),
+            may_skip_stage_2=request.mode == AUTO and not like,
             encoder=encoder,
             day=token.day if token else today,
         ),
@@ -147,6 +148,7 @@ def make_plan(
             token=token,
         ),
         listing=listing,
+        like=like,
         facets=facet_plans(request.facets),
     )
 
@@ -161,6 +163,7 @@ def ranking_identity(
     """
     return (
         request.query,
+        request.like,
         vector,
         request.mode,
         condition,

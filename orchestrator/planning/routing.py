@@ -96,6 +96,8 @@ def _by_mode(
     }
     if request.mode == HYBRID:
         return sources, weights, "mode hybrid: every source is searched"
+    if request.like is not None:
+        return sources, weights, f"documents like others{_EVERY}"
     exact = [source for source in sources if source.exact_phrases]
     if exact and is_quoted(request.query):
         names = " and ".join(source.name for source in exact)

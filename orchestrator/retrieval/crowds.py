@@ -18,7 +18,7 @@ def without_crowds(plan: RankingPlan, ranked: Ranked) -> RankingPlan | None:
     """A plan that leaves out the chunks of each document, or the documents of each url, of which several were found;
     ``None`` if there is none."""
     if plan.collapse == "url":
-        return _narrowed(plan, normal(Not(In("url", ranked.crowded_urls)))) if ranked.crowded_urls else None
+        return narrowed(plan, normal(Not(In("url", ranked.crowded_urls)))) if ranked.crowded_urls else None
     candidates, fields = ranked.fused.candidates, ranked.fused.candidates.fields
     rows = np.unique(np.fromiter(ranked.collapsed_into.values(), np.int64, len(ranked.collapsed_into)))
     if fields is None or not len(rows := rows[fields.parent[rows] >= 0]):
@@ -31,10 +31,11 @@ def without_crowds(plan: RankingPlan, ranked: Ranked) -> RankingPlan | None:
         Not(And((Eq("collection", collection), In("parent_id", tuple(sorted(ids))))))
         for collection, ids in sorted(parents.items())
     ]
-    return _narrowed(plan, normal(And(tuple(crowds))))
+    return narrowed(plan, normal(And(tuple(crowds))))
 
 
-def _narrowed(plan: RankingPlan, condition: Filter) -> RankingPlan:
+def narrowed(plan: RankingPlan, condition: Filter) -> RankingPlan:
+    """The plan with a further condition, in normal form, on every document."""
     calls = tuple(
         replace(call, filters=tuple(conjunction(each, condition) for each in call.filters)) for call in plan.calls
     )

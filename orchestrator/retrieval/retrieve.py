@@ -82,7 +82,14 @@ class _PlanSearch:
         self._mode: CacheMode = mode
         self._context = context
         self._query = SourceQuery(
-            plan.text, plan.depth, plan.scope, plan.access, plan.filter, hops=plan.hops, snapshot=snapshot
+            plan.text,
+            plan.depth,
+            plan.scope,
+            plan.access,
+            plan.filter,
+            hops=plan.hops,
+            seeds=Documents.of_ids(plan.seeds) if plan.seeds else None,
+            snapshot=snapshot,
         )
 
     async def stage(
@@ -170,15 +177,16 @@ class _PlanSearch:
         return False
 
     def _seeds(self, strategy: SeededStrategy, rankings: Sequence[Ranking]) -> Documents:
-        """The seeds of stage 2; none if the strategy fails: then the walk starts from the query's entities alone."""
+        """The seeds of stage 2, after those of the plan; no others if the strategy fails."""
         candidates = Candidates.of(rankings)
         try:
             rows = strategy.seeds(candidates, self._plan.weights, self._retrieval.sources)
         except Exception:
             _log.exception("%s failed to choose seeds", strategy)
             self.prepared.degraded.append(self._context.degraded("fusion", f"{strategy} failed to choose seeds"))
-            return Documents.of_ids(())
-        return candidates.documents(rows)
+            return Documents.of_ids(self._plan.seeds)
+        found = candidates.documents(rows)
+        return Documents.of_ids((*self._plan.seeds, *found.ids)) if self._plan.seeds else found
 
 
 def same_top_document(rankings: Sequence[Ranking]) -> bool:

@@ -21,8 +21,8 @@ FILTER = "filter"
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
 ProfileName: TypeAlias = Literal["joint", "rrf", "weighted_rrf"]
-MAX_COLLECTIONS = 20
-"""Collections that a request may name."""
+MAX_COLLECTIONS, MAX_LIKE_IDS = 20, 10
+"""Collections, and documents that the hits are like, that a request may name."""
 EncoderName: TypeAlias = Literal["model", "static"]
 EncoderUsed: TypeAlias = EncoderName | Literal["none"]
 """``none``: the query was not encoded."""
@@ -44,6 +44,18 @@ class BoostStrength(Struct, frozen=True, forbid_unknown_fields=True):
     half_life_days: Annotated[float, Meta(gt=0, le=100_000)] | None = None
 
 
+class Like(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the hits are like: documents, a text, or both.
+
+    :param ids: of documents that the caller may see.
+    :param collection: of the documents; it is needed if documents of several collections have an id.
+    """
+
+    ids: Annotated[tuple[Name, ...], Meta(max_length=MAX_LIKE_IDS)] = ()
+    collection: Name | None = None
+    text: str = ""
+
+
 class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``POST /v1/search``. Unknown fields are refused."""
 
@@ -54,6 +66,10 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             "the documents that match filter and collections are listed"
         ),
     ]
+    like: Annotated[
+        Like | None,
+        Meta(description="with an empty query: documents and a text that the hits are like; the documents are no hits"),
+    ] = None
     vector: Annotated[
         tuple[float, ...] | None,
         Meta(description="vector of the query in the space of the documents; used instead of encoding the query"),

@@ -37,6 +37,7 @@ from orchestrator.results.response_body import page_warning, respond
 from orchestrator.results.search_log import log_fields
 from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import name_warnings, named_keys
+from orchestrator.retrieval.likeness import with_likeness
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
@@ -219,6 +220,8 @@ class SearchService:
         if self.snapshots.changed(snapshot):
             # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
             snapshot = self.snapshots.pin(plan.ranking.scope)
+        if plan.like:
+            plan = await with_likeness(plan, plan.like, snapshot.documents, context)
         timings, ranking = context.timings, plan.ranking
         # Not in the plan, because it changes no complete response.
         timeout_s = sources_timeout_s(limit_ms, self.settings.sources.timeout_ms)

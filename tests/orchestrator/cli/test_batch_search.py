@@ -62,7 +62,7 @@ def test_a_batch_goes_on_after_its_last_whole_line(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("search",), "give a QUERY, or --batch"),
+        (("search",), "give a QUERY, --like, a --filter to list what matches, or --batch"),
         (("search", "x", "--batch", "-"), "query is for one search: the lines of a batch have fields of their own"),
         (("search", "--batch", "-", "--limit", "3"), "--limit is for one search"),
         (("search", "--batch", "-", "--filter", "{"), "--filter is for one search"),

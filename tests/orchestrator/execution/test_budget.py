@@ -20,7 +20,7 @@ from orchestrator.execution.stage_results import TIMED_OUT, AllSourcesFailed, Fa
 from orchestrator.results.tokens import Measure
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.schema.hits import ContextText
-from orchestrator.schema.search import SearchResponse
+from orchestrator.schema.search import Like, SearchResponse
 from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Overloaded
 from tests import virtual_clock
@@ -30,7 +30,7 @@ from tests.orchestrator.timed_request import TimedRequest
 
 TESTED = {
     "ALL_SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN",
-    "NEIGHBORS", "CONTEXT", "FACETS", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
+    "NEIGHBORS", "CONTEXT", "FACETS", "LIKENESS", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
     "NEXT_STORE",
 }  # fmt: skip
 """Every fraction has a test below; that of ``NEXT_STORE`` is in ``tests/orchestrator/results/test_hydration.py``."""
@@ -98,6 +98,13 @@ def test_counting_values_gets_four_fifths_of_the_time(index: EmbeddedIndex) -> N
     assert failures(response) == [("facets", "timed out")]
     assert (response.facets, [hit.id for hit in response.hits]) == ({}, ["a", "b"])
     assert request.ended_at_s == exactly(0.8)
+
+
+def test_reading_what_the_hits_are_like_gets_a_fifth_of_the_request(index: EmbeddedIndex) -> None:
+    request = TimedRequest(index, "neighbors")
+    with pytest.raises(AllSourcesFailed, match="documents: timed out"):
+        request.run("", like=Like(("a",)))
+    assert request.ended_at_s == exactly(0.2)
 
 
 def test_listing_gets_four_fifths_of_the_request(index: EmbeddedIndex) -> None:

@@ -19,12 +19,13 @@ from adapters.model.sources import SOURCES
 from adapters.ports import SortKey
 from fusion.confidence import Calibration
 from orchestrator.auth.principal import Principal
+from orchestrator.planning.likeness import LikePlan
 from orchestrator.planning.listing import FacetPlan, ListingPlan
 from orchestrator.planning.page_token import PageToken
 from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan
 from orchestrator.planning.plan_key import cache_key, plan_hash
 from orchestrator.planning.planner import make_plan
-from orchestrator.schema.search import BoostStrength, SearchRequest
+from orchestrator.schema.search import BoostStrength, Like, SearchRequest
 from orchestrator.settings import Settings
 
 PRINCIPAL = Principal("test", Scope("t", "e"), "normal")
@@ -51,6 +52,7 @@ REQUEST = SearchRequest(
     boosts={"recency": BoostStrength(0.5, 7.0)},
     facets={"topics": 5, "metadata.kind": 7},
 )
+ALIKE = SearchRequest(query="", like=Like(("a", "b"), "notes", "stars"))
 LISTED = SearchRequest(query="", filter=Eq("language", "en"), sort="created_at")
 
 
@@ -72,8 +74,9 @@ def complete_plan() -> Plan:
     page = msgspec.structs.replace(plan.page, rerank=reranked.page.rerank)
     calibrations = (("keyword+vector", Calibration(0.4, 0.05)), ("vector", Calibration(0.3, 0.05)))
     ranking = msgspec.structs.replace(plan.ranking, calibrations=calibrations, left_out=("memory", "history"))
+    ranking = msgspec.structs.replace(ranking, seeds=("a", "b"))
     listing = planned(LISTED).listing
-    return msgspec.structs.replace(plan, page=page, ranking=ranking, listing=listing)
+    return msgspec.structs.replace(plan, page=page, ranking=ranking, listing=listing, like=planned(ALIKE).like)
 
 
 PLAN = complete_plan()
@@ -171,6 +174,7 @@ def test_the_changes_cover_every_field_of_every_part_of_a_plan() -> None:
         PagePlan: "plan.page.",
         RerankPlan: "plan.page.rerank.",
         PageToken: "plan.page.token.",
+        LikePlan: "plan.like.",
         ListingPlan: "plan.listing.",
         SortKey: "plan.listing.sort.",
         FacetPlan: "plan.facets[0].",
@@ -288,6 +292,18 @@ def test_changing_one_field_of_the_request_changes_the_key(name: str) -> None:
     assert len(keys | {key(planned())}) == len(CHANGED[name]) + 1
 
 
+def test_changing_what_the_hits_are_like_changes_the_key() -> None:
+    likes = [
+        ALIKE.like,
+        Like(("a", "b"), "notes", "star"),
+        Like(("a",), "notes", "stars"),
+        Like(("b", "a"), "notes", "stars"),
+        Like(("a", "b"), None, "stars"),
+        Like(("a", "b"), "notes"),
+    ]
+    assert len({key(planned(msgspec.structs.replace(ALIKE, like=like))) for like in likes}) == len(likes)
+
+
 @pytest.mark.parametrize("name", LISTING_CHANGED)
 def test_changing_one_field_of_a_request_without_a_query_changes_the_key(name: str) -> None:
     values = LISTING_CHANGED[name]
@@ -296,7 +312,7 @@ def test_changing_one_field_of_a_request_without_a_query_changes_the_key(name: s
 
 
 def test_every_field_of_a_request_is_tested() -> None:
-    assert set(CHANGED) | {"sort"} | WITHOUT_EFFECT == set(SearchRequest.__struct_fields__)
+    assert set(CHANGED) | {"sort", "like"} | WITHOUT_EFFECT == set(SearchRequest.__struct_fields__)
 
 
 @pytest.mark.parametrize(
