@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+from msgspec.structs import replace
 from rich.console import Console
 
 from adapters.model.sources import SOURCES
 from benchmarks.beir_folder import index_folder, read_queries
 from benchmarks.servers import server_settings
 from orchestrator.bootstrap import open_service
-from orchestrator.schema.search import SearchRequest, SearchResponse
+from orchestrator.schema.search import Like, SearchRequest, SearchResponse
 from orchestrator.settings import Settings, load
 
 _console = Console()
@@ -28,13 +29,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="a BEIR folder with its graph files")
     parser.add_argument("--queries", type=int, help="maximum number of queries; default: all")
+    parser.add_argument("--like", action="store_true", help="search for documents like as many others instead")
     arguments = parser.parse_args()
     folder: Path = arguments.folder
     queries = read_queries(folder)[: arguments.queries]
     with tempfile.TemporaryDirectory() as work, server_settings(Path(work, "servers")) as on_servers:
         embedded = load(data_dir=Path(work, "embedded"), source_timeout_ms=10_000, query_encoder="model")
-        embedded_responses = anyio.run(_search, embedded, folder, queries)
-        server_responses = anyio.run(_search, on_servers, folder, queries)
+        embedded_responses = anyio.run(_search, embedded, folder, queries, arguments.like)
+        server_responses = anyio.run(_search, on_servers, folder, queries, arguments.like)
     pairs = list(zip(embedded_responses, server_responses, strict=True))
     overlap = _mean([_overlap(_hit_ids(a), _hit_ids(b)) for a, b in pairs])
     _console.print(f"{len(queries)} queries, overlap of the top {_COMPARED_HITS} of the fused ranking: {overlap:.3f}")
@@ -52,11 +54,17 @@ def main() -> None:
     _console.print(f"  fused rankings with different documents, by the sources that differ: {dict(causes)}")
 
 
-async def _search(settings: Settings, folder: Path, queries: Sequence[str]) -> list[SearchResponse]:
+async def _search(settings: Settings, folder: Path, queries: Sequence[str], is_like: bool) -> list[SearchResponse]:
     async with open_service(settings) as service:
         await index_folder(service, folder)
         await service.maintenance.optimize(lambda _: None)
         requests = [SearchRequest(query=query, mode="hybrid", timeout_ms=60_000, explain=True) for query in queries]
+        if is_like:
+            ids = [document.id async for document in service.documents.all(service.anonymous)]
+            examples = ids[:: max(len(ids) // len(queries), 1)][: len(queries)]
+            requests = [
+                replace(request, query="", like=Like((id_,))) for request, id_ in zip(requests, examples, strict=True)
+            ]
         responses = [await service.search.search(request, service.anonymous, "parity") for request in requests]
     if degraded := [response.degraded for response in responses if response.degraded]:
         raise SystemExit(f"{len(degraded)} responses are degraded, the first: {degraded[0]}")
