@@ -79,20 +79,21 @@ class OpenSearchListing(OpenSearchDocuments):
             while len(hits) < count:
                 remaining = [passing, _without(seen)]
                 order = _terms(sort.field, "[bnt].*", size, order={"_key": "desc" if sort.descending else "asc"})
-                buckets = (await self._counted(remaining, {"values": order}, _Values))["values"].buckets
+                found = await self._counted(remaining, {"values": order}, _Values)
+                buckets = _of_field(sort.field, found["values"]).buckets
                 whole, part = _up_to(count - len(hits), buckets)
-                found, _ = await self._hits([*remaining, _with(whole)], MAX_LISTED_HITS)
-                hits += _by_value(found, sort)
+                with_values, _ = await self._hits([*remaining, _with(whole)], MAX_LISTED_HITS)
+                hits += _by_value(with_values, sort)
                 seen += whole
                 if part and len(hits) < count:
-                    found, _ = await self._hits([passing, _without(seen), _with([part])], count - len(hits))
-                    hits += found
+                    with_values, _ = await self._hits([passing, _without(seen), _with([part])], count - len(hits))
+                    hits += with_values
                     seen.append(part)
                 if len(whole) + (part is not None) == len(buckets) < size:
                     break  # there are no other values
             if len(hits) < count:
-                found, _ = await self._hits([passing, compiled(Not(Exists(sort.field)))], count - len(hits))
-                hits += found
+                without, _ = await self._hits([passing, compiled(Not(Exists(sort.field)))], count - len(hits))
+                hits += without
             return Listing(Documents.of_ids(dict.fromkeys(map(_id, hits[:count]))), total)
 
     async def facets(
@@ -111,9 +112,9 @@ class OpenSearchListing(OpenSearchDocuments):
         with _understood():
             found = await self._counted(query, requested, _Values)
             ranges = {
-                field: ranges_of(field, _number(found[f"low {field}"]), _number(found[f"high {field}"]), size)
+                field: ranges_of(field, _number(field, low), _number(field, found[f"high {field}"]), size)
                 for field, size in sizes.items()
-                if found[f"low {field}"].buckets
+                if (low := found[f"low {field}"]).buckets
             }
             in_ranges = {}
             if ranges:
@@ -121,7 +122,9 @@ class OpenSearchListing(OpenSearchDocuments):
                 requested = {field: {"filters": {"filters": of_field}} for field, of_field in filters.items()}
                 in_ranges = await self._counted(query, requested, _Ranges)
             return {
-                field: _facet(found[f"values {field}"], size, ranges.get(field, ()), in_ranges.get(field))
+                field: _facet(
+                    _of_field(field, found[f"values {field}"]), size, ranges.get(field, ()), in_ranges.get(field)
+                )
                 for field, size in sizes.items()
             }
 
@@ -202,8 +205,18 @@ def _id(hit: _Hit) -> DocId:
     return msgspec.json.decode(hit.fields.candidate[0], type=Candidate).id
 
 
-def _number(values: _Values) -> float:
-    number = term_value(values.buckets[0].key)
+def _of_field(field: str, values: _Values) -> _Values:
+    """The values, all of which are of a field.
+
+    :raises ValueError: if one is not.
+    """
+    if all(bucket.key.startswith(f"{field}\0") for bucket in values.buckets):
+        return values
+    raise ValueError("a value of another field")
+
+
+def _number(field: str, values: _Values) -> float:
+    number = term_value(_of_field(field, values).buckets[0].key)
     if isinstance(number, float) and isfinite(number):
         return number
     raise ValueError("not the term of a number")

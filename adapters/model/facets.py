@@ -71,7 +71,10 @@ def ranges_of(field: str, low: float, high: float, size: int) -> list[Range]:
 
     :param low: the smallest number.
     :param high: the largest one.
+    :raises ValueError: if it is smaller.
     """
+    if low > high:
+        raise ValueError("the largest number is smaller than the smallest one")
     edges = _date_edges if field == _DATE_FIELD else _number_edges
     # No single range of such a width has numbers on both sides of 0.
     bounds: _Bounds = edges(low, high, max(size, 2))

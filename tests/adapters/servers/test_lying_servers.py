@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import math
 import struct
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -29,6 +30,9 @@ from adapters.graph.node_keys import NodeKeys
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.keyword.opensearch_replies import search_responses
 from adapters.model.document import Record
+from adapters.model.filter import EVERYTHING
+from adapters.model.numbers import sortable
+from adapters.ports import SortKey
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import Address
 from adapters.vector import qdrant_connection
@@ -233,6 +237,68 @@ async def test_explanations_of_opensearch_that_are_none(explained: object) -> No
         server = searching(port)
         with pytest.raises(BadResponse):
             await server.term_scores(source_query(), ["a"])
+        await server.close()
+
+
+def values_of(*keys: object, count: object = 1) -> dict[str, object]:
+    buckets = [{"key": key, "doc_count": count} for key in keys]
+    return {"buckets": buckets, "sum_other_doc_count": 0, "doc_count_error_upper_bound": 0}
+
+
+ONE, TWO, INFINITE = (f"tags\0n{sortable(number):019x}" for number in (1.0, 2.0, math.inf))
+NONE = values_of()
+
+
+@pytest.mark.parametrize(
+    "aggregations",
+    [
+        [values_of("tags\0tred", count=-1), NONE, NONE],
+        [values_of("tags\0tred", count=1e30), NONE, NONE],
+        [values_of("tenant\0tother"), NONE, NONE],
+        [values_of("tags"), NONE, NONE],
+        [values_of("tags\0e"), NONE, NONE],
+        [values_of(7), NONE, NONE],
+        [{"buckets": []}, NONE, NONE],
+        [NONE, NONE],
+        [NONE, values_of(TWO), values_of(ONE)],
+        [NONE, values_of(ONE), NONE],
+        [NONE, values_of(ONE), values_of(INFINITE)],
+        [NONE, values_of("tags\0nxyz"), values_of(ONE)],
+        [NONE, values_of("other\0n0"), values_of(ONE)],
+        [NONE, values_of("tags\0tred"), values_of(ONE)],
+        [NONE, values_of(ONE), values_of(TWO)],  # and then no counts of ranges
+    ],
+    ids=repr,
+)
+async def test_facets_of_opensearch_that_are_none(aggregations: list[object]) -> None:
+    body = {"_shards": {"failed": 0}, "aggregations": {str(n): each for n, each in enumerate(aggregations)}}
+    async with stub(http("200 OK", json.dumps(body).encode())) as port:
+        server = searching(port)
+        with pytest.raises(BadResponse):
+            await server.facets(SCOPE, {"tags": 5}, EVERYTHING)
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"hits": [], "total": {"value": -1}},
+        {"hits": [], "total": None},
+        {"hits": [{}], "total": {"value": 1}},
+        {"hits": [{"fields": {"candidate": []}}], "total": {"value": 1}},
+        {"hits": [{"fields": {"candidate": ["{"]}}], "total": {"value": 1}},
+        {"hits": [{"fields": {"candidate": ["[7, null]"]}}], "total": {"value": 1}},
+        {"hits": [{"fields": {"candidate": ['["a", null]'], "values": [7]}}], "total": {"value": 1}},
+        {"hits": [{"fields": {"candidate": ['["a", null]'], "values": ["other\0tx"]}}], "total": {"value": 1}},
+    ],
+    ids=repr,
+)
+async def test_lists_of_opensearch_that_are_none(found: object) -> None:
+    body = {"_shards": {"failed": 0}, "hits": found, "aggregations": {"0": values_of("tags\0tred")}}
+    async with stub(http("200 OK", json.dumps(body).encode())) as port:
+        server = searching(port)
+        with pytest.raises(BadResponse):
+            await server.ordered(EVERYTHING, SortKey("tags"), 5)
         await server.close()
 
 
