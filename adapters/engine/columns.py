@@ -19,6 +19,8 @@ from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, k
 from adapters.model.numbers import split
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Rows: TypeAlias = npt.NDArray[np.int64]
+Codes: TypeAlias = npt.NDArray[np.int64]
 
 _MAX_DECODED = 256
 """Maximum number of decoded columns of a segment: documents may have any number of metadata keys."""
@@ -148,14 +150,18 @@ class Columns:
         column = self._column(field)
         return tuple(column.codes), (column.text_rows, column.text_codes)
 
-    def values(self, field: str) -> tuple[list[Scalar], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
-        """The values of a field: the distinct ones, of each kind; rows, and the index of each row's value."""
+    def values(self, field: str, flags: Flags) -> tuple[list[Scalar], Rows, Codes]:
+        """The values of a field in the flagged rows: the distinct ones, of each kind; rows, and the index of each row's
+        value."""
         column = self._column(field)
-        texts, (number_list, number_codes) = list(column.codes), column.distinct_numbers()
-        truth_codes = len(texts) + len(number_list) + column.truths.astype(np.int64)
-        rows = np.concatenate((column.text_rows, column.rows, column.truth_rows))
-        codes: npt.NDArray[np.int64] = np.concatenate((column.text_codes, len(texts) + number_codes, truth_codes))
-        return [*texts, *number_list, False, True], (rows, codes)
+        chosen = [flags[rows] for rows in (column.text_rows, column.rows, column.truth_rows)]
+        used, text_codes = np.unique(column.text_codes[chosen[0]], return_inverse=True)
+        numbers, number_codes = column.distinct_numbers(chosen[1])
+        values: list[Scalar] = [*(column.texts[code] for code in used.tolist()), *numbers]
+        truth_codes = len(values) + column.truths[chosen[2]].astype(np.int64)
+        rows = np.concatenate((column.text_rows[chosen[0]], column.rows[chosen[1]], column.truth_rows[chosen[2]]))
+        codes: Codes = np.concatenate((text_codes, len(used) + number_codes, truth_codes))
+        return [*values, False, True], rows.astype(np.int64), codes
 
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)
@@ -210,16 +216,17 @@ class _Arrays:
         self.truths = np.frombuffer(column.truths, np.bool_)
         self.has_rests = bool(column.rests)
         self.rests = np.frombuffer(column.rests, np.int16) if column.rests else np.zeros(len(self.numbers), np.int16)
+        self.texts = column.texts
         self.codes = {text: code for code, text in enumerate(column.texts)}
 
-    def distinct_numbers(self) -> tuple[list[float], npt.NDArray[np.int64]]:
-        """The distinct numbers, whole ones beyond ``2 ** 53`` exactly; and the index of each row's number."""
+    def distinct_numbers(self, chosen: Flags) -> tuple[list[float], Codes]:
+        """The distinct numbers among the chosen ones, exactly; and the index of each chosen one."""
         if not self.has_rests:
-            doubles, codes = np.unique(self.numbers, return_inverse=True)
+            doubles, codes = np.unique(self.numbers[chosen], return_inverse=True)
             return doubles.tolist(), codes
-        pairs, codes = np.unique(np.stack((self.numbers, self.rests)), axis=1, return_inverse=True)
-        doubles_and_rests = zip(*pairs.tolist(), strict=True)
-        return [int(double) + int(rest) if rest else double for double, rest in doubles_and_rests], codes.ravel()
+        pairs = np.stack((self.numbers[chosen], self.rests[chosen]), axis=1)
+        distinct, codes = np.unique(pairs, axis=0, return_inverse=True)
+        return [int(double) + int(rest) if rest else double for double, rest in distinct.tolist()], codes.reshape(-1)
 
     def equal_to(self, numbers: Set[tuple[float, int]]) -> npt.NDArray[np.int64]:
         """The indices of the numbers that are one of these, each a double and a rest."""
