@@ -19,8 +19,7 @@ from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, k
 from adapters.model.numbers import split
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Rows: TypeAlias = npt.NDArray[np.int64]
-Codes: TypeAlias = npt.NDArray[np.int64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 _MAX_DECODED = 256
 """Maximum number of decoded columns of a segment: documents may have any number of metadata keys."""
@@ -150,18 +149,26 @@ class Columns:
         column = self._column(field)
         return tuple(column.codes), (column.text_rows, column.text_codes)
 
-    def values(self, field: str, flags: Flags) -> tuple[list[Scalar], Rows, Codes]:
-        """The values of a field in the flagged rows: the distinct ones, of each kind; rows, and the index of each row's
-        value."""
+    def chosen_texts(self, field: str, flags: Flags) -> tuple[list[str], Ints, Ints]:
+        """The texts of a field in the flagged rows: the distinct ones, sorted; the rows, and the index of each row's
+        text."""
         column = self._column(field)
-        chosen = [flags[rows] for rows in (column.text_rows, column.rows, column.truth_rows)]
-        used, text_codes = np.unique(column.text_codes[chosen[0]], return_inverse=True)
-        numbers, number_codes = column.distinct_numbers(chosen[1])
-        values: list[Scalar] = [*(column.texts[code] for code in used.tolist()), *numbers]
-        truth_codes = len(values) + column.truths[chosen[2]].astype(np.int64)
-        rows = np.concatenate((column.text_rows[chosen[0]], column.rows[chosen[1]], column.truth_rows[chosen[2]]))
-        codes: Codes = np.concatenate((text_codes, len(used) + number_codes, truth_codes))
-        return [*values, False, True], rows.astype(np.int64), codes
+        chosen = flags[column.text_rows]
+        used, codes = np.unique(column.text_codes[chosen], return_inverse=True)
+        return [column.texts[code] for code in used.tolist()], column.text_rows[chosen].astype(np.int64), codes
+
+    def chosen_numbers(self, field: str, flags: Flags) -> tuple[Ints, npt.NDArray[np.float64], Ints]:
+        """The numbers of a field in the flagged rows: the rows, and the double and the rest of each."""
+        column = self._column(field)
+        chosen = flags[column.rows]
+        rows, rests = column.rows[chosen].astype(np.int64), column.rests[chosen].astype(np.int64)
+        return rows, column.numbers[chosen], rests
+
+    def chosen_truths(self, field: str, flags: Flags) -> tuple[Ints, Ints]:
+        """The truth values of a field in the flagged rows: the rows, and 0 or 1 for each."""
+        column = self._column(field)
+        chosen = flags[column.truth_rows]
+        return column.truth_rows[chosen].astype(np.int64), column.truths[chosen].astype(np.int64)
 
     def _among(self, field: str, values: tuple[Scalar, ...]) -> Flags:
         flags = np.zeros(self._count, np.bool_)
@@ -218,15 +225,6 @@ class _Arrays:
         self.rests = np.frombuffer(column.rests, np.int16) if column.rests else np.zeros(len(self.numbers), np.int16)
         self.texts = column.texts
         self.codes = {text: code for code, text in enumerate(column.texts)}
-
-    def distinct_numbers(self, chosen: Flags) -> tuple[list[float], Codes]:
-        """The distinct numbers among the chosen ones, exactly; and the index of each chosen one."""
-        if not self.has_rests:
-            doubles, codes = np.unique(self.numbers[chosen], return_inverse=True)
-            return doubles.tolist(), codes
-        pairs = np.stack((self.numbers[chosen], self.rests[chosen]), axis=1)
-        distinct, codes = np.unique(pairs, axis=0, return_inverse=True)
-        return [int(double) + int(rest) if rest else double for double, rest in distinct.tolist()], codes.reshape(-1)
 
     def equal_to(self, numbers: Set[tuple[float, int]]) -> npt.NDArray[np.int64]:
         """The indices of the numbers that are one of these, each a double and a rest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,37 +15,75 @@ from adapters.model.index_terms import is_short, value_term
 from adapters.ports.listing import SortKey
 from fusion.rank_fields import Ints
 
+_MAX_SORTED = 5_000
+"""Up to so many documents are sorted by id by themselves: the order of all takes a second for a million."""
+_RESTS = 1_024
+"""More than the largest rest of a number, see :func:`adapters.model.numbers.split`."""
+_TRUTHS = 2
+_LAST = np.iinfo(np.int64).max
 
-def in_order(segments: SegmentSet, flags: Flags, sort: SortKey | None) -> Ints:
-    """The flagged positions in an order, equal ones by id."""
-    by_id = segments.by_id
-    passing = by_id[flags[by_id]]
-    if sort is None:
-        return passing
-    keys = _sort_keys(segments, flags, sort)[passing]
-    return passing[np.argsort(keys, kind="stable")]
+
+def first_in_order(segments: SegmentSet, flags: Flags, sort: SortKey | None, count: int) -> Ints:
+    """The first flagged positions in an order, equal ones by id."""
+    passing = np.flatnonzero(flags)
+    keys = _sort_keys(segments, flags, sort)[passing] if sort else np.zeros(len(passing), np.int64)
+    if 0 < count < len(passing):
+        nearest = keys <= np.partition(keys, count - 1)[count - 1]  # with all that equal the last one
+        passing, keys = passing[nearest], keys[nearest]
+    if len(passing) <= _MAX_SORTED:
+        ids = segments.ids(passing)
+        by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
+    else:
+        rows = np.full(len(segments), -1)
+        rows[passing] = np.arange(len(passing))
+        by_id = rows[segments.by_id]
+        by_id = by_id[by_id >= 0]
+    order = by_id[np.argsort(keys[by_id], kind="stable")]
+    return passing[order[:count]]
 
 
 def _sort_keys(segments: SegmentSet, flags: Flags, sort: SortKey) -> Ints:
     """By position, a number whose order is that of the values of flagged documents; the largest one without a value."""
-    parts = []
-    terms: set[str] = set()
-    for base, segment, chosen in _segments(segments, flags):
-        values, rows, codes = segment.columns.values(sort.field, chosen)
-        of_segment = [value_term(sort.field, value) for value in values]
-        terms.update(of_segment)
-        parts.append((of_segment, rows + base, codes))
-    order = {term: key for key, term in enumerate(sorted(terms, reverse=sort.descending))}
-    keys = np.full(len(segments), len(order))
-    for of_segment, positions, codes in parts:
-        np.minimum.at(keys, positions, np.array([order[term] for term in of_segment], np.int64)[codes])
+    positions, ranks = _ranks(segments, flags, sort.field)
+    keys = np.full(len(segments), _LAST)
+    np.minimum.at(keys, positions, -ranks if sort.descending else ranks)
     return keys
+
+
+def _ranks(segments: SegmentSet, flags: Flags, field: str) -> tuple[Ints, Ints]:
+    """The position of each value of a field, and a rank whose order is that of the values, whatever their kind."""
+    of_segments = list(_segments(segments, flags))
+    truths = [segment.columns.chosen_truths(field, chosen) for _, segment, chosen in of_segments]
+    numbers = [segment.columns.chosen_numbers(field, chosen) for _, segment, chosen in of_segments]
+    texts = [segment.columns.chosen_texts(field, chosen) for _, segment, chosen in of_segments]
+    all_doubles = np.concatenate([np.zeros(0), *(each for _, each, _ in numbers)])
+    doubles, number_ranks = np.unique(all_doubles, return_inverse=True)
+    number_ranks = number_ranks * _RESTS + _joined([rests for *_, rests in numbers])
+    distinct = sorted({value_term(field, text) for of_segment, *_ in texts for text in of_segment})
+    order = {term: rank for rank, term in enumerate(distinct)}
+    text_ranks = [
+        np.array([order[value_term(field, text)] for text in of_segment], np.int64)[codes]
+        for of_segment, _, codes in texts
+    ]
+    bases = [base for base, *_ in of_segments]
+    rows = (
+        [rows + base for base, (rows, _) in zip(bases, truths, strict=True)]
+        + [rows + base for base, (rows, *_) in zip(bases, numbers, strict=True)]
+        + [rows + base for base, (_, rows, _) in zip(bases, texts, strict=True)]
+    )
+    after_numbers = _TRUTHS + len(doubles) * _RESTS
+    ranks = [*(each for _, each in truths), number_ranks + _TRUTHS, *(each + after_numbers for each in text_ranks)]
+    return _joined(rows), _joined(ranks)
 
 
 def _segments(segments: SegmentSet, flags: Flags) -> Iterator[tuple[int, Segment, Flags]]:
     """Each segment with its first position and the flags of its rows."""
     for base, segment in zip(segments.bases[:-1].tolist(), segments.segments, strict=True):
         yield base, segment, flags[base : base + len(segment)]
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def facets(segments: SegmentSet, flags: Flags, sizes: Mapping[str, int]) -> dict[str, Facet]:
@@ -58,21 +96,30 @@ def _facet(segments: SegmentSet, flags: Flags, field: str, size: int) -> Facet:
     positions: list[Ints] = []
     numbers = []
     for base, segment, chosen in _segments(segments, flags):
-        values, rows, codes = segment.columns.values(field, chosen)
-        pairs = np.unique(rows * len(values) + codes)  # a document may have a value twice
-        by_code = np.bincount(pairs % len(values), minlength=len(values)).tolist()
-        found = zip(values, by_code, strict=True)
-        counts.update({value: count for value, count in found if count and isinstance(value, bool | str)})
-        number_rows, doubles = segment.columns.numbers(field)
-        positions.append(number_rows[chosen[number_rows]].astype(np.int64) + base)
-        numbers.append(doubles[chosen[number_rows]])
-    listed = most_frequent({value: count for value, count in counts.items() if is_short(value)})[:size]
-    others = counts.total() - sum(each.count for each in listed)
+        texts, rows, codes = segment.columns.chosen_texts(field, chosen)
+        counts.update(dict(zip(texts, _documents(rows, codes, len(texts)), strict=True)))
+        of_truths = _documents(*segment.columns.chosen_truths(field, chosen), _TRUTHS)
+        counts.update(dict(zip((False, True), of_truths, strict=True)))
+        rows, doubles, _ = segment.columns.chosen_numbers(field, chosen)
+        positions.append(rows + base)
+        numbers.append(doubles)
+    values = most_frequent({value: count for value, count in counts.items() if count and is_short(value)})
+    others = sum(each.count for each in values[size:])
     all_numbers = np.concatenate([np.zeros(0), *numbers])
     if not len(all_numbers):
-        return Facet(tuple(listed), (), others)
+        return Facet(tuple(values[:size]), (), others)
     ranges = ranges_of(field, float(all_numbers.min()), float(all_numbers.max()), size)
     bins = np.searchsorted(edge_numbers(ranges), all_numbers, side="right") - 1
-    pairs = np.unique(np.concatenate(positions) * len(ranges) + bins)
-    in_ranges = np.bincount(pairs % len(ranges), minlength=len(ranges)).tolist()
-    return Facet(tuple(listed), counted(ranges, in_ranges), others)
+    in_ranges = _documents(np.concatenate(positions), bins, len(ranges))
+    return Facet(tuple(values[:size]), counted(ranges, in_ranges), others)
+
+
+def _documents(rows: Ints, codes: Ints, size: int) -> list[int]:
+    """The number of rows with each code; a row that has a code twice counts once.
+
+    :param rows: in ascending order.
+    """
+    if (rows[1:] == rows[:-1]).any():
+        codes = np.unique(rows * size + codes) % size
+    counts: list[int] = np.bincount(codes, minlength=size).tolist()
+    return counts

@@ -137,9 +137,10 @@ class IndexView:
     async def ordered(self, condition: Filter, sort: SortKey | None, count: int) -> Listing:
         """See :class:`adapters.ports.DocumentLister`."""
         segments = self.segments
-        flags = segments.mask(condition).flags
-        found = await anyio.to_thread.run_sync(listing.in_order, segments, flags, sort, abandon_on_cancel=True)
-        return Listing(Documents(found[:count], segments), len(found))
+        mask = segments.mask(condition)
+        first = listing.first_in_order
+        found = await anyio.to_thread.run_sync(first, segments, mask.flags, sort, count, abandon_on_cancel=True)
+        return Listing(Documents(found, segments), mask.count)
 
     async def facets(
         self, scope: Scope, sizes: Mapping[str, int], condition: Filter, within: Documents | None = None

@@ -100,6 +100,7 @@ def _source(record: Record) -> Body:
     return {
         "collection": record.document.collection,
         "filter_terms": filter_terms(values),
+        "identity": record.doc_id,
         "values": value_terms(values),
         "words": terms.words,
         "exact": terms.exact,

@@ -45,11 +45,12 @@ def differences(name: str, found: Mapping[str, Any], partitioning: Partitioning)
 
 MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",
-    "_source": {"excludes": ["words", "exact", "values"]},
+    "_source": {"excludes": ["words", "exact", "identity", "values"]},
     "properties": {
         "collection": {"type": "keyword"},
         "filter_terms": {"type": "keyword", "doc_values": False, "norms": False},
-        "values": {"type": "keyword", "index": False},
+        "identity": {"type": "keyword", "index": False},
+        "values": {"type": "keyword", "norms": False},
         "words": {"type": "text", "analyzer": "terms", "index_options": "freqs"},
         "exact": {"type": "text", "analyzer": "terms"},
         "language": {"type": "keyword"},
@@ -58,7 +59,8 @@ MAPPINGS: dict[str, Any] = {
     },
 }
 """``words`` and ``exact`` are the terms of a document (see :mod:`adapters.keyword.analysis`), and ``language`` is the
-language of its stems. ``values`` is a column with a term for each value, by which documents are sorted and counted.
+language of its stems. ``values`` has a term for each value, by which documents are
+sorted and counted, ``identity`` the id.
 ``candidate`` is what a search returns, a :class:`Candidate` as JSON in a column: it reads no stored record."""
 
 

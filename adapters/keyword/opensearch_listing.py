@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,11 @@ from msgspec import Meta
 
 from adapters.keyword.opensearch_bulk import Body
 from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
-from adapters.keyword.opensearch_index import Candidate
 from adapters.keyword.opensearch_replies import check_shards
 from adapters.model.document import Scope
 from adapters.model.facets import Facet, FacetValue, counted, ranges_of
-from adapters.model.filter import Exists, Filter, Not, Range, normal
-from adapters.model.index_terms import is_short, term_value
+from adapters.model.filter import Exists, Filter, Not, Range, seconds
+from adapters.model.index_terms import column_name, is_short, term_value, value_term
 from adapters.ports.listing import MAX_LISTED_HITS, Listing, SortKey
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import unreadable
@@ -29,7 +29,9 @@ _MAX_COUNTED = 10_000
 """Values that each shard counts: up to so many different ones all counts are exact."""
 _MIN_VALUES = 1_000
 """Values that are read at once for an order: documents may have many."""
-_SPECIAL = re.compile(r"[^A-Za-z0-9_\0]")
+_SPECIAL = re.compile(r"[^A-Za-z0-9_\0\u0080-\U0010ffff]")
+_SHORT = "(b.|t([^\0].*)?)"
+"""Truth values and texts, as a pattern of Lucene; a NUL begins the hash of a long text."""
 
 T = TypeVar("T")
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
@@ -55,7 +57,7 @@ class _Ranges(msgspec.Struct, frozen=True):
 
 
 class _Columns(msgspec.Struct, frozen=True):
-    candidate: tuple[str]
+    identity: tuple[DocId]
     values: tuple[str, ...] = ()
 
 
@@ -67,33 +69,33 @@ class OpenSearchListing(OpenSearchDocuments):
     """The documents in an index: :class:`adapters.ports.listing.SearchedDocuments`."""
 
     async def ordered(self, condition: Filter, sort: SortKey | None, count: int) -> Listing:
-        """See :class:`adapters.ports.listing.DocumentLister`. Equal documents are in the order of ``candidate``."""
+        """See :class:`adapters.ports.listing.DocumentLister`."""
         passing: Body = compiled(condition)
         with _understood():
             if sort is None:
                 hits, total = await self._hits([passing], count)
                 return Listing(Documents.of_ids(map(_id, hits)), total)
             hits, total = await self._hits([passing], 0)
-            seen: list[str] = []
-            size = max(count, _MIN_VALUES)
-            while len(hits) < count:
-                remaining = [passing, _without(seen)]
+            remaining = [passing, compiled(Exists(sort.field))]
+            for wanted in (count * 4**power for power in itertools.count()):
+                # A document with several values is in several buckets: of ever more values the documents are read.
+                size = min(max(wanted, _MIN_VALUES), MAX_LISTED_HITS)
                 order = _terms(sort.field, "[bnt].*", size, order={"_key": "desc" if sort.descending else "asc"})
                 found = await self._counted(remaining, {"values": order}, _Values)
                 buckets = _of_field(sort.field, found["values"]).buckets
-                whole, part = _up_to(count - len(hits), buckets)
-                with_values, _ = await self._hits([*remaining, _with(whole)], MAX_LISTED_HITS)
-                hits += _by_value(with_values, sort)
-                seen += whole
+                whole, part = _up_to(min(wanted, MAX_LISTED_HITS), buckets)
+                if whole:
+                    among = _between(sort, whole[0], whole[-1])
+                    hits += _by_value((await self._hits([*remaining, among], MAX_LISTED_HITS, sort))[0], sort)
+                    remaining.append(_without(among))
                 if part and len(hits) < count:
-                    with_values, _ = await self._hits([passing, _without(seen), _with([part])], count - len(hits))
-                    hits += with_values
-                    seen.append(part)
-                if len(whole) + (part is not None) == len(buckets) < size:
+                    among = _between(sort, part, part)
+                    hits += (await self._hits([*remaining, among], count - len(hits)))[0]
+                    remaining.append(_without(among))
+                if len(hits) >= count or len(whole) + (part is not None) == len(buckets) < size:
                     break  # there are no other values
             if len(hits) < count:
-                without, _ = await self._hits([passing, compiled(Not(Exists(sort.field)))], count - len(hits))
-                hits += without
+                hits += (await self._hits([passing, compiled(Not(Exists(sort.field)))], count - len(hits)))[0]
             return Listing(Documents.of_ids(dict.fromkeys(map(_id, hits[:count]))), total)
 
     async def facets(
@@ -106,7 +108,7 @@ class OpenSearchListing(OpenSearchDocuments):
             query.append({"ids": {"values": names}})
         requested = {}
         for field, size in sizes.items():
-            requested[f"values {field}"] = _terms(field, "[bt].*", size, shard_size=_MAX_COUNTED)
+            requested[f"values {field}"] = _terms(field, _SHORT, size, shard_size=_MAX_COUNTED)
             requested[f"low {field}"] = _terms(field, "n.*", 1, order={"_key": "asc"})
             requested[f"high {field}"] = _terms(field, "n.*", 1, order={"_key": "desc"})
         with _understood():
@@ -118,8 +120,10 @@ class OpenSearchListing(OpenSearchDocuments):
             }
             in_ranges = {}
             if ranges:
-                filters = {field: [compiled(normal(each)) for each in of_field] for field, of_field in ranges.items()}
-                requested = {field: {"filters": {"filters": of_field}} for field, of_field in filters.items()}
+                requested = {
+                    field: {"filters": {"filters": [_within(each) for each in of_field]}}
+                    for field, of_field in ranges.items()
+                }
                 in_ranges = await self._counted(query, requested, _Ranges)
             return {
                 field: _facet(
@@ -128,14 +132,17 @@ class OpenSearchListing(OpenSearchDocuments):
                 for field, size in sizes.items()
             }
 
-    async def _hits(self, query: Sequence[Body], count: int) -> tuple[list[_Hit], int]:
-        """The first documents that match all of a query, and how many match."""
+    async def _hits(self, query: Sequence[Body], count: int, sort: SortKey | None = None) -> tuple[list[_Hit], int]:
+        """The first documents that match all of a query, by id; and how many match.
+
+        :param sort: the hits have their values.
+        """
         body = {
             "query": {"bool": {"filter": query}},
             "size": count,
-            "sort": ["candidate"],
+            "sort": ["identity"],
             "_source": False,
-            "docvalue_fields": ["candidate", "values"],
+            "docvalue_fields": ["identity", "values"] if sort else ["identity"],
             "track_total_hits": True,
         }
         found = (await self._searched(body))["hits"]
@@ -166,16 +173,26 @@ def _understood() -> Iterator[None]:
 
 def _terms(field: str, pattern: str, size: int, **options: object) -> Body:
     """Counts the terms of a field that match a pattern of Lucene."""
-    include = _SPECIAL.sub(r"\\\g<0>", f"{field}\0") + pattern
+    include = _SPECIAL.sub(r"\\\g<0>", f"{column_name(field)}\0") + pattern
     return {"terms": {"field": "values", "include": include, "size": size, **options}}
 
 
-def _with(terms: Sequence[str]) -> Body:
-    return {"terms": {"filter_terms": list(terms)}}
+def _between(sort: SortKey, first: str, last: str) -> Body:
+    """The documents with a term between two, which are in the order of a list."""
+    low, high = (last, first) if sort.descending else (first, last)
+    return {"range": {"values": {"gte": low, "lte": high}}}
 
 
-def _without(terms: Sequence[str]) -> Body:
-    return {"bool": {"must_not": [_with(terms)]}}
+def _within(bounds: Range) -> Body:
+    """The documents with a number in a range of a facet."""
+    field = column_name(bounds.field)
+    low = value_term(field, seconds(bounds.gte or 0.0))
+    high = f"{field}\0o" if bounds.lt is None else value_term(field, seconds(bounds.lt))
+    return {"range": {"values": {"gte": low, "lt": high}}}
+
+
+def _without(query: Body) -> Body:
+    return {"bool": {"must_not": [query]}}
 
 
 def _up_to(count: int, buckets: Sequence[_Bucket]) -> tuple[list[str], str | None]:
@@ -193,7 +210,7 @@ def _up_to(count: int, buckets: Sequence[_Bucket]) -> tuple[list[str], str | Non
 def _by_value(hits: Sequence[_Hit], sort: SortKey) -> list[_Hit]:
     """The hits by their first value in an order, equal ones as before."""
     first = max if sort.descending else min
-    prefix = f"{sort.field}\0"
+    prefix = f"{column_name(sort.field)}\0"
 
     def key(hit: _Hit) -> str:
         return first(term for term in hit.fields.values if term.startswith(prefix))
@@ -202,7 +219,7 @@ def _by_value(hits: Sequence[_Hit], sort: SortKey) -> list[_Hit]:
 
 
 def _id(hit: _Hit) -> DocId:
-    return msgspec.json.decode(hit.fields.candidate[0], type=Candidate).id
+    return hit.fields.identity[0]
 
 
 def _of_field(field: str, values: _Values) -> _Values:
@@ -210,7 +227,8 @@ def _of_field(field: str, values: _Values) -> _Values:
 
     :raises ValueError: if one is not.
     """
-    if all(bucket.key.startswith(f"{field}\0") for bucket in values.buckets):
+    prefix = f"{column_name(field)}\0"
+    if all(bucket.key.startswith(prefix) for bucket in values.buckets):
         return values
     raise ValueError("a value of another field")
 

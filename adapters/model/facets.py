@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from adapters.model.dates import FIRST_S, LAST_S
 from adapters.model.filter import Range, seconds
 
 MAX_FACETS, MAX_FACET_SIZE = 10, 100
@@ -120,6 +121,7 @@ def _double(number: Fraction) -> float:
 
 
 def _date_edges(low: float, high: float, size: int) -> _Bounds:
+    low, high = (min(max(each, FIRST_S), LAST_S) for each in (low, high))  # the last ones are rounded to later doubles
     for unit in _SECONDS:
         first, last = math.floor(low / unit), math.floor(high / unit)
         if last - first < size:

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar, assert_never
 import msgspec
 from cachetools import LRUCache
 
-from adapters.model.document import Scalar
+from adapters.model.document import METADATA, Scalar
 from adapters.model.filter import And, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 from adapters.model.numbers import DIGITS, of_sortable, sortable
 
@@ -27,6 +27,7 @@ _MAX_COMPILED = 64
 """Number of cached queries of each source: most filters are those of a principal alone."""
 _MAX_CACHED_BYTES = 1_024
 """Maximum size of a filter, as JSON, whose query is cached. A larger one may compile to megabytes."""
+_MAX_NAME_BYTES = 512
 _SCOPE = frozenset({"tenant", "environment"})
 _UNUSED_TERM = ""
 """A term that no document has."""
@@ -47,9 +48,17 @@ def filter_terms(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
 
 
 def value_terms(fields: Mapping[str, tuple[Scalar, ...]]) -> list[str]:
-    """One term for each value of one document's fields, without those of its scope."""
-    listed = ((name, value) for name, values in fields.items() if name not in _SCOPE for value in values)
+    """One term for each value of one document's fields, without those of its scope; see :func:`column_name`."""
+    named = {column_name(name): values for name, values in fields.items() if name not in _SCOPE}
+    listed = ((name, value) for name, values in named.items() for value in values)
     return sorted({value_term(name, value) for name, value in listed})
+
+
+def column_name(field: str) -> str:
+    """The name of a field in :func:`value_terms`: of a long one its hash, because patterns of names have a limit."""
+    return (
+        field if len(field.encode()) <= _MAX_NAME_BYTES else f"{METADATA}{hashlib.sha256(field.encode()).hexdigest()}"
+    )
 
 
 class FilterCompiler(Protocol[T]):

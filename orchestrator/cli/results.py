@@ -116,6 +116,8 @@ def print_explanation(console: Console, response: SearchResponse) -> None:
             for source, each in hit.sources.items()
             if each is not None
         ]
+        if not contributions:  # it is listed, not ranked
+            continue
         console.print(
             f"{position:>3}. {escape(printable(hit.id))}: fusion_score {hit.fusion_score:.4f} "
             f"<- {' + '.join(contributions)}"

@@ -23,7 +23,7 @@ from orchestrator.settings.group import named_items
 from orchestrator.settings.loading import load
 
 _OF_BATCHES = {"batch", "output", "resume", "tenant", "environment", "key", "url", "timeout"}
-_FACET_SIZE = 10
+_FACET_SIZE, _MAX_DIGITS = 10, 9
 _MORE_S = 5.0
 """Seconds that a service has beside the time limit of the request, for its retries, too."""
 
@@ -144,8 +144,8 @@ def _facets(fields: Sequence[str]) -> dict[str, int]:
         name, equals, size = each.rpartition("=")
         if not equals:
             name, size = each, str(_FACET_SIZE)
-        if not size.isdecimal():
-            raise BadRequest(f"--facet is {each!r}, give a field, or a field and a number: tags=20")
+        if not (size.isdecimal() and len(size) <= _MAX_DIGITS):
+            raise BadRequest(f"--facet is {each[:80]!r}, give a field, or a field and a number: tags=20")
         sizes[name] = int(size)
     return sizes
 

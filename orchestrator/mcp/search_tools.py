@@ -16,6 +16,7 @@ from orchestrator.mcp.arguments import HybridSearch, MemorySearch, SearchArgumen
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import MEMORY, request_filter
+from orchestrator.planning.planner import MAX_QUERY_CHARS
 from orchestrator.results.lines import one_line
 from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import MAX_KEYS, NO_COLLECTION
@@ -64,6 +65,8 @@ async def _respond(caller: Caller, arguments: SearchArguments, fields: dict[str,
     :raises BadRequest: if a value is not allowed; also if no document has one of the collections or metadata keys:
         an agent that searched for it would take the answer for one about it.
     """
+    if not arguments.query:  # of a service, it would list documents
+        raise BadRequest(f"query: '', allowed are texts of 1 to {MAX_QUERY_CHARS} characters")
     shown = {} if fields.get("neighbors") else {"text_chars": 0}
     try:
         request = search_request(

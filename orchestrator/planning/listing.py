@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -62,7 +63,8 @@ def listing_plan(request: SearchRequest) -> ListingPlan | None:
             raise BadRequest("sort: allowed if query is empty and there is a filter; other hits are ranked")
         return None
     if request.mode not in (AUTO, HYBRID):
-        raise BadRequest(f"mode: {request.mode[:80]!r} searches for a query, which is empty; allowed is {AUTO}")
+        allowed = f"{AUTO} and {HYBRID}"
+        raise BadRequest(f"mode: {request.mode[:80]!r} searches for a query, which is empty; allowed are {allowed}")
     for name in _FOR_RANKING:
         if getattr(request, name) != getattr(_UNSET, name):
             raise BadRequest(f"{name}: allowed with a query; without one nothing is ranked")
@@ -79,7 +81,11 @@ def facet_plans(facets: Mapping[str, int]) -> tuple[FacetPlan, ...]:
     """
     if len(facets) > MAX_FACETS:
         raise BadRequest(f"facets: {len(facets)} fields, allowed are {MAX_FACETS}")
-    return tuple(_facets(facets))
+    plans = tuple(_facets(facets))
+    for one, two in pairwise(sorted(plans, key=lambda plan: plan.field)):
+        if one.field == two.field:
+            raise BadRequest(f"facets: {one.name[:80]!r} and {two.name[:80]!r} are the same field")
+    return plans
 
 
 def _facets(facets: Mapping[str, int]) -> Iterator[FacetPlan]:

@@ -45,10 +45,15 @@ class PlanCache:
         except OverflowError:  # a whole number of more than 64 bits
             encoded = repr(request).encode("utf-8", "surrogatepass")
         except UnicodeEncodeError as error:
-            raise BadRequest(f"query: cannot be encoded as UTF-8, at character {error.start + 1}") from error
+            field = "query" if _has_surrogates(request.query) else "a text of the request"
+            raise BadRequest(f"{field}: cannot be encoded as UTF-8, at character {error.start + 1}") from error
         key = (encoded, *others)
         planned = self._plans.get(key)
         if planned is None:
             plan = make()
             planned = self._plans[key] = _Planned(plan, plan_hash(plan), _OVERHEAD + len(encoded))
         return planned.plan, planned.hash
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in text)

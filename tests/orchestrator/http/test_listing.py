@@ -145,7 +145,7 @@ BOTH = {"query": "", "filter": STARS}
         ({"query": " ", "filter": STARS}, "query: only white space, allowed is text of 1 character and more"),
         ({"query": "x", "sort": "id"}, "sort: allowed if query is empty and there is a filter; other hits are ranked"),
         ({"query": "", "sort": "id"}, "sort: allowed if query is empty and there is a filter; other hits are ranked"),
-        ({**BOTH, "mode": "vector"}, "mode: 'vector' searches for a query, which is empty; allowed is auto"),
+        ({**BOTH, "mode": "vector"}, "mode: 'vector' searches for a query, which is empty; allowed are auto and"),
         ({**BOTH, "fusion": "rrf"}, "fusion: allowed with a query; without one nothing is ranked"),
         ({**BOTH, "boosts": {"recency": True}}, "boosts: allowed with a query; without one nothing is ranked"),
         ({**BOTH, "min_confidence": 0.5}, "min_confidence: allowed with a query; without one nothing is ranked"),
@@ -157,6 +157,10 @@ BOTH = {"query": "", "filter": STARS}
         ({**BOTH, "facets": {"tags": 101}}, "facets"),
         ({**BOTH, "facets": {f"metadata.k{n}": 3 for n in range(11)}}, "facets"),
         ({**BOTH, "facets": ["tags"]}, "facets"),
+        (
+            {**BOTH, "facets": {"metadata.\u00e9": 1, "metadata.e\u0301": 3}},
+            "facets: 'metadata.e\u0301' and 'metadata.\u00e9' are the same field",
+        ),
         ({**BOTH, "facets": {"tenant": 3}}, "facets: unknown field 'tenant', "),
     ],
 )  # fmt: skip
