@@ -10,7 +10,8 @@ import numpy as np
 from adapters.engine.columns import Flags
 from adapters.engine.segment import Segment
 from adapters.engine.segment_set import SegmentSet
-from adapters.model.facets import Facet, counted, edge_numbers, most_frequent, ranges_of
+from adapters.model.facet_ranges import counted, edge_numbers, most_frequent, ranges_of
+from adapters.model.facets import Facet
 from adapters.model.index_terms import is_short, value_term
 from adapters.ports.listing import SortKey
 from fusion.rank_fields import Ints

@@ -16,7 +16,8 @@ from adapters.keyword.opensearch_bulk import Body
 from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
 from adapters.keyword.opensearch_replies import check_shards
 from adapters.model.document import Scope
-from adapters.model.facets import Facet, FacetValue, counted, ranges_of
+from adapters.model.facet_ranges import counted, ranges_of
+from adapters.model.facets import Facet, FacetValue
 from adapters.model.filter import Exists, Filter, Not, Range, seconds
 from adapters.model.index_terms import column_name, is_short, term_value, value_term
 from adapters.ports.listing import MAX_LISTED_HITS, Listing, SortKey
@@ -66,7 +67,7 @@ class _Hit(msgspec.Struct, frozen=True):
 
 
 class OpenSearchListing(OpenSearchDocuments):
-    """The documents in an index: :class:`adapters.ports.listing.SearchedDocuments`."""
+    """The documents in an index: :class:`adapters.ports.SearchedDocuments`."""
 
     async def ordered(self, condition: Filter, sort: SortKey | None, count: int) -> Listing:
         """See :class:`adapters.ports.listing.DocumentLister`."""

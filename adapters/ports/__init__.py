@@ -8,12 +8,12 @@ from adapters.ports.documents import DocumentFetcher, DocumentFinder, DocumentPa
 from adapters.ports.encoders import DocumentEncoder, Matrix, QueryEncoder, TextEncoder, Vector
 from adapters.ports.expander import Expander
 from adapters.ports.graph import Centrality, CentralityReader, EntityLookup, GraphMaintenance, LinkStrengthReader
-from adapters.ports.listing import DocumentLister, Listing, SearchedDocuments, SortKey
+from adapters.ports.listing import DocumentLister, Listing, SortKey
 from adapters.ports.replica import IndexAdmin, Key, Replica, VectorRecord
 from adapters.ports.reranker import Reranker, RerankResult
 from adapters.ports.retriever import ImmediateRetriever, Retriever, SourceQuery, TermScorer
 from adapters.ports.server import ServerProbe, ServerSource
-from adapters.ports.snapshot import Snapshot, Snapshots
+from adapters.ports.snapshot import SearchedDocuments, Snapshot, Snapshots
 from adapters.ports.writer import Acknowledgement, DocumentWriter
 
 __all__ = [

@@ -10,7 +10,6 @@ from msgspec import Struct
 from adapters.model.document import Scope
 from adapters.model.facets import Facet
 from adapters.model.filter import Filter
-from adapters.ports.documents import DocumentReader
 from fusion.columns import Documents
 
 MAX_LISTED_HITS = 10_000
@@ -54,7 +53,3 @@ class DocumentLister(Protocol):
         :param within: only these documents are counted, as far as they pass.
         """
         ...
-
-
-class SearchedDocuments(DocumentReader, DocumentLister, Protocol):
-    """The store of the documents that searches read."""

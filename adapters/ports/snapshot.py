@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.model.document import Scope
-from adapters.ports.documents import DocumentFetcher
-from adapters.ports.listing import SearchedDocuments
+from adapters.ports.documents import DocumentFetcher, DocumentReader
+from adapters.ports.listing import DocumentLister
+
+
+class SearchedDocuments(DocumentReader, DocumentLister, Protocol):
+    """The store of the documents that searches read."""
 
 
 @dataclass(frozen=True, slots=True)

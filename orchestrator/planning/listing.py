@@ -15,18 +15,12 @@ from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
 
 REASON = "no query: the documents that match the filter are listed"
-_FOR_RANKING = (
-    "vector",
-    "hops",
-    "profile",
-    "fusion",
-    "weights",
-    "boosts",
-    "min_score",
-    "min_confidence",
-    "collapse",
-    "rerank",
-)
+_FOR_A_LIST = {"query", "collections", "include_memory", "filter", "sort", "facets", "limit", "cursor", "mode"}
+_FOR_A_RESPONSE = {"fields", "highlight", "text_chars", "format", "max_tokens", "neighbors", "explain"}
+_FOR_ALL = {"timeout_ms", "cache", "min_generation"}
+_FOR_RANKING = [
+    name for name in SearchRequest.__struct_fields__ if name not in _FOR_A_LIST | _FOR_A_RESPONSE | _FOR_ALL
+]
 """Fields of a request that are about the ranking of hits."""
 _UNSET = SearchRequest(query="")
 
