@@ -12,16 +12,9 @@ from adapters.model.filter_limits import check_field
 from adapters.model.filter_values import stored_name
 from adapters.ports.listing import SortKey
 from orchestrator.planning.errors import BadRequest
-from orchestrator.schema.search import AUTO, HYBRID, SearchRequest
+from orchestrator.schema.search import AUTO, FIELDS_OF_RANKING, HYBRID, SearchRequest
 
 REASON = "no query: the documents that match the filter are listed"
-_FOR_A_LIST = {"query", "collections", "include_memory", "filter", "sort", "facets", "limit", "cursor", "mode"}
-_FOR_A_RESPONSE = {"fields", "highlight", "text_chars", "format", "max_tokens", "neighbors", "explain"}
-_FOR_ALL = {"timeout_ms", "cache", "min_generation"}
-_FOR_RANKING = [
-    name for name in SearchRequest.__struct_fields__ if name not in _FOR_A_LIST | _FOR_A_RESPONSE | _FOR_ALL
-]
-"""Fields of a request that are about the ranking of hits."""
 _UNSET = SearchRequest(query="")
 
 
@@ -59,7 +52,7 @@ def listing_plan(request: SearchRequest) -> ListingPlan | None:
     if request.mode not in (AUTO, HYBRID):
         allowed = f"{AUTO} and {HYBRID}"
         raise BadRequest(f"mode: {request.mode[:80]!r} searches for a query, which is empty; allowed are {allowed}")
-    for name in _FOR_RANKING:
+    for name in FIELDS_OF_RANKING:
         if getattr(request, name) != getattr(_UNSET, name):
             raise BadRequest(f"{name}: allowed with a query; without one nothing is ranked")
     if request.sort is None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
+import msgspec
+
 from adapters.model.dates import FIRST_S, LAST_S
 from adapters.model.document import MAX_VALUE_CHARS, SENSITIVITIES
 from adapters.model.filter import Filter
@@ -15,11 +17,12 @@ from adapters.model.filter_values import DATE_FIELDS, NUMBER_FIELDS
 from fusion.strategy import STRATEGIES
 from orchestrator.schema.flat_filter import BOUNDS, FULL_FORM
 from orchestrator.schema.hits import ALWAYS_RETURNED, HIT_FIELDS
-from orchestrator.schema.search import AUTO, HYBRID, BoostName
+from orchestrator.schema.search import AUTO, FIELDS_OF_RANKING, HYBRID, BoostName, SearchRequest
 
 _FILTER = {"$ref": "#/components/schemas/Filter"}
 _KINDS = len(get_args(Filter))
-_FIELD = {"pattern": rf"^({'|'.join(FIELDS)}|metadata\.[\s\S]{{1,256}})$"}
+_FIELD_NAME = rf"{'|'.join(FIELDS)}|metadata\.[\s\S]{{1,256}}"
+_FIELD = {"pattern": f"^({_FIELD_NAME})$"}
 _WALK = "((base|slope)=([1-9]?[0-9]|100)|seeds=([1-9][0-9]{0,2}|1000))"
 _FUSION = (
     rf"^({'|'.join(STRATEGIES)})(\(\))?$"
@@ -51,11 +54,12 @@ def with_constraints(
     vector = {"minItems": dimension, "maxItems": dimension, "contains": {"not": {"const": 0}}}
     constraints: dict[str, Any] = {
         "SearchRequest": {
-            "query": {"pattern": f"^$|{_NOT_ONLY_SPACE}"},
             "vector": vector,
             "mode": mode,
             "limit": {"minimum": 1, "maximum": max_limit},
             "fusion": {"pattern": _FUSION},
+            "sort": {"pattern": f"^-?({_FIELD_NAME})$"},
+            "facets": {"propertyNames": {"pattern": f"^({_FIELD_NAME})$"}},
             "weights": {"propertyNames": {"enum": names}},
             "boosts": {"propertyNames": {"enum": list(get_args(BoostName))}, "properties": _boosts_without_age()},
         },
@@ -83,8 +87,27 @@ def with_constraints(
     }
     schemas["FlatFilter"] = _flat_filter()
     schemas["SearchRequest"]["properties"]["fields"]["anyOf"][0]["items"] = {"enum": list(HIT_FIELDS)}
+    schemas["SearchRequest"]["anyOf"] = _ways_to_search()
     schemas["SearchHit"]["required"] = list(ALWAYS_RETURNED)
     return schemas
+
+
+def _ways_to_search() -> list[dict[str, Any]]:
+    """What a request has: a query; what the hits are like; or neither, to list what matches."""
+    null: dict[str, Any] = {"type": "null"}
+    given, empty = {"not": null}, {"const": ""}
+    text = {"minLength": 1, "pattern": _NOT_ONLY_SPACE}
+    like = {"query": empty, "like": given, "sort": null, "min_confidence": {"enum": [None, 0]}}
+    unset = msgspec.to_builtins(SearchRequest(query=""))
+    unranked = {name: {"enum": [unset[name]]} for name in FIELDS_OF_RANKING}
+    return [
+        {"properties": {"query": text, "like": null, "sort": null}},
+        {"properties": like, "required": ["like"]},
+        {
+            "properties": {**unranked, "query": empty, "like": null, "mode": {"enum": [AUTO, HYBRID]}},
+            "anyOf": [{"required": [name], "properties": {name: given}} for name in ("filter", "collections")],
+        },
+    ]
 
 
 def _with_filter_reference(schema: Any) -> Any:

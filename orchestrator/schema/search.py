@@ -213,6 +213,15 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = {}
 
 
+_FOR_A_LIST = {"query", "collections", "include_memory", "filter", "sort", "facets", "limit", "cursor", "mode"}
+_FOR_A_RESPONSE = {"fields", "highlight", "text_chars", "format", "max_tokens", "neighbors", "explain"}
+_FOR_ALL = {"timeout_ms", "cache", "min_generation"}
+FIELDS_OF_RANKING = [
+    name for name in SearchRequest.__struct_fields__ if name not in _FOR_A_LIST | _FOR_A_RESPONSE | _FOR_ALL
+]
+"""The fields of a request that a list does not have, because nothing is ranked."""
+
+
 class Route(Struct, frozen=True):
     """The sources that were searched, and the reason."""
 
