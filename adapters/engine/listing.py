@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -53,38 +53,34 @@ def _sort_keys(segments: SegmentSet, flags: Flags, sort: SortKey) -> Ints:
 
 def _ranks(segments: SegmentSet, flags: Flags, field: str) -> tuple[Ints, Ints]:
     """The position of each value of a field, and a rank whose order is that of the values, whatever their kind."""
-    of_segments = list(_segments(segments, flags))
-    truths = [segment.columns.chosen_truths(field, chosen) for _, segment, chosen in of_segments]
-    numbers = [segment.columns.chosen_numbers(field, chosen) for _, segment, chosen in of_segments]
-    texts = [segment.columns.chosen_texts(field, chosen) for _, segment, chosen in of_segments]
-    all_doubles = np.concatenate([np.zeros(0), *(each for _, each, _ in numbers)])
-    doubles, number_ranks = np.unique(all_doubles, return_inverse=True)
-    number_ranks = number_ranks * _RESTS + _joined([rests for *_, rests in numbers])
-    distinct = sorted({value_term(field, text) for of_segment, *_ in texts for text in of_segment})
-    order = {term: rank for rank, term in enumerate(distinct)}
-    text_ranks = [
-        np.array([order[value_term(field, text)] for text in of_segment], np.int64)[codes]
-        for of_segment, _, codes in texts
-    ]
-    bases = [base for base, *_ in of_segments]
-    rows = (
-        [rows + base for base, (rows, _) in zip(bases, truths, strict=True)]
-        + [rows + base for base, (rows, *_) in zip(bases, numbers, strict=True)]
-        + [rows + base for base, (_, rows, _) in zip(bases, texts, strict=True)]
-    )
-    after_numbers = _TRUTHS + len(doubles) * _RESTS
-    ranks = [*(each for _, each in truths), number_ranks + _TRUTHS, *(each + after_numbers for each in text_ranks)]
-    return _joined(rows), _joined(ranks)
+    positions: list[Ints] = []
+    ranks: list[Ints] = []
+    of_numbers, of_texts = [], []
+    for base, segment, chosen in _segments(segments, flags):
+        rows, truths = segment.columns.chosen_truths(field, chosen)
+        positions.append(rows + base)
+        ranks.append(truths)
+        rows, doubles, rests = segment.columns.chosen_numbers(field, chosen)
+        of_numbers.append((rows + base, doubles, rests))
+        texts, rows, codes = segment.columns.chosen_texts(field, chosen)
+        of_texts.append((rows + base, [value_term(field, text) for text in texts], codes))
+    distinct = np.unique(np.concatenate([np.zeros(0), *(doubles for _, doubles, _ in of_numbers)]))
+    for rows, doubles, rests in of_numbers:
+        positions.append(rows)
+        ranks.append(_TRUTHS + distinct.searchsorted(doubles) * _RESTS + rests)
+    after_numbers = _TRUTHS + len(distinct) * _RESTS
+    order = {term: rank for rank, term in enumerate(sorted({term for _, terms, _ in of_texts for term in terms}))}
+    for rows, terms, codes in of_texts:
+        positions.append(rows)
+        ranks.append(after_numbers + np.array([order[term] for term in terms], np.int64)[codes])
+    none = np.zeros(0, np.int64)
+    return np.concatenate([none, *positions]), np.concatenate([none, *ranks])
 
 
 def _segments(segments: SegmentSet, flags: Flags) -> Iterator[tuple[int, Segment, Flags]]:
     """Each segment with its first position and the flags of its rows."""
     for base, segment in zip(segments.bases[:-1].tolist(), segments.segments, strict=True):
         yield base, segment, flags[base : base + len(segment)]
-
-
-def _joined(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def facets(segments: SegmentSet, flags: Flags, sizes: Mapping[str, int]) -> dict[str, Facet]:

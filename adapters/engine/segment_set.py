@@ -13,9 +13,10 @@ from cachetools import LRUCache
 
 from adapters.engine.columns import Flags
 from adapters.engine.segment import Segment, no_fields
-from adapters.model.document import Record
+from adapters.model.document import Record, Scope
 from adapters.model.filter import And, Filter
 from adapters.model.filter_hash import filter_key
+from fusion.columns import Documents
 from fusion.rank_fields import Ints, RankFields
 from fusion.values import DocId
 
@@ -91,6 +92,13 @@ class SegmentSet:
         """The position of the living document of this key."""
         found = self._find(key)
         return None if found is None else self._starts[found[0]] + found[1]
+
+    def positions_of(self, scope: Scope, documents: Documents) -> Ints:
+        """The positions of the living documents among some of a scope, in their order."""
+        if documents.table is self:  # then they need not be looked up
+            return documents.docs
+        found = (self.position((scope.tenant, scope.environment, id_)) for id_ in documents.ids)
+        return np.array([position for position in found if position is not None], np.int64)
 
     def find(self, key: tuple[str, str, str]) -> tuple[Segment, int] | None:
         """The segment and the row of the living document of this key."""

@@ -149,10 +149,7 @@ class IndexView:
         segments = self.segments
         flags = segments.mask(condition).flags
         if within is not None:
-            positions = within.docs
-            if within.table is not segments:
-                found = (segments.position((scope.tenant, scope.environment, id_)) for id_ in within.ids)
-                positions = np.array([each for each in found if each is not None], np.int64)
+            positions = segments.positions_of(scope, within)
             chosen = np.zeros_like(flags)
             chosen[positions] = flags[positions]
             flags = chosen

@@ -134,14 +134,9 @@ def _seed_nodes(
     """The nodes of the query's seeds that exist and are visible, in their order."""
     if query.seeds is None:
         return []
-    if query.seeds.table is segments:
-        positions = query.seeds.docs.tolist()
-    else:
-        keys = ((query.scope.tenant, query.scope.environment, id_) for id_ in query.seed_ids)
-        positions = [position for key in keys if (position := segments.position(key)) is not None]
-    if not positions or not len(graph.positions):
+    nodes = segments.positions_of(query.scope, query.seeds)
+    if not len(nodes) or not len(graph.positions):
         return []
-    nodes = np.asarray(positions)
     if len(graph.positions) < len(segments):  # otherwise every position is a node
         found = np.searchsorted(graph.positions, nodes)
         found[found == len(graph.positions)] = 0

@@ -53,7 +53,8 @@ class _Clauses:
         return {"bool": {"must_not": [query]}}
 
 
-compiled = filter_compiler(_Clauses())
+CLAUSES = _Clauses()
+compiled = filter_compiler(CLAUSES)
 """Compiles a filter in normal form."""
 
 

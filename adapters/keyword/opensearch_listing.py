@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 from adapters.keyword.opensearch_bulk import Body
-from adapters.keyword.opensearch_documents import OpenSearchDocuments, compiled
-from adapters.keyword.opensearch_replies import check_shards
+from adapters.keyword.opensearch_documents import CLAUSES, OpenSearchDocuments, compiled
+from adapters.keyword.opensearch_replies import Bucket, DocumentCount, check_shards
 from adapters.model.document import Scope
 from adapters.model.facet_ranges import counted, ranges_of
 from adapters.model.facets import Facet, FacetValue
@@ -35,22 +34,16 @@ _SHORT = "(b.|t([^\0].*)?)"
 """Truth values and texts, as a pattern of Lucene; a NUL begins the hash of a long text."""
 
 T = TypeVar("T")
-_Count = Annotated[int, Meta(ge=0, le=2**53)]
-
-
-class _Bucket(msgspec.Struct, frozen=True):
-    key: str
-    doc_count: _Count
 
 
 class _Values(msgspec.Struct, frozen=True):
-    buckets: list[_Bucket]
-    sum_other_doc_count: _Count
+    buckets: list[Bucket]
+    sum_other_doc_count: DocumentCount
     doc_count_error_upper_bound: int
 
 
 class _Counted(msgspec.Struct, frozen=True):
-    doc_count: _Count
+    doc_count: DocumentCount
 
 
 class _Ranges(msgspec.Struct, frozen=True):
@@ -75,7 +68,7 @@ class OpenSearchListing(OpenSearchDocuments):
         with _understood():
             if sort is None:
                 hits, total = await self._hits([passing], count)
-                return Listing(Documents.of_ids(map(_id, hits)), total)
+                return _listing(hits, total)
             hits, total = await self._hits([passing], 0)
             remaining = [passing, compiled(Exists(sort.field))]
             for wanted in (count * 4**power for power in itertools.count()):
@@ -88,16 +81,16 @@ class OpenSearchListing(OpenSearchDocuments):
                 if whole:
                     among = _between(sort, whole[0], whole[-1])
                     hits += _by_value((await self._hits([*remaining, among], MAX_LISTED_HITS, sort))[0], sort)
-                    remaining.append(_without(among))
+                    remaining.append(CLAUSES.negate(among))
                 if part and len(hits) < count:
                     among = _between(sort, part, part)
                     hits += (await self._hits([*remaining, among], count - len(hits)))[0]
-                    remaining.append(_without(among))
+                    remaining.append(CLAUSES.negate(among))
                 if len(hits) >= count or len(whole) + (part is not None) == len(buckets) < size:
                     break  # there are no other values
             if len(hits) < count:
                 hits += (await self._hits([passing, compiled(Not(Exists(sort.field)))], count - len(hits)))[0]
-            return Listing(Documents.of_ids(dict.fromkeys(map(_id, hits[:count]))), total)
+            return _listing(hits[:count], total)
 
     async def facets(
         self, scope: Scope, sizes: Mapping[str, int], condition: Filter, within: Documents | None = None
@@ -147,7 +140,7 @@ class OpenSearchListing(OpenSearchDocuments):
             "track_total_hits": True,
         }
         found = (await self._searched(body))["hits"]
-        return msgspec.convert(found["hits"], list[_Hit]), msgspec.convert(found["total"]["value"], _Count)
+        return msgspec.convert(found["hits"], list[_Hit]), msgspec.convert(found["total"]["value"], DocumentCount)
 
     async def _counted(self, query: Sequence[Body], requested: Mapping[str, Body], type_: type[T]) -> dict[str, T]:
         """The aggregations of the documents that match all of a query."""
@@ -192,11 +185,7 @@ def _within(bounds: Range) -> Body:
     return {"range": {"values": {"gte": low, "lt": high}}}
 
 
-def _without(query: Body) -> Body:
-    return {"bool": {"must_not": [query]}}
-
-
-def _up_to(count: int, buckets: Sequence[_Bucket]) -> tuple[list[str], str | None]:
+def _up_to(count: int, buckets: Sequence[Bucket]) -> tuple[list[str], str | None]:
     """The first terms that ``count`` documents have at most; and the next one if there are more documents."""
     terms: list[str] = []
     documents = 0
@@ -219,8 +208,8 @@ def _by_value(hits: Sequence[_Hit], sort: SortKey) -> list[_Hit]:
     return sorted(hits, key=key, reverse=sort.descending)
 
 
-def _id(hit: _Hit) -> DocId:
-    return hit.fields.identity[0]
+def _listing(hits: Sequence[_Hit], total: int) -> Listing:
+    return Listing(Documents.of_ids(dict.fromkeys(hit.fields.identity[0] for hit in hits)), total)
 
 
 def _of_field(field: str, values: _Values) -> _Values:

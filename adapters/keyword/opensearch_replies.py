@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -43,11 +43,14 @@ IDENTIFYING_FIELDS = (
 R = TypeVar("R", Record, IdentifiedRecord)
 
 
+DocumentCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
 class Bucket(msgspec.Struct, frozen=True):
     """The number of documents with a value."""
 
     key: str
-    doc_count: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    doc_count: DocumentCount
 
 
 def search_responses(response: Any) -> list[Any]:

@@ -13,9 +13,8 @@ from typing import TypeAlias
 from adapters.model.dates import FIRST_S, LAST_S
 from adapters.model.facets import FacetRange, FacetValue
 from adapters.model.filter import Range, seconds
+from adapters.model.filter_values import DATE_FIELDS
 
-_DATE_FIELD = "created_at"
-"""The field whose numbers are dates, in seconds since the epoch."""
 _SECONDS = (1, 60, 3_600, 86_400)
 """The shorter intervals of dates."""
 _MONTHS = (1, 3, 12, 120)
@@ -44,7 +43,7 @@ def ranges_of(field: str, low: float, high: float, size: int) -> list[Range]:
     """
     if low > high:
         raise ValueError("the largest number is smaller than the smallest one")
-    edges = _date_edges if field == _DATE_FIELD else _number_edges
+    edges = _date_edges if field in DATE_FIELDS else _number_edges
     # No single range of such a width has numbers on both sides of 0.
     bounds: _Bounds = edges(low, high, max(size, 2))
     if len(bounds) > size:

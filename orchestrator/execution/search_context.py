@@ -11,7 +11,7 @@ from math import inf
 
 from adapters import AdapterError
 from orchestrator.execution.budget import Deadline
-from orchestrator.execution.stage_results import logged_reason
+from orchestrator.execution.stage_results import AllSourcesFailed, Failed, logged_reason
 from orchestrator.schema.search import Degraded
 from orchestrator.telemetry.spans import MS_DIGITS, StageTimings
 
@@ -46,6 +46,19 @@ class SearchContext:
             # A defect in an optional stage must not fail the whole response; the log has the trace.
             _log.exception("the stage %s failed", stage)
             attempt.failures.append(self.degraded(stage, "internal error"))
+
+    @asynccontextmanager
+    async def reading_documents(self, deadline: Deadline) -> AsyncIterator[None]:
+        """A stage that reads documents which the response cannot do without.
+
+        :raises AllSourcesFailed: if they cannot be read before the deadline.
+        """
+        try:
+            async with asyncio.timeout(deadline.remaining_s()):
+                yield
+        except (TimeoutError, AdapterError) as error:
+            reason = logged_reason("reading documents", error)
+            raise AllSourcesFailed((Failed("documents", reason, self.timings.total_ms()),)) from error
 
 
 @dataclass(slots=True)

@@ -44,7 +44,3 @@ def _check(like: Like, max_chars: int) -> None:
         raise BadRequest("like: a collection is allowed with ids")
     if len(like.text) > max_chars:
         raise BadRequest(f"like: a text of {len(like.text)} characters, allowed are {max_chars}")
-    try:
-        like.text.encode()
-    except UnicodeEncodeError as error:
-        raise BadRequest(f"like: text cannot be encoded as UTF-8, at character {error.start + 1}") from error

@@ -78,8 +78,8 @@ def page_warning(plan: Plan, retrieved: Retrieved, ranked: Ranked, generation: i
 
 def _end_of_list(retrieved: Retrieved, page: Page) -> Iterator[str]:
     """A warning on the last page of a list that leaves documents out."""
-    if retrieved.matched is not None and page.end >= MAX_LISTED_HITS < retrieved.matched:
-        left = retrieved.matched - MAX_LISTED_HITS
+    left = (retrieved.matched or 0) - MAX_LISTED_HITS
+    if left > 0 and page.end >= MAX_LISTED_HITS:
         yield f"{left} more documents match, and {MAX_LISTED_HITS} can be listed: narrow the filter, or export them"
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec.structs import replace
 
-from adapters import AdapterError, Record
+from adapters import Record
 from adapters.model.document import passage
 from adapters.model.filter import And, Eq, Filter, In, Not, Or, conjunction, normal
 from adapters.model.vectors import unit, unpacked
@@ -17,7 +16,6 @@ from adapters.ports import DocumentReader
 from orchestrator.auth.visibility import visibility_check
 from orchestrator.execution.budget import LIKENESS
 from orchestrator.execution.search_context import SearchContext
-from orchestrator.execution.stage_results import AllSourcesFailed, Failed, logged_reason
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.likeness import LikePlan
 from orchestrator.planning.plan import Plan, RankingPlan
@@ -53,12 +51,8 @@ async def _records(
     named: Filter = In("id", like.ids)
     if like.collection is not None:
         named = And((named, Eq("collection", like.collection)))
-    try:
-        async with asyncio.timeout(context.deadline.within(LIKENESS).remaining_s()):
-            found = await documents.find(conjunction(plan.access, normal(named)), _MAX_COLLECTIONS * len(like.ids))
-    except (TimeoutError, AdapterError) as error:
-        reason = logged_reason("reading documents", error)
-        raise AllSourcesFailed((Failed("documents", reason, context.timings.total_ms()),)) from error
+    async with context.reading_documents(context.deadline.within(LIKENESS)):
+        found = await documents.find(conjunction(plan.access, normal(named)), _MAX_COLLECTIONS * len(like.ids))
     check = visibility_check(plan.access)
     visible = [record for record in found if check(record)]
     counts = Counter(record.document.id for record in visible)

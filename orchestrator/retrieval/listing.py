@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 
-from adapters import AdapterError
 from adapters.ports import Snapshot
 from adapters.ports.listing import MAX_LISTED_HITS, SortKey
 from fusion.columns import Candidates
 from fusion.sums import Fused
 from orchestrator.execution.search_context import SearchContext
-from orchestrator.execution.stage_results import (
-    AllSourcesFailed,
-    Failed,
-    FusedCandidates,
-    Ranked,
-    Retrieved,
-    logged_reason,
-)
+from orchestrator.execution.stage_results import FusedCandidates, Ranked, Retrieved
 from orchestrator.planning.plan import Plan
 
 
@@ -32,12 +22,8 @@ async def listed(
     :raises AllSourcesFailed: if they cannot be read in time.
     """
     count = min(plan.page.offset + plan.page.limit + 1, MAX_LISTED_HITS)
-    try:
-        async with asyncio.timeout(context.deadline.within(1.0, timeout_s).remaining_s()):
-            documents, total = await snapshot.documents.ordered(plan.ranking.filter, sort, count)
-    except (TimeoutError, AdapterError) as error:
-        reason = logged_reason("listing documents", error)
-        raise AllSourcesFailed((Failed("documents", reason, context.timings.total_ms()),)) from error
+    async with context.reading_documents(context.deadline.within(1.0, timeout_s)):
+        documents, total = await snapshot.documents.ordered(plan.ranking.filter, sort, count)
     rows, zeros = np.arange(len(documents)), np.zeros(len(documents))
     candidates = Candidates(documents.docs, documents.table, None, {}, {}, {}, {})
     fused = FusedCandidates(candidates, Fused(rows, zeros, zeros, {}, {}), rows[:0], "none", "")

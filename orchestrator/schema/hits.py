@@ -23,7 +23,8 @@ class SearchHit(Struct, frozen=True, gc=False):
 
     ``confidence`` is how sure it is, in [0, 1], that the document answers the query, compared with queries that the
     documents do not answer; null if that was not measured. ``method`` is the name of the source that returned it, or
-    ``hybrid`` if several did; ``found_in`` names every list that it was found in, as ``source/collection``.
+    ``hybrid`` if several did, or ``filter`` in a list; ``found_in`` names every list that it was found in, as
+    ``source/collection``.
 
     For citations: ``url``, ``parent_id``, ``chunk_index``; ``heading_path`` and ``chunker_version`` of the metadata;
     ``source_span``, start and end (exclusive) of the hit in the parent document, in characters, null if the document

@@ -33,7 +33,7 @@ class RankedSearch:
     async def run(
         self, plan: Plan, mode: CacheMode, snapshot: Snapshot, context: SearchContext, timeout_s: float
     ) -> tuple[Retrieved, Ranked, list[Degraded]]:
-        """What was found, in its final order; and the stages that failed.
+        """The rankings of the sources, the documents in their final order, and the stages that failed.
 
         :param timeout_s: of all sources together.
         :raises AllSourcesFailed: if every source failed.

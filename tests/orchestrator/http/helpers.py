@@ -70,6 +70,19 @@ async def search(client: httpx.AsyncClient, **body: object) -> httpx.Response:
     return await client.post("/v1/search", json={"timeout_ms": 10_000, **body})
 
 
+async def complete_response(client: httpx.AsyncClient, **body: object) -> dict[str, Any]:
+    """The response to a search in which nothing failed."""
+    response = await search(client, **body)
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    assert found["degraded"] == []
+    return found
+
+
+def hit_ids(response: dict[str, Any]) -> list[str]:
+    return [hit["id"] for hit in response["hits"]]
+
+
 def problem(response: httpx.Response, status: int) -> dict[str, Any]:
     """The body of an error, after a check of everything that all errors have in common."""
     assert response.status_code == status, response.text

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from orchestrator.schema.hits import HIT_FIELDS
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import index_documents, problem, search
+from tests.orchestrator.http.helpers import complete_response, index_documents, problem, search
 
 pytestmark = pytest.mark.anyio
 
@@ -38,10 +38,8 @@ async def documents(app: FastAPI) -> None:
 
 
 async def hits(client: httpx.AsyncClient, query: str = "stars", **body: object) -> dict[str, dict[str, Any]]:
-    response = await search(client, query=query, collapse=body.pop("collapse", "none"), **body)
-    assert response.status_code == 200, response.text
-    assert response.json()["degraded"] == []
-    return {hit["id"]: hit for hit in response.json()["hits"]}
+    response = await complete_response(client, query=query, collapse=body.pop("collapse", "none"), **body)
+    return {hit["id"]: hit for hit in response["hits"]}
 
 
 @pytest.mark.usefixtures("documents")

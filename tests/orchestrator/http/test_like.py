@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import index_documents, problem, search
+from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, problem, search
 
 pytestmark = pytest.mark.anyio
 
@@ -40,15 +40,7 @@ async def documents(app: FastAPI) -> None:
 
 
 async def alike(client: httpx.AsyncClient, like: dict[str, Any], **body: object) -> dict[str, Any]:
-    response = await search(client, query="", like=like, **body)
-    assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    assert found["degraded"] == []
-    return found
-
-
-def ids(response: dict[str, Any]) -> list[str]:
-    return [hit["id"] for hit in response["hits"]]
+    return await complete_response(client, query="", like=like, **body)
 
 
 @pytest.mark.usefixtures("documents")
@@ -62,8 +54,8 @@ async def test_documents_like_another_come_first_and_it_is_none_of_them(
         ("comet", {"asteroid", "twice"}),
     ):
         found = await alike(client, {"ids": [example]}, mode=mode, profile=profile, collapse="none")
-        assert ids(found)[0] in nearest
-        assert example not in ids(found)
+        assert hit_ids(found)[0] in nearest
+        assert example not in hit_ids(found)
         assert found["confidence"] is None
 
 
@@ -71,7 +63,7 @@ async def test_documents_like_another_come_first_and_it_is_none_of_them(
 @pytest.mark.parametrize("profile", ["joint", "rrf"])
 async def test_the_graph_starts_from_the_documents(client: httpx.AsyncClient, profile: str) -> None:
     """The oven has no word of the loaf: only a link leads there."""
-    assert ids(await alike(client, {"ids": ["loaf"]}, mode="graph", profile=profile))[0] == "oven"
+    assert hit_ids(await alike(client, {"ids": ["loaf"]}, mode="graph", profile=profile))[0] == "oven"
     in_hybrid = {
         hit["id"]: hit for hit in (await alike(client, {"ids": ["loaf"]}, mode="hybrid", profile=profile))["hits"]
     }
@@ -80,8 +72,8 @@ async def test_the_graph_starts_from_the_documents(client: httpx.AsyncClient, pr
 
 @pytest.mark.usefixtures("documents")
 async def test_a_text_and_several_documents(client: httpx.AsyncClient) -> None:
-    assert ids(await alike(client, {"text": "a tail of dust and gas"}))[0] == "comet"
-    both = ids(await alike(client, {"ids": ["rolls", "comet"]}, collapse="none"))
+    assert hit_ids(await alike(client, {"text": "a tail of dust and gas"}))[0] == "comet"
+    both = hit_ids(await alike(client, {"ids": ["rolls", "comet"]}, collapse="none"))
     assert {"asteroid", "loaf"} <= set(both[:6])
     assert not {"rolls", "comet"} & set(both)
 
@@ -89,7 +81,7 @@ async def test_a_text_and_several_documents(client: httpx.AsyncClient) -> None:
 @pytest.mark.usefixtures("documents")
 @pytest.mark.parametrize("example", ["book", "book-1"])
 async def test_no_other_part_of_the_same_document_is_a_hit(client: httpx.AsyncClient, example: str) -> None:
-    found = ids(await alike(client, {"ids": [example]}, collapse="none"))
+    found = hit_ids(await alike(client, {"ids": [example]}, collapse="none"))
     assert found
     assert not {"book", "book-1", "book-2"} & set(found)
 
@@ -97,17 +89,17 @@ async def test_no_other_part_of_the_same_document_is_a_hit(client: httpx.AsyncCl
 @pytest.mark.usefixtures("documents")
 async def test_filters_pages_and_facets_are_those_of_a_query(client: httpx.AsyncClient) -> None:
     like = {"ids": ["rolls"]}
-    whole = ids(await alike(client, like, collapse="none"))
+    whole = hit_ids(await alike(client, like, collapse="none"))
     first = await alike(client, like, collapse="none", limit=2, facets={"collection": 5})
     second = await alike(client, like, collapse="none", limit=2, cursor=first["next_cursor"])
-    assert ids(first) + ids(second) == whole[:4]
+    assert hit_ids(first) + hit_ids(second) == whole[:4]
     assert sum(each["count"] for each in first["facets"]["collection"]["values"]) == first["total"]["value"]
-    assert ids(await alike(client, like, filter={"collection": "notes"})) == ["twice"]
+    assert hit_ids(await alike(client, like, filter={"collection": "notes"})) == ["twice"]
 
 
 @pytest.mark.usefixtures("documents")
 async def test_of_equal_ids_the_collection_decides(client: httpx.AsyncClient) -> None:
-    named = [ids(await alike(client, {"ids": ["twice"], "collection": name})) for name in ("notes", "mails")]
+    named = [hit_ids(await alike(client, {"ids": ["twice"], "collection": name})) for name in ("notes", "mails")]
     assert [found[0] for found in named][1] in {"comet", "asteroid"}
     assert named[0][0] not in {"comet", "asteroid"}
 
@@ -147,6 +139,6 @@ async def test_documents_with_vectors_of_their_own(app: FastAPI, client: httpx.A
     vectors = {"north": (0.0, 1.0), "almost north": (0.1, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}
     await index_documents(app, [{"id": id_, "text": id_, "vector": vector} for id_, vector in vectors.items()])
     found = await alike(client, {"ids": ["north"]}, mode="vector")
-    assert ids(found) == ["almost north", "east", "south"]
+    assert hit_ids(found) == ["almost north", "east", "south"]
     found = await alike(client, {"ids": ["north", "east"]}, mode="vector")
-    assert ids(found) == ["almost north", "south"]
+    assert hit_ids(found) == ["almost north", "south"]

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from orchestrator.results import response_body
 from orchestrator.retrieval import listing
-from tests.orchestrator.http.helpers import index_documents, problem, search
+from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, problem, search
 
 pytestmark = pytest.mark.anyio
 
@@ -35,21 +35,13 @@ async def documents(app: FastAPI) -> None:
 
 
 async def listed(client: httpx.AsyncClient, **body: object) -> dict[str, Any]:
-    response = await search(client, **{"query": "", "filter": STARS, **body})
-    assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    assert found["degraded"] == []
-    return found
-
-
-def ids(response: dict[str, Any]) -> list[str]:
-    return [hit["id"] for hit in response["hits"]]
+    return await complete_response(client, **{"query": "", "filter": STARS, **body})
 
 
 @pytest.mark.usefixtures("documents")
 async def test_an_empty_query_lists_what_matches(client: httpx.AsyncClient) -> None:
     found = await listed(client)
-    assert ids(found) == ["proxima", "sirius", "sun"]
+    assert hit_ids(found) == ["proxima", "sirius", "sun"]
     assert found["total"] == {"value": 3, "relation": "eq"}
     assert found["route"] == {"sources": [], "reason": "no query: the documents that match the filter are listed"}
     assert (found["encoder"], found["confidence"], found["next_cursor"]) == ("none", None, None)
@@ -74,12 +66,12 @@ async def test_an_empty_query_lists_what_matches(client: httpx.AsyncClient) -> N
     ],
 )
 async def test_a_list_has_the_order_of_a_field(client: httpx.AsyncClient, sort: str, expected: list[str]) -> None:
-    assert ids(await listed(client, sort=sort)) == expected
+    assert hit_ids(await listed(client, sort=sort)) == expected
     pages, cursor = [], None
     while len(pages) < 4:
         found = await listed(client, sort=sort, limit=1, **({"cursor": cursor} if cursor else {}))
         assert found["total"]["value"] == 3
-        pages += ids(found)
+        pages += hit_ids(found)
         cursor = found["next_cursor"]
         if cursor is None:
             break
@@ -89,9 +81,9 @@ async def test_a_list_has_the_order_of_a_field(client: httpx.AsyncClient, sort: 
 @pytest.mark.usefixtures("documents")
 async def test_collections_are_a_filter_too(client: httpx.AsyncClient) -> None:
     found = await listed(client, filter=None, collections=["documents"])
-    assert ids(found) == ["mars", "proxima", "sirius", "sun"]
+    assert hit_ids(found) == ["mars", "proxima", "sirius", "sun"]
     every = {"op": "and", "filters": []}
-    assert ids(await listed(client, filter=every)) == ["mars", "proxima", "sirius", "sun"]
+    assert hit_ids(await listed(client, filter=every)) == ["mars", "proxima", "sirius", "sun"]
 
 
 @pytest.mark.usefixtures("documents")
@@ -112,7 +104,7 @@ async def test_facets_of_a_list_count_every_document_that_matches(client: httpx.
         ("2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z", 1),
     ]
     inside = {"op": "range", "field": "created_at", "gte": years[1][0], "lt": years[1][1]}
-    assert ids(await listed(client, filter=inside)) == ["sun"]
+    assert hit_ids(await listed(client, filter=inside)) == ["sun"]
 
 
 @pytest.mark.usefixtures("documents")
@@ -178,7 +170,7 @@ async def test_the_end_of_a_long_list_is_said(client: httpx.AsyncClient, monkeyp
     first = await listed(client, limit=1)
     assert (first["warnings"], first["total"]["value"]) == ([], 3)
     last = await listed(client, limit=1, cursor=first["next_cursor"])
-    assert (ids(last), last["next_cursor"]) == (["sirius"], None)
+    assert (hit_ids(last), last["next_cursor"]) == (["sirius"], None)
     assert last["warnings"] == ["1 more documents match, and 2 can be listed: narrow the filter, or export them"]
 
 
