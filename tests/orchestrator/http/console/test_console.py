@@ -66,7 +66,8 @@ def indexed(tmp_path: Path, model_dir: Path, python: str) -> Callable[[str, Sequ
     """Indexes documents: the environment of a service on them."""
 
     def index(name: str, documents: Sequence[object]) -> dict[str, str]:
-        env = environment(data_dir=tmp_path / name, model_dir=model_dir, source_timeout_ms=5_000)
+        limits = {"source_timeout_ms": 5_000, "request_timeout_ms": 5_000}
+        env = environment(data_dir=tmp_path / name, model_dir=model_dir, **limits)
         file = tmp_path / f"{name}.ndjson"
         file.write_bytes(ndjson(*documents))
         subprocess.run([python, "-m", "orchestrator", "index", str(file)], env=env, check=True, capture_output=True)
