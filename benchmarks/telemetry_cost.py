@@ -27,7 +27,7 @@ from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.settings import load
-from orchestrator.telemetry.metrics import MULTIPROCESS_VARIABLE
+from orchestrator.telemetry.registry import MULTIPROCESS_VARIABLE
 from orchestrator.telemetry.tracing import Tracing
 from tests.orchestrator.telemetry.test_tracing import Collector
 

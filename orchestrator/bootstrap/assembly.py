@@ -61,6 +61,7 @@ from orchestrator.service.neighbors import NeighborService
 from orchestrator.service.replica_fill import ReplicaFill
 from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
+from orchestrator.service.shadow import Shadow
 from orchestrator.service.state import StateReader
 from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.groups import Settings
@@ -144,9 +145,13 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         lambda: measure_in_process(settings),
         documents=backends.embedded.documents if backends.embedded else lambda: inf,
     )
+    shadow = Shadow(search, *settings.requests.shadowed) if settings.requests.shadowed else None
+    if shadow:
+        search.on_response = shadow.offer
     return Service(
         settings=settings,
         search=search,
+        shadow=shadow,
         batch=BatchService(search),
         documents=documents,
         neighbors=NeighborService(documents, backends.neighborhoods),
@@ -175,7 +180,10 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         keyring=keyring,
         anonymous=anonymous_operator(scope, settings.access.open_clearance),
         upkeep=upkeep,
-        background=background_tasks(settings.writes, maintenance, upkeep, keyring, replicas.counts, counters),
+        background=(
+            *background_tasks(settings.writes, maintenance, upkeep, keyring, replicas.counts, counters),
+            *([shadow.run] if shadow else []),
+        ),
         cache_report=parts.caches.report,
         state=StateReader(
             search.admission,

@@ -15,6 +15,7 @@ from orchestrator.execution.stage_results import NOT_RERANKED, AllSourcesFailed
 from orchestrator.schema.operations import CacheLevel, CacheReport
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.service import Service
+from orchestrator.service.shadow import Comparison, ShadowOutcome
 from orchestrator.telemetry import memory
 from orchestrator.telemetry.metrics import CIRCUIT_STATES, Metrics
 
@@ -76,6 +77,8 @@ class ServiceMetrics:
         self.uses = Uses()
         self._service = service
         self._sources = frozenset(source.name for source in service.search.sources)
+        if service.shadow:
+            service.shadow.observe = self._record_shadow
 
     def record(
         self, method: str, path: str, status: int, seconds: float, search: EncodedResponse | None, trace_id: str = ""
@@ -100,6 +103,16 @@ class ServiceMetrics:
             outcome = search.timings.log_fields["rerank"] if search.timings else NOT_RERANKED.outcome
             if outcome != NOT_RERANKED.outcome:
                 self._metrics.record_reranked(str(outcome))
+
+    def _record_shadow(self, outcome: ShadowOutcome, comparison: Comparison | None) -> None:
+        self._metrics.record_shadow(outcome)
+        if comparison:
+            self._metrics.record_comparison(
+                comparison.overlap,
+                comparison.rank_correlation,
+                comparison.live_ms / 1_000,
+                comparison.shadow_ms / 1_000,
+            )
 
     def record_failed_search(self, error: AllSourcesFailed) -> None:
         """Record a search without a response, because every source failed."""

@@ -14,7 +14,7 @@ from uvicorn.config import STARTUP_FAILURE
 from orchestrator.auth.loopback import is_loopback
 from orchestrator.settings.groups import Settings
 from orchestrator.telemetry.logging import configure_logging
-from orchestrator.telemetry.metrics import MULTIPROCESS_VARIABLE
+from orchestrator.telemetry.registry import MULTIPROCESS_VARIABLE
 
 _APP = "orchestrator.http.app:create_app"
 PROTOCOL = "orchestrator.http.protocol:LimitedHttpProtocol"

@@ -24,9 +24,14 @@ class CircuitBreakers:
     def __init__(
         self, max_failures: int, reset_s: float, timeout_s: float, clock: Callable[[], float] = monotonic
     ) -> None:
+        self._parameters = max_failures, reset_s, timeout_s, clock
         self._new: Callable[[], CircuitBreaker] = lambda: CircuitBreaker(max_failures, reset_s, clock)
         self._breakers: dict[str, CircuitBreaker] = {}
         self._blamed_ms = timeout_s * 1_000 * BLAMED_TIMEOUT
+
+    def closed(self) -> CircuitBreakers:
+        """Others with the same parameters, all closed."""
+        return CircuitBreakers(*self._parameters)
 
     def split(self, sources: Iterable[str]) -> tuple[list[str], dict[str, Outcome]]:
         """The sources that may be searched, and a failure for each of the others.

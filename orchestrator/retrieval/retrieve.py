@@ -65,6 +65,10 @@ class Retrieval:
             outcomes = await search.two_stages(seeded, deadline)
         return _retrieved(outcomes, search.prepared, degraded)
 
+    def with_own_breakers(self) -> Retrieval:
+        """The same sources, whose failures are counted apart from those here."""
+        return Retrieval(self.calls, self.preparation, self.breakers.closed(), self._collections)
+
     def described(self, name: str) -> Source:
         """The description of a source."""
         return self.calls[name].source

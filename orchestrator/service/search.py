@@ -66,6 +66,7 @@ class SearchService:
     :param snippet: of a text and a query, as HTML.
     :param measure: of texts in tokens.
     :param known_keys: metadata keys of a scope, as far as they are known here. Blocks.
+    :param on_response: called with each response that is not of a batch, and its request. It must not wait.
     :param now: seconds since the epoch; ``clock``: of deadlines.
     """
 
@@ -90,6 +91,7 @@ class SearchService:
     max_query_chars: int = MAX_QUERY_CHARS
     shows: Callable[[int], bool] = lambda _: True
     known_keys: Callable[[Scope], Collection[str]] = lambda _: ()
+    on_response: Callable[[SearchRequest, Principal, str, EncodedResponse], None] = lambda *_: None
     now: Callable[[], float] = time
     clock: Clock = perf_counter
     _plans: PlanCache = field(default_factory=PlanCache, init=False)
@@ -151,7 +153,10 @@ class SearchService:
             timings_ms=used.rounded_ms() if used else {},
             request_id=request_id,
         )
-        return EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, used)
+        response = EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, used)
+        if patience_s is None:
+            self.on_response(request, principal, request_id, response)
+        return response
 
     async def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchResponse:
         """The response as an object, without the response cache and without admission: for commands and evaluation.

@@ -18,6 +18,7 @@ from orchestrator.service.maintenance import MaintenanceService
 from orchestrator.service.neighbors import NeighborService
 from orchestrator.service.replica_fill import ReplicaFill
 from orchestrator.service.search import SearchService
+from orchestrator.service.shadow import Shadow
 from orchestrator.service.state import StateReader
 from orchestrator.service.upkeep import Upkeep
 from orchestrator.settings.groups import Settings
@@ -29,6 +30,7 @@ class Service:
 
     :param keyring: ``None`` if there are no keys: every request is one of ``anonymous``.
     :param anonymous: the principal of requests without keys, and of the command line.
+    :param shadow: searches some queries again under another profile; ``None`` if the settings name none.
     :param upkeep: measures the documents again after writes.
     :param stores: the documents below access control, for building another generation of them.
     :param fill: gives servers the documents that they lack.
@@ -40,6 +42,7 @@ class Service:
 
     settings: Settings
     search: SearchService
+    shadow: Shadow | None
     batch: BatchService
     documents: DocumentService
     neighbors: NeighborService

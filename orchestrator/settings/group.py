@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from math import nan
+from typing import get_args
+
 from pydantic import BaseModel, ConfigDict, SecretStr
+
+from adapters.model.spelling import allowed_names
+from orchestrator.schema.search import ProfileName
 
 
 class SettingsGroup(BaseModel):
@@ -53,3 +59,21 @@ def header_value(value: SecretStr) -> SecretStr:
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise ValueError("a key consists of printable ASCII characters without spaces")
     return SecretStr(key)
+
+
+def profile_and_share(value: str) -> tuple[ProfileName, float]:
+    """The two parts of ``profile:share``.
+
+    :raises ValueError: if one is not allowed.
+    """
+    name, _, share = value.partition(":")
+    profile = next((each for each in get_args(ProfileName) if each == name), None)
+    if profile is None:
+        raise ValueError(f"the profile {name!r}, {allowed_names(name, get_args(ProfileName))}")
+    try:
+        number = float(share)
+    except ValueError:
+        number = nan
+    if not 0 < number <= 1:
+        raise ValueError(f"the share {share!r}, allowed are numbers above 0 up to 1, such as {profile}:0.05")
+    return profile, number

@@ -26,7 +26,7 @@ from orchestrator.settings.backends import (
     StorageSettings,
     WriteSettings,
 )
-from orchestrator.settings.group import SettingsGroup, header_value, not_empty, split
+from orchestrator.settings.group import SettingsGroup, header_value, not_empty, profile_and_share, split
 from orchestrator.settings.ranking import RankingSettings
 
 _MAX_LIMIT = 1_000
@@ -101,6 +101,11 @@ class RequestSettings(SettingsGroup):
         f"`{JointWalk()}`), `rrf` (all sources at once with weight 1; fusion `{RRF()}`, boost `centrality`) or "
         "`weighted_rrf` (`rrf` with measured weights, the graph as far as it covers the query, and no boost)",
     )
+    shadow: str = Field(
+        "",
+        description="`profile:share`, such as `rrf:0.05`: this share of the searches is computed again with that "
+        "profile after the response, and the rankings are compared in metrics and log; empty: none",
+    )
     hops: int = Field(
         2,
         ge=1,
@@ -131,6 +136,18 @@ class RequestSettings(SettingsGroup):
         10, ge=1, le=_MAX_LIMIT, description="hits of a page if a request names no `limit`, at most `TRIVIUM_MAX_LIMIT`"
     )
     max_limit: int = Field(50, ge=1, le=_MAX_LIMIT, description="the largest `limit` of a request")
+
+    @field_validator("shadow")
+    @classmethod
+    def _check_shadow(cls, value: str) -> str:
+        if value:
+            profile_and_share(value)
+        return value
+
+    @property
+    def shadowed(self) -> tuple[ProfileName, float] | None:
+        """The profile of shadow searches, and their share."""
+        return profile_and_share(self.shadow) if self.shadow else None
 
 
 class RerankSettings(SettingsGroup):

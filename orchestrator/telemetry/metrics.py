@@ -1,54 +1,25 @@
-"""Metrics in the formats of Prometheus and OpenMetrics.
-
-Every name begins with ``trivium_``. Several processes behind one port share a folder, named by
-``PROMETHEUS_MULTIPROC_DIR``: each writes its own values there, and the one that is scraped adds all of them up.
-Counters of a process that has ended stay, its gauges do not.
-"""
+"""Metrics in the formats of Prometheus and OpenMetrics."""
 
 from __future__ import annotations
 
-import os
-import re
-import struct
-import time
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
-from prometheus_client.exposition import choose_encoder
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
-
-MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that ``prometheus-client`` reads when it is imported."""
+from orchestrator.telemetry.registry import Registry
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of durations. 0.15 is the objective of a search."""
 STAGE_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.5, 1.0, 5.0)
 """Upper bounds of the durations of stages."""
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Upper bounds of shares."""
 CIRCUIT_STATES = {"closed": 0, "half-open": 1, "open": 2}
 
-_PREFIX = "trivium_"
-_READS, _CREATED_S = 20, 0.01
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
-
-_LIVE_GAUGE = re.compile(r"gauge_live\w+_(\d+)\.db")
-
-GaugeMode: TypeAlias = Literal["livesum", "livemax", "livemin"]
-"""How the values of several processes become one: their sum, or the largest."""
-M = TypeVar("M", Counter, Gauge, Histogram)
-T = TypeVar("T")
-
-
-class Metrics:
+class Metrics(Registry):
     """The metrics of this process. Requests are recorded on the event loop; gauges may be set in another thread."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._folder = os.environ.get(MULTIPROCESS_VARIABLE)
-        self._children: dict[tuple[object, ...], Any] = {}
-        self._totals: dict[tuple[object, ...], float] = {}
+        super().__init__()
         self._requests = self._histogram(
             "request_duration_seconds",
             "Time from the headers of a request to the last byte of its response, by method, path and status.",
@@ -75,6 +46,26 @@ class Metrics:
         )
         self._reranked = self._counter(
             "reranked_searches", "Searches for the reranker, by outcome: used, failed, empty.", ("outcome",)
+        )
+        self._shadows = self._counter(
+            "shadow_searches",
+            "Requests chosen for a search under another profile, by outcome: compared, failed, skipped.",
+            ("outcome",),
+        )
+        self._overlaps = self._histogram(
+            "shadow_overlap", "Share of the hits that a response and its shadow search both have.", (), SHARES
+        )
+        self._orders = self._histogram(
+            "shadow_same_order",
+            "Share of the pairs of these hits that both have in the same order: (1 + Kendall's tau) / 2.",
+            (),
+            SHARES,
+        )
+        self._compared = self._histogram(
+            "shadow_comparison_seconds",
+            "Time of the searches that were compared, without waiting for a slot: live or shadow.",
+            ("search",),
+            SECONDS,
         )
         self._cache = self._counter(
             "cache_operations",
@@ -181,6 +172,24 @@ class Metrics:
         """Record what became of reranking in a search that was computed."""
         self._child(self._reranked, outcome).inc()
 
+    def record_shadow(self, outcome: str) -> None:
+        """Record what became of a request that was chosen for a shadow search."""
+        self._child(self._shadows, outcome).inc()
+
+    def record_comparison(
+        self, overlap: float, rank_correlation: float | None, live_seconds: float, shadow_seconds: float
+    ) -> None:
+        """Record a shadow search that was compared.
+
+        :param overlap: in [0, 1].
+        :param rank_correlation: in [-1, 1]; ``None`` if there is none.
+        """
+        self._overlaps.observe(overlap)
+        if rank_correlation is not None:
+            self._orders.observe((1 + rank_correlation) / 2)  # a histogram of negative values has no sum
+        self._child(self._compared, "live").observe(live_seconds)
+        self._child(self._compared, "shadow").observe(shadow_seconds)
+
     def set_load(self, in_flight: int, running: int, waiting: int) -> None:
         """Set the number of requests at this moment."""
         self._in_flight.set(in_flight)
@@ -248,82 +257,3 @@ class Metrics:
             self._child(self._cache_entries, cache).set(entries)
         if size is not None:
             self._child(self._cache_bytes, cache).set(size)
-
-    def values(self) -> dict[tuple[str, ...], float]:
-        """Every value of all processes, by the name without its prefix and the values of the labels, in the order of
-        their names. Blocks, as :meth:`exposition`.
-        """
-        families = self._read_whole(lambda registry: list(registry.collect()))
-        samples = (sample for family in families for sample in family.samples)
-        return {
-            (sample.name.removeprefix(_PREFIX), *(value for _, value in sorted(sample.labels.items()))): sample.value
-            for sample in samples
-        }
-
-    def exposition(self, accept: str) -> tuple[bytes, str]:
-        """All metrics of all processes, and their media type. Blocks: some milliseconds for each process.
-
-        :param accept: the ``Accept`` header, which may select OpenMetrics, with exemplars.
-        """
-        encode, media_type = choose_encoder(accept)
-        return self._read_whole(encode), media_type
-
-    def _read_whole(self, read: Callable[[CollectorRegistry], T]) -> T:
-        """What is read of all processes. A file that a process is creating is empty for a moment: then again."""
-        for _ in range(_READS - 1):
-            try:
-                return read(self._all_processes())
-            except struct.error:
-                time.sleep(_CREATED_S)
-        return read(self._all_processes())
-
-    def _all_processes(self) -> CollectorRegistry:
-        """The metrics of all processes behind this port."""
-        if not self._folder:
-            return self._registry
-        _forget_ended_processes(Path(self._folder))
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call]
-        return registry
-
-    def _grow(self, counter: Counter, total: float, *label_values: str) -> None:
-        """Raise a counter to a total of this process."""
-        key = (counter, *label_values)
-        if (grown := total - self._totals.get(key, 0.0)) > 0:
-            self._child(counter, *label_values).inc(grown)
-            self._totals[key] = total
-
-    def _child(self, metric: M, *label_values: str) -> M:
-        """The metric for some values of its labels, without the lock that ``labels`` takes each time."""
-        key = (metric, *label_values)
-        child: M | None = self._children.get(key)
-        if child is None:
-            child = self._children[key] = metric.labels(*label_values) if label_values else metric
-        return child
-
-    def _histogram(self, name: str, text: str, label_names: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(f"{_PREFIX}{name}", text, label_names, buckets=buckets, registry=self._registry)
-
-    def _counter(self, name: str, text: str, label_names: tuple[str, ...]) -> Counter:
-        return Counter(f"{_PREFIX}{name}", text, label_names, registry=self._registry)
-
-    def _gauge(self, name: str, text: str, label_names: tuple[str, ...] = (), mode: GaugeMode = "livesum") -> Gauge:
-        return Gauge(f"{_PREFIX}{name}", text, label_names, registry=self._registry, multiprocess_mode=mode)
-
-
-def _forget_ended_processes(folder: Path) -> None:
-    """Remove the gauges of processes that have ended."""
-    named = (match for path in folder.iterdir() if (match := _LIVE_GAUGE.fullmatch(path.name)))
-    for pid in {int(match[1]) for match in named}:
-        if not _is_running(pid):
-            mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

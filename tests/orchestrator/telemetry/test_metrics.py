@@ -11,7 +11,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator.telemetry import memory
-from orchestrator.telemetry.metrics import MULTIPROCESS_VARIABLE, Metrics
+from orchestrator.telemetry.metrics import Metrics
+from orchestrator.telemetry.registry import MULTIPROCESS_VARIABLE
 
 ROOT = Path(__file__).parents[3]
 _WORKER = """
