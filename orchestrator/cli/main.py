@@ -23,6 +23,7 @@ from orchestrator.cli import (
     mcp_command,
     search_command,
     serve_command,
+    shadow_command,
     tune_command,
 )
 
@@ -70,4 +71,5 @@ main.command()(judge_command.judge)
 main.command()(evaluate_command.evaluate)
 main.command()(tune_command.tune)
 main.command()(tune_command.compare)
+main.command()(shadow_command.shadow)
 main.add_typer(keys.main, name="keys")

@@ -7,8 +7,10 @@ import json
 import logging
 import random
 import re
-from collections.abc import AsyncIterator, Iterator
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,6 +21,7 @@ from pydantic import ValidationError
 from scipy.stats import kendalltau
 from starlette.applications import Starlette
 
+from orchestrator.evaluation.shadow_report import days_of
 from orchestrator.execution.stage_results import AllSourcesFailed, Failed
 from orchestrator.http.app import create_app
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
@@ -27,8 +30,11 @@ from orchestrator.service import shadow
 from orchestrator.service.errors import Overloaded
 from orchestrator.service.shadow import COMPARED, FAILED, compare
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents
+from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, ndjson
+from tests.orchestrator.http.test_metrics import eventually
+from tests.orchestrator.served import Serve, environment
 from tests.orchestrator.telemetry.test_metrics import values
+from tests.secrets import LOGGED
 
 pytestmark = pytest.mark.anyio
 
@@ -89,7 +95,22 @@ def shadow_lines() -> Iterator[list[dict[str, Any]]]:
 
 
 async def test_both_rankings_are_compared(chosen: Settings, shadow_lines: list[dict[str, Any]]) -> None:
-    async with serving(chosen.changed(shadow="rrf:1")) as (_, client):
+    await check_comparisons(chosen.changed(shadow="rrf:1"), shadow_lines)
+
+
+@pytest.mark.server
+async def test_both_rankings_are_compared_on_servers(
+    chosen: Settings, shadow_lines: list[dict[str, Any]], server_url: Callable[[str], str]
+) -> None:
+    on_servers = {"keyword": server_url("opensearch"), "graph": server_url("bolt")}
+    name = f"test-{uuid.uuid4().hex}"
+    settings = chosen.changed(shadow="rrf:1", index_name=name, source_timeout_ms=10_000, **on_servers)
+    await check_comparisons(settings, shadow_lines)
+
+
+async def check_comparisons(settings: Settings, shadow_lines: list[dict[str, Any]]) -> None:
+    """Each comparison has the figures of the two responses; the metrics have their sums."""
+    async with serving(settings) as (_, client):
         before = values((await client.get("/metrics")).text)
         found = [await complete_response(client, query=query, mode="hybrid", limit=7) for query in QUERIES]
         assert await outcomes(client, len(QUERIES)) == {"compared": len(QUERIES), "failed": 0, "skipped": 0}
@@ -120,6 +141,19 @@ async def test_both_rankings_are_compared(chosen: Settings, shadow_lines: list[d
     for name, key in (("live", "live_ms"), ("shadow", "shadow_ms")):
         seconds = sum(line[key] for line in shadow_lines) / 1_000
         assert grown(f"comparison_seconds_sum{{search={name}}}") == pytest.approx(seconds)
+
+
+@pytest.mark.process
+def test_the_log_of_a_service_has_a_report(serve: Serve, tmp_path: Path, model_dir: Path) -> None:
+    env = environment(data_dir=tmp_path / "data", model_dir=model_dir, shadow="weighted_rrf:1")
+    with serve(env, until="/livez") as (_, address), httpx.Client(base_url=address, timeout=30) as client:
+        client.post("/v1/documents", content=ndjson(*DOCUMENTS)).raise_for_status()
+        client.post("/v1/search", json={"query": QUERIES[0], "timeout_ms": 10_000}).raise_for_status()
+        compared = "trivium_shadow_searches_total{outcome=compared}"
+        eventually(lambda: values(client.get("/metrics").text).get(compared) == 1)
+    with LOGGED.open("rb") as log:
+        reported = [each for each in days_of(log) if each.shadow == "weighted_rrf"]
+    assert [(each.live, each.compared, each.failed) for each in reported] == [("joint", 1, 0)]
 
 
 async def test_the_log_has_no_text_and_no_document(chosen: Settings, shadow_lines: list[dict[str, Any]]) -> None:
