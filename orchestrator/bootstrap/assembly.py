@@ -23,6 +23,7 @@ from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap.background import background_tasks, measure_in_process
 from orchestrator.bootstrap.caches import Caches, content_ids, is_open
 from orchestrator.bootstrap.encoders import Encoding, open_encoding, query_encoders
+from orchestrator.bootstrap.feedback import open_feedback
 from orchestrator.bootstrap.replicas import Replicas, open_replicas
 from orchestrator.bootstrap.rerankers import open_reranker
 from orchestrator.bootstrap.server_indexes import prepare_servers
@@ -128,10 +129,11 @@ async def open_generation(
         if prepare:
             await prepare_servers(replicas.backends.servers, checks, settings.storage.strict_index)
         maintenance = _maintenance(parts)
-        yield _service(parts, _search(parts, calls, checks, maintenance, max_query_chars, stack), maintenance)
+        search = _search(parts, calls, checks, maintenance, max_query_chars, stack)
+        yield _service(parts, search, maintenance, stack)
 
 
-def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceService) -> Service:
+def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceService, stack: AsyncExitStack) -> Service:
     settings, replicas, counters = parts.settings, parts.replicas, parts.caches.counters
     backends, data_dir = replicas.backends, settings.storage.data_dir
     documents = document_service(settings, parts.encoding, replicas, parts.stores)
@@ -146,12 +148,13 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         documents=backends.embedded.documents if backends.embedded else lambda: inf,
     )
     shadow = Shadow(search, *settings.requests.shadowed) if settings.requests.shadowed else None
-    if shadow:
-        search.on_response = shadow.offer
+    feedback = open_feedback(settings, stack)
+    search.observers = [feedback.offer, *([shadow.offer] if shadow else [])]
     return Service(
         settings=settings,
         search=search,
         shadow=shadow,
+        feedback=feedback,
         batch=BatchService(search),
         documents=documents,
         neighbors=NeighborService(documents, backends.neighborhoods),
@@ -182,6 +185,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         upkeep=upkeep,
         background=(
             *background_tasks(settings.writes, maintenance, upkeep, keyring, replicas.counts, counters),
+            *([feedback.run] if feedback.is_on else []),
             *([shadow.run] if shadow else []),
         ),
         cache_report=parts.caches.report,

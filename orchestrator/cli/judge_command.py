@@ -49,7 +49,7 @@ def judge(
     """Judge what each source finds for one's own queries, without seeing which found it."""
     with evaluation_command():
         require_one_caller(tenant, environment, key, url)
-        texts = _texts(queries)
+        texts = query_texts(queries)
         folder = JudgedFolder(output, texts)
         if url:
             place, pools = url, _remote_pools(list(texts), depth, url, key)
@@ -68,7 +68,7 @@ def judge(
             err.print(f"[dim]trivium evaluate {escape(files)} measures every source on them[/dim]", soft_wrap=True)
 
 
-def _texts(path: Path) -> dict[str, str]:
+def query_texts(path: Path) -> dict[str, str]:
     """The distinct queries of a file, and their ids as far as it has any."""
     texts: dict[str, str] = {}
     if path.suffix == ".jsonl":

@@ -17,6 +17,7 @@ from orchestrator.cli import (
     generations_command,
     index_command,
     judge_command,
+    judgments_command,
     keys,
     leftovers_command,
     maintain,
@@ -68,6 +69,7 @@ main.command()(maintain.rebuild)
 main.command()(maintain.quarantine)
 main.command()(leftovers_command.leftovers)
 main.command()(judge_command.judge)
+main.command()(judgments_command.judgments)
 main.command()(evaluate_command.evaluate)
 main.command()(tune_command.tune)
 main.command()(tune_command.compare)

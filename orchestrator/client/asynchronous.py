@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import anyio
 
 from adapters.model.document import Document
+from adapters.model.feedback import FeedbackKind
 from orchestrator.client import batches, calls, indexing
 from orchestrator.client.batches import BatchOutcome, LineSplitter, Part, Query
 from orchestrator.client.calls import Attempts, Call
@@ -18,6 +19,7 @@ from orchestrator.client.indexing import IndexOutcome, Input
 from orchestrator.client.packages import httpx2
 from orchestrator.client.retries import DEFAULT, Retries, RetryBudget
 from orchestrator.schema.documents import CollectionCount, DeleteManyResponse, DeleteResponse, NeighborsResponse
+from orchestrator.schema.feedback import FeedbackResponse
 from orchestrator.schema.search import SearchRequest, SearchResponse
 
 T = TypeVar("T")
@@ -100,6 +102,19 @@ class AsyncClient:
                     for outcome in map(part.outcome, splitter.feed(content)):
                         yield outcome
         attempts.require_all(part.is_done)
+
+    async def feedback(
+        self,
+        query_id: str,
+        id_: str,
+        kind: FeedbackKind,
+        *,
+        collection: str | None = None,
+        position: int | None = None,
+        timeout_s: float | None = None,
+    ) -> FeedbackResponse:
+        """See :meth:`orchestrator.client.Client.feedback`."""
+        return await self.send(calls.feedback(query_id, id_, kind, collection, position), timeout_s)
 
     async def index(
         self,

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from adapters.model.document import Document
+from adapters.model.feedback import FeedbackKind
 from orchestrator.client.errors import BadReply, DeadlineExceeded, TriviumError, Unreachable, refusal
 from orchestrator.client.packages import httpx2
 from orchestrator.client.retries import RetryBudget
@@ -25,6 +26,7 @@ from orchestrator.schema.documents import (
     DocumentsResponse,
     NeighborsResponse,
 )
+from orchestrator.schema.feedback import FeedbackResponse
 from orchestrator.schema.hits import SearchHit
 from orchestrator.schema.problem import Problem
 from orchestrator.schema.search import SearchRequest, SearchResponse
@@ -239,6 +241,16 @@ def neighbors(id_: str, collection: str | None, limit: int | None) -> Call[Neigh
     """``GET /v1/documents/{id}/neighbors``."""
     parameters = {**_collection(collection), **({} if limit is None else {"limit": str(limit)})}
     return Call("GET", f"/v1/documents/{quote(id_, safe='')}/neighbors", NeighborsResponse, parameters)
+
+
+def feedback(
+    query_id: str, id_: str, kind: FeedbackKind, collection: str | None, position: int | None
+) -> Call[FeedbackResponse]:
+    """``POST /v1/feedback``."""
+    fields: dict[str, Any] = {"query_id": query_id, "id": id_, "kind": kind, **_collection(collection)}
+    return Call(
+        "POST", "/v1/feedback", FeedbackResponse, fields=fields | ({} if position is None else {"position": position})
+    )
 
 
 def page(collection: str | None, condition: Mapping[str, Any] | None, cursor: str | None) -> Call[DocumentsResponse]:

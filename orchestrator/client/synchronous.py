@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from adapters.model.document import Document
+from adapters.model.feedback import FeedbackKind
 from orchestrator.client import batches, calls, indexing
 from orchestrator.client.batches import BatchOutcome, LineSplitter, Part, Query
 from orchestrator.client.calls import Attempts, Call
@@ -17,6 +18,7 @@ from orchestrator.client.indexing import IndexOutcome, Input
 from orchestrator.client.packages import httpx2
 from orchestrator.client.retries import DEFAULT, Retries, RetryBudget
 from orchestrator.schema.documents import CollectionCount, DeleteManyResponse, DeleteResponse, NeighborsResponse
+from orchestrator.schema.feedback import FeedbackResponse
 from orchestrator.schema.search import SearchRequest, SearchResponse
 
 T = TypeVar("T")
@@ -97,6 +99,27 @@ class Client:
                 attempts.remaining_s()
                 yield from map(part.outcome, splitter.feed(content))
         attempts.require_all(part.is_done)
+
+    def feedback(
+        self,
+        query_id: str,
+        id_: str,
+        kind: FeedbackKind,
+        *,
+        collection: str | None = None,
+        position: int | None = None,
+        timeout_s: float | None = None,
+    ) -> FeedbackResponse:
+        """Say what became of a hit.
+
+        :param query_id: of the response that had it.
+        :param id_: of the hit.
+        :param kind: ``used``, ``useful`` or ``not_useful``.
+        :param position: where it was shown, from 1; by default its position in the response.
+        :raises NotFound: if the service has not recorded the response.
+        :raises Conflict: if hits of several collections have the id, and none is named.
+        """
+        return self.send(calls.feedback(query_id, id_, kind, collection, position), timeout_s)
 
     def index(
         self,

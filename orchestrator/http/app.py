@@ -25,7 +25,7 @@ from adapters.model.errors import reason_of
 from adapters.model.spelling import nearest
 from orchestrator.auth.keyring import KeyFileError
 from orchestrator.bootstrap.live_service import LiveService
-from orchestrator.http import batch_route, console_files, documents, operations
+from orchestrator.http import batch_route, console_files, documents, feedback_route, operations
 from orchestrator.http.byte_budget import ByteBudgets
 from orchestrator.http.endpoint import RequestBoundary, endpoint_of
 from orchestrator.http.errors import STATUSES, problem
@@ -131,6 +131,7 @@ def _others() -> FastAPI:
     app.include_router(batch_route.router)
     app.router.routes.append(documents.neighbors_route)
     app.include_router(documents.router)
+    app.include_router(feedback_route.router)
     app.include_router(operations.router)
     app.include_router(console_files.router)
     app.router.routes.append(Route(MCP.path, endpoint_of(MCP, mcp), methods=[MCP.method]))

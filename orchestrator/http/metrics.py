@@ -157,6 +157,8 @@ class ServiceMetrics:
         metrics.set_disk(state.disk_free_bytes, state.disk_bytes)
         metrics.set_backfill(state.backfill_idle_s)
         metrics.set_index(state.generation, state.generation_lag_s, self._release, state.build_id)
+        feedback = self._service.feedback
+        metrics.set_feedback(feedback.recorded, feedback.dropped)
         metrics.set_memory(memory.used_bytes(), memory.limit_bytes())
         for name, level in levels.items():
             totals = {operation: getattr(level, field) for operation, field in _COUNTERS.items()}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from adapters import Document
 from orchestrator.auth.principal import Role
 from orchestrator.indexing.chunks import DEFAULT_CHUNK_TOKENS
-from orchestrator.schema import documents, operations, search
+from orchestrator.schema import documents, feedback, operations, search
 from orchestrator.schema.batch import BatchLine
 from orchestrator.service.documents import DEFAULT_LISTED, MAX_LISTED
 from orchestrator.service.neighbors import DEFAULT_NEIGHBORS, MAX_NEIGHBORS
@@ -182,6 +182,22 @@ COLLECTIONS = Operation(
     documents.CollectionsResponse,
     problems=(*_KEY, *_BUSY),
 )
+GIVE_FEEDBACK = Operation(
+    "POST",
+    "/v1/feedback",
+    "Say what became of a hit; the same again replaces it.",
+    feedback.FeedbackResponse,
+    feedback.FeedbackRequest,
+    problems=(*_KEY, 404, 409, *_BODY, *_BUSY),
+)
+DELETE_FEEDBACK = Operation(
+    "DELETE",
+    "/v1/feedback",
+    "Delete the responses that were recorded for the caller's tenant and environment, and the feedback to them.",
+    feedback.DeletedFeedback,
+    problems=(*_KEY, 404, *_BUSY),
+    role="admin",
+)
 STATUS = Operation(
     "GET",
     "/v1/status",
@@ -232,6 +248,8 @@ OPERATIONS = (
     DELETE_DOCUMENTS,
     DELETE_COLLECTION,
     COLLECTIONS,
+    GIVE_FEEDBACK,
+    DELETE_FEEDBACK,
     STATUS,
     CACHE,
     METRICS,

@@ -275,6 +275,7 @@ class ResponseMeta(Struct, frozen=True, kw_only=True):
     """The part of a response that belongs to one request.
 
     ``timeout_ms`` is its time limit. ``timings_ms`` is empty if the body was computed for another request.
+    ``query_id`` is a new one for each response: feedback names it.
     ``cache``: ``miss`` was computed for this request; ``l1`` and ``l2`` were cached, in this process and in Redis;
     ``stale`` was cached and has expired, and is being computed again in the background.
     """
@@ -284,6 +285,7 @@ class ResponseMeta(Struct, frozen=True, kw_only=True):
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str
+    query_id: str
 
 
 class SearchResponse(ResponseBody, frozen=True, kw_only=True):
@@ -294,3 +296,4 @@ class SearchResponse(ResponseBody, frozen=True, kw_only=True):
     took_ms: float
     timings_ms: Mapping[str, float]
     request_id: str
+    query_id: str

@@ -12,6 +12,7 @@ from adapters.model.dates import moment
 from adapters.model.filter import And, Eq, Filter
 from orchestrator.schema.decode import InvalidInput, decoded, describe_decode_error, syntax_error, with_whole_numbers
 from orchestrator.schema.documents import DeleteManyRequest
+from orchestrator.schema.feedback import FeedbackRequest
 from orchestrator.schema.flat_filter import BOUNDS, in_full_form, is_flat, name_of_part
 from orchestrator.schema.search import SearchRequest
 
@@ -19,6 +20,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _search_decoder = msgspec.json.Decoder(SearchRequest)
 _delete_decoder = msgspec.json.Decoder(DeleteManyRequest)
+_feedback_decoder = msgspec.json.Decoder(FeedbackRequest)
 
 
 def decode_search_request(content: bytes) -> SearchRequest:
@@ -34,6 +36,11 @@ def decode_search_request(content: bytes) -> SearchRequest:
 def decode_delete_request(content: bytes) -> DeleteManyRequest:
     """The request of a body: as :func:`decode_search_request`."""
     return _decoded(content, _delete_decoder)
+
+
+def decode_feedback(content: bytes) -> FeedbackRequest:
+    """The request of a body: as :func:`decode_search_request`."""
+    return _decoded(content, _feedback_decoder)
 
 
 def listed_filter(text: str | None, collection: str | None) -> Filter:

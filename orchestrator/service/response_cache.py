@@ -24,11 +24,13 @@ ComputeBody: TypeAlias = Callable[[bool], Coroutine[Any, Any, ResponseBody]]
 class EncodedResponse:
     """A response to send.
 
+    :param query_id: names this response in feedback.
     :param limit_ms: the time limit of the request.
     :param computed: the body, and the time of each stage, if it was computed for this request.
     """
 
     content: bytes
+    query_id: str
     cache: Level
     plan: Plan
     limit_ms: int

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from secrets import token_hex
 from time import perf_counter, time
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -51,6 +53,10 @@ _WRITE_CHECK_S = 0.01
 """Seconds between two checks whether searches show a write."""
 
 
+Observer: TypeAlias = Callable[[SearchRequest, Principal, str, EncodedResponse], None]
+"""Called with a request, its principal, its id, and the response."""
+
+
 @dataclass
 class SearchService:
     """The search. It stores nothing of a request, except in caches.
@@ -66,7 +72,7 @@ class SearchService:
     :param snippet: of a text and a query, as HTML.
     :param measure: of texts in tokens.
     :param known_keys: metadata keys of a scope, as far as they are known here. Blocks.
-    :param on_response: called with each response that is not of a batch, and its request. It must not wait.
+    :param observers: called with each response that is not of a batch. They must not wait.
     :param now: seconds since the epoch; ``clock``: of deadlines.
     """
 
@@ -91,7 +97,7 @@ class SearchService:
     max_query_chars: int = MAX_QUERY_CHARS
     shows: Callable[[int], bool] = lambda _: True
     known_keys: Callable[[Scope], Collection[str]] = lambda _: ()
-    on_response: Callable[[SearchRequest, Principal, str, EncodedResponse], None] = lambda *_: None
+    observers: Sequence[Observer] = ()
     now: Callable[[], float] = time
     clock: Clock = perf_counter
     _plans: PlanCache = field(default_factory=PlanCache, init=False)
@@ -152,10 +158,12 @@ class SearchService:
             took_ms=round((self.clock() - start) * 1_000, MS_DIGITS),
             timings_ms=used.rounded_ms() if used else {},
             request_id=request_id,
+            query_id=_query_id(),
         )
-        response = EncodedResponse(with_meta(body, meta), level, plan, limit_ms, computed, used)
+        response = EncodedResponse(with_meta(body, meta), meta.query_id, level, plan, limit_ms, computed, used)
         if patience_s is None:
-            self.on_response(request, principal, request_id, response)
+            for observe in self.observers:
+                observe(request, principal, request_id, response)
         return response
 
     async def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchResponse:
@@ -179,6 +187,7 @@ class SearchService:
             took_ms=round(timings.total_ms(), MS_DIGITS),
             timings_ms=timings.rounded_ms(),
             request_id=request_id,
+            query_id=_query_id(),
         )
 
     def plan(self, request: SearchRequest, principal: Principal) -> tuple[Plan, bytes]:
@@ -278,3 +287,7 @@ class SearchService:
             reason = "documents were written during this search: some sources may not have them yet"
             warnings.append(context.degraded("snapshot", reason))
         return warnings
+
+
+def _query_id() -> str:
+    return token_hex(16)  # not to be guessed: who has it may give feedback

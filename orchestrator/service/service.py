@@ -12,6 +12,7 @@ from orchestrator.indexing.generations.stores import Stores
 from orchestrator.schema.operations import CacheReport
 from orchestrator.service.batch import BatchService
 from orchestrator.service.documents import DocumentService
+from orchestrator.service.feedback import FeedbackService
 from orchestrator.service.folders import FolderService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
@@ -43,6 +44,7 @@ class Service:
     settings: Settings
     search: SearchService
     shadow: Shadow | None
+    feedback: FeedbackService
     batch: BatchService
     documents: DocumentService
     neighbors: NeighborService

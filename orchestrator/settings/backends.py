@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
@@ -223,3 +224,21 @@ class CacheSettings(SettingsGroup):
         if value != MEMORY and not is_redis:
             raise ValueError(f"allowed are {MEMORY} and redis://[:password@]host:port/number")
         return value
+
+
+class FeedbackSettings(SettingsGroup):
+    """What is recorded of searches."""
+
+    kept: Literal["nothing", "ids", "texts"] = Field(
+        "nothing",
+        alias="feedback",
+        description="what is recorded of each response, so that callers can give feedback: `nothing`, `ids` (of its "
+        "hits, and a hash of the query) or `texts` (also the text of the query)",
+    )
+    max_bytes: int = Field(
+        268_435_456,
+        ge=1_048_576,
+        le=1_099_511_627_776,
+        alias="feedback_max_bytes",
+        description="size from which on the oldest responses are deleted, first those of the largest tenant",
+    )

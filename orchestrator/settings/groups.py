@@ -21,6 +21,7 @@ from fusion.values import CollapseMode
 from orchestrator.schema.search import EncoderName, ProfileName
 from orchestrator.settings.backends import (
     CacheSettings,
+    FeedbackSettings,
     ServerIndexSettings,
     SourceSettings,
     StorageSettings,
@@ -267,6 +268,7 @@ class Settings(BaseModel):
     writes: WriteSettings = WriteSettings()
     cache: CacheSettings = CacheSettings()
     access: AccessSettings = AccessSettings()
+    feedback: FeedbackSettings = FeedbackSettings()
     server: ServerSettings = ServerSettings()
 
     @classmethod

@@ -67,6 +67,9 @@ class Metrics(Registry):
             ("search",),
             SECONDS,
         )
+        self._recorded = self._counter(
+            "feedback_responses", "Responses for feedback, by outcome: recorded or dropped.", ("outcome",)
+        )
         self._cache = self._counter(
             "cache_operations",
             "Operations of a cache: hit, stale, miss, stored, evicted, error, skipped.",
@@ -241,6 +244,11 @@ class Metrics(Registry):
         """Set the number of computations that are running, and that of the requests that joined one since the start."""
         self._computing.set(running)
         self._grow(self._joined, joined)
+
+    def set_feedback(self, recorded: int, dropped: int) -> None:
+        """Set the number of responses that were recorded since the start, and that were not."""
+        self._grow(self._recorded, recorded, "recorded")
+        self._grow(self._recorded, dropped, "dropped")
 
     def set_cache(
         self, cache: str, totals: Mapping[str, float], age_s: float, entries: int | None, size: int | None

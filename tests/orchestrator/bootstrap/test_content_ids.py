@@ -62,6 +62,7 @@ DECIDES_NOTHING: dict[str, object] = {
     "open_clearance": "public", "tenant": "other",
     "environment": "other", "search_concurrency": 7, "client_timeout_ms": 700, "shutdown_grace_ms": 7,
     "log_level": "error", "console": False, "shadow": "rrf:0.1",
+    "feedback": "texts", "feedback_max_bytes": 2_000_000,
 }  # fmt: skip
 """The others. Tenant, environment and clearance are those of the principal, and so in the key; the build of the index
 and the files of this machine are in it, too, by what they are and not by what they are called."""

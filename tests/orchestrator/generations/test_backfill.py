@@ -47,7 +47,7 @@ async def answers(settings: Settings) -> list[bytes]:
     async with open_service(settings) as service:
         for query in QUERIES:
             response = await search(service, query, mode="hybrid", explain=True)
-            plain = msgspec.structs.replace(response, took_ms=0, timings_ms={}, request_id="")
+            plain = msgspec.structs.replace(response, took_ms=0, timings_ms={}, request_id="", query_id="")
             found.append(msgspec.json.encode(plain))
     return found
 

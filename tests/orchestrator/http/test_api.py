@@ -367,7 +367,7 @@ async def test_the_openapi_document_describes_every_path_and_type(client: httpx.
     assert document["openapi"].startswith("3.1")
     assert set(document["paths"]) == {
         "/v1/search", "/v1/search/batch", "/v1/documents", "/v1/documents/{id}", "/v1/documents/{id}/neighbors",
-        "/v1/collections", "/v1/collections/{id}", "/v1/status", "/v1/cache", "/metrics", "/livez",
+        "/v1/collections", "/v1/collections/{id}", "/v1/feedback", "/v1/status", "/v1/cache", "/metrics", "/livez",
         "/readyz", "/openapi.json",
     }  # fmt: skip
     schemas = document["components"]["schemas"]

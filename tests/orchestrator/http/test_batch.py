@@ -32,7 +32,9 @@ async def batch(client: httpx.AsyncClient, *lines: object, **options: Any) -> li
 
 def without_times(response: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: value for name, value in response.items() if name not in ("took_ms", "timings_ms", "request_id", "cache")
+        name: value
+        for name, value in response.items()
+        if name not in ("took_ms", "timings_ms", "request_id", "query_id", "cache")
     }
 
 

@@ -18,7 +18,7 @@ from tests.orchestrator.served import Serve, environment
 pytestmark = pytest.mark.anyio
 
 _DOCUMENTS, _QUERIES, _AT_ONCE = 300, 200, 64
-_OF_THE_REQUEST = {"request_id", "took_ms", "timings_ms"}
+_OF_THE_REQUEST = {"request_id", "query_id", "took_ms", "timings_ms"}
 _SUBJECTS = ("river", "engine", "painter", "island", "senate", "violin", "glacier", "harbour", "comet", "orchard")
 _VERBS = ("crosses", "repairs", "portrays", "surrounds", "elects", "accompanies", "carves", "shelters", "follows")
 _LOCATIONS = ("Norway", "Lisbon", "the old mill", "Mount Ararat", "Kyoto", "the northern coast", "Bergen", "a valley")

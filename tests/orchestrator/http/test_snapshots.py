@@ -116,7 +116,7 @@ def test_the_published_schema_is_the_schema_of_responses() -> None:
 def _without_varying(value: Any, key: str = "") -> Any:
     """The value without anything that may differ between two runs."""
     if isinstance(value, dict):
-        varying = {"took_ms", "after_ms", "request_id", "index_version", "embedding_model", "next_cursor"}
+        varying = {"took_ms", "after_ms", "request_id", "query_id", "index_version", "embedding_model", "next_cursor"}
         if key == "timings_ms":
             return sorted(value)
         return {

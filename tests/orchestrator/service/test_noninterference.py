@@ -32,7 +32,7 @@ WORDS = ("star", "planet", "orbit", "light", "dust", "probe", "signal", "comet")
 MODES = ("auto", "hybrid", "vector", "graph", "keyword")
 OWN, OTHER = Scope("own"), Scope("other")
 VISIBLE, HIDDEN, QUERIES = 60, 24, 16
-OF_THE_REQUEST = {"request_id", "took_ms", "timings_ms"}
+OF_THE_REQUEST = {"request_id", "query_id", "took_ms", "timings_ms"}
 
 
 def document(dice: random.Random, id_: str, sensitivity: Sensitivity) -> Document:

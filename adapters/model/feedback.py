@@ -1,0 +1,45 @@
+"""What became of the hits of a response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from adapters.model.document import Scope
+
+FeedbackKind: TypeAlias = Literal["used", "useful", "not_useful"]
+Hit: TypeAlias = tuple[str, str]
+"""Collection and id of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownResponse:
+    """The hits of one response.
+
+    :param at: in seconds since the epoch.
+    :param query: its text; ``None`` if texts are not kept.
+    :param first: position of the first hit among those of all pages, from 1.
+    """
+
+    query_id: str
+    scope: Scope
+    at: float
+    query_hash: str
+    query: str | None
+    first: int
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What became of a hit.
+
+    :param hit: its number in the response, from 0.
+    :param position: where it was shown, from 1.
+    """
+
+    query_id: str
+    hit: int
+    kind: FeedbackKind
+    position: int
+    at: float

@@ -1,0 +1,30 @@
+"""Opens the file of feedback, which all generations of a data folder share."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from adapters.storage.feedback_store import FeedbackStore
+from orchestrator.indexing.generations.catalog import Catalog
+from orchestrator.service.feedback import FeedbackService
+from orchestrator.settings.groups import Settings
+
+_FILE = "feedback.sqlite"
+
+
+def feedback_file(settings: Settings) -> Path:
+    """The path of the file of a data folder, or of the folder of one of its generations."""
+    return Catalog(settings.storage.data_dir).folder.parent / _FILE
+
+
+def open_feedback(settings: Settings, stack: AsyncExitStack) -> FeedbackService:
+    """The feedback of a service. The file is created with the first response.
+
+    :param stack: closes the file.
+    """
+    store = None
+    if settings.feedback.kept != "nothing":
+        store = FeedbackStore(feedback_file(settings), settings.feedback.max_bytes)
+        stack.callback(store.close)
+    return FeedbackService(store, settings.feedback.kept == "texts")

@@ -1,0 +1,214 @@
+"""Records which documents searches return, and what users say about them.
+
+A response is recorded after it is complete: it waits in a queue of limited size, which a background task writes twice a
+second. Only the caller's own tenant and environment can give feedback to it, and delete it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import time
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from adapters import AdapterError, Scope
+from adapters.model.feedback import Feedback, Hit, ShownResponse
+from adapters.model.spelling import allowed_names
+from adapters.storage.feedback_store import FeedbackStore
+from orchestrator.auth.principal import Principal
+from orchestrator.planning.errors import BadRequest
+from orchestrator.schema.feedback import DeletedFeedback, FeedbackRequest, FeedbackResponse
+from orchestrator.schema.search import SearchRequest
+from orchestrator.service.errors import Ambiguous, NotFound
+from orchestrator.service.response_cache import EncodedResponse
+
+_log = logging.getLogger(__name__)
+
+_WRITE_S = 0.5
+"""Seconds between two writes of the responses."""
+_LAST_WRITE_S = 2.0
+"""Time limit of the write when the service is stopped."""
+_MAX_WAITING_BYTES = 16_777_216
+"""Of the responses that wait to be recorded; the others are not."""
+
+
+class _Hit(msgspec.Struct):
+    collection: str
+    id: str
+
+
+class _Body(msgspec.Struct):
+    """What is needed of the body of a response."""
+
+    hits: list[_Hit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    query_id: str
+    scope: Scope
+    at: float
+    query: str
+    offset: int
+    content: bytes
+
+
+class FeedbackService:
+    """The feedback of a process. It belongs to one event loop.
+
+    :param store: ``None`` if nothing is recorded.
+    :param keeps_texts: whether the texts of queries are stored; otherwise only their hashes are.
+    :param now: in seconds since the epoch.
+    """
+
+    def __init__(self, store: FeedbackStore | None, keeps_texts: bool, now: Callable[[], float] = time) -> None:
+        self.recorded = self.dropped = 0
+        """Responses since the start."""
+        self._store = store
+        self._keeps_texts = keeps_texts
+        self._now = now
+        self._waiting: list[_Returned] = []
+        self._waiting_bytes = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether responses are recorded."""
+        return self._store is not None
+
+    def offer(self, request: SearchRequest, principal: Principal, request_id: str, response: EncodedResponse) -> None:
+        """Record a response to a query soon. Never waits."""
+        del request_id
+        plan = response.plan
+        if self._store is None or plan.listing is not None or plan.like is not None:
+            return
+        if self._waiting_bytes + len(response.content) > _MAX_WAITING_BYTES:
+            self.dropped += 1
+            return
+        returned = _Returned(
+            response.query_id, principal.scope, self._now(), request.query, plan.page.offset, response.content
+        )
+        self._waiting.append(returned)
+        self._waiting_bytes += len(response.content)
+
+    async def run(self) -> None:
+        """Write the responses that wait, until this is cancelled. Errors are logged."""
+        try:
+            while True:
+                await asyncio.sleep(_WRITE_S)
+                await self._try_to_write()
+        finally:
+            with anyio.move_on_after(_LAST_WRITE_S, shield=True):
+                await self._try_to_write()
+
+    async def give(self, given: FeedbackRequest, principal: Principal) -> FeedbackResponse:
+        """Record feedback.
+
+        :raises NotFound: if nothing is recorded, or the principal's tenant and environment have no such response.
+        :raises BadRequest: if it has no such hit.
+        :raises Ambiguous: if hits of several collections have the id, and none is named.
+        :raises AdapterError: if it cannot be stored.
+        """
+        store = self._required_store()
+        await self._write()
+        shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
+        if shown is None:
+            await asyncio.sleep(_WRITE_S)  # another process may have returned it, and records it within this time
+            shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
+        if shown is None:
+            raise _unknown(given.query_id)
+        first, hits = shown
+        number = _number_of(given, hits)
+        position = first + number if given.position is None else given.position
+        feedback = Feedback(given.query_id, number, given.kind, position, self._now())
+        if not await anyio.to_thread.run_sync(store.record, feedback):
+            raise _unknown(given.query_id)
+        collection, id_ = hits[number]
+        return FeedbackResponse(
+            query_id=given.query_id, id=id_, collection=collection, kind=given.kind, position=position
+        )
+
+    async def delete(self, principal: Principal) -> DeletedFeedback:
+        """Delete everything that was recorded for the principal's tenant and environment.
+
+        :raises NotFound: if nothing is recorded.
+        :raises AdapterError: if it cannot be deleted.
+        """
+        store = self._required_store()
+        await self._write()
+        return DeletedFeedback(*await anyio.to_thread.run_sync(store.delete, principal.scope))
+
+    def _required_store(self) -> FeedbackStore:
+        if self._store is None:
+            raise NotFound("this service records no feedback: TRIVIUM_FEEDBACK is nothing")
+        return self._store
+
+    async def _try_to_write(self) -> None:
+        try:
+            await self._write()
+        except AdapterError as error:
+            _log.error("responses cannot be recorded for feedback: %s", error.for_operators)
+        except Exception:
+            _log.exception("responses cannot be recorded for feedback")
+
+    async def _write(self) -> None:
+        """Write the responses that wait. Those that cannot be written are lost, and counted."""
+        if not self._waiting or self._store is None:
+            return
+        returned, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        try:
+            await anyio.to_thread.run_sync(self._add, self._store, returned)
+        except BaseException:
+            self.dropped += len(returned)
+            raise
+        self.recorded += len(returned)
+
+    def _add(self, store: FeedbackStore, returned: list[_Returned]) -> None:
+        decode = msgspec.json.Decoder(_Body).decode
+        store.add(
+            [
+                ShownResponse(
+                    each.query_id,
+                    each.scope,
+                    each.at,
+                    query_hash(each.query),
+                    each.query if self._keeps_texts else None,
+                    each.offset + 1,
+                    tuple((hit.collection, hit.id) for hit in decode(each.content).hits),
+                )
+                for each in returned
+            ]
+        )
+
+
+def query_hash(text: str) -> str:
+    """What is stored of a query without its text: equal queries have the same. Whoever has it can try texts."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _unknown(query_id: str) -> NotFound:
+    return NotFound(f"query_id: {query_id!r} is of no response that is recorded for this tenant and environment")
+
+
+def _number_of(given: FeedbackRequest, hits: tuple[Hit, ...]) -> int:
+    named = [
+        number
+        for number, (collection, id_) in enumerate(hits)
+        if id_ == given.id and given.collection in (None, collection)
+    ]
+    if not named:
+        if collections := [collection for collection, id_ in hits if id_ == given.id]:
+            raise BadRequest(f"collection: {given.collection!r}, {allowed_names(given.collection or '', collections)}")
+        raise BadRequest(
+            f"id: {given.id[:80]!r} is no hit of this response, "
+            + (allowed_names(given.id, [id_ for _, id_ in hits]) or "it has none")
+        )
+    if len(named) > 1:
+        names = ", ".join(hits[number][0] for number in named)
+        raise Ambiguous(f"collection: hits of {names} have the id {given.id[:80]!r}; name one")
+    return named[0]

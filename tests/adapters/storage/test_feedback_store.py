@@ -1,0 +1,133 @@
+"""The file of feedback: bounded, fair between tenants, shared by processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.model.document import Scope
+from adapters.model.errors import Unavailable
+from adapters.model.feedback import Feedback, ShownResponse
+from adapters.storage.feedback_store import FeedbackStore
+
+OWN, OTHER = Scope("own", "live"), Scope("other", "live")
+MAX_BYTES = 20_000
+
+
+def response(number: int, scope: Scope = OWN, hits: int = 5) -> ShownResponse:
+    ids = tuple(("notes", f"document {each}") for each in range(hits))
+    return ShownResponse(f"{scope.tenant}-{number}", scope, float(number), f"hash {number}", "a query", 1, ids)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[FeedbackStore]:
+    opened = FeedbackStore(tmp_path / "folder" / "feedback.sqlite", MAX_BYTES)
+    yield opened
+    opened.close()
+
+
+def numbers(store: FeedbackStore, scope: Scope = OWN) -> list[int]:
+    return [int(each.at) for each, _ in store.read(scope)]
+
+
+def size(tmp_path: Path) -> int:
+    with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
+        (total,) = connection.execute("SELECT sum(bytes) FROM responses").fetchone()
+        (counted,) = connection.execute("SELECT sum(bytes) FROM scopes").fetchone()
+    assert total == counted
+    return int(total)
+
+
+def test_the_oldest_responses_make_room(store: FeedbackStore, tmp_path: Path) -> None:
+    for number in range(200):
+        store.add([response(number)])
+    left = numbers(store)
+    assert left == list(range(left[0], 200))
+    assert 10 < len(left) < 200
+    assert MAX_BYTES - 1_000 < size(tmp_path) <= MAX_BYTES
+
+
+def test_a_large_tenant_displaces_no_small_one(store: FeedbackStore, tmp_path: Path) -> None:
+    store.add([response(number, OTHER) for number in range(3)])
+    store.add([response(number) for number in range(3, 500)])
+    assert numbers(store, OTHER) == [0, 1, 2]
+    assert numbers(store)[-1] == 499
+    assert size(tmp_path) <= MAX_BYTES
+
+
+def test_feedback_counts_as_well(store: FeedbackStore, tmp_path: Path) -> None:
+    store.add([response(number, hits=50) for number in range(12)])
+    assert len(numbers(store)) == 12
+    for hit in range(50):
+        store.record(Feedback("own-11", hit, "used", hit + 1, 1.0))
+    assert 0 < len(numbers(store)) < 12
+    assert size(tmp_path) <= MAX_BYTES
+
+
+def test_what_is_deleted_takes_its_feedback_with_it(store: FeedbackStore, tmp_path: Path) -> None:
+    store.add([response(1), response(2, OTHER)])
+    assert store.record(Feedback("own-1", 0, "used", 1, 1.0))
+    assert store.record(Feedback("other-2", 0, "used", 1, 1.0))
+    assert store.delete(OWN) == (1, 1)
+    assert not store.record(Feedback("own-1", 0, "used", 1, 1.0))
+    assert [(each.query_id, len(of_it)) for each, of_it in store.read(OTHER)] == [("other-2", 1)]
+    assert store.hits(OWN, "other-2") is None
+    with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM feedback").fetchone() == (1,)
+        assert connection.execute("SELECT tenant FROM scopes").fetchall() == [("other",)]
+
+
+def test_the_same_feedback_again_replaces_it(store: FeedbackStore) -> None:
+    store.add([response(1), response(1)])
+    for position in (1, 9):
+        assert store.record(Feedback("own-1", 2, "used", position, float(position)))
+    assert [of_it for _, of_it in store.read(OWN)] == [[Feedback("own-1", 2, "used", 9, 9.0)]]
+
+
+def write_many(path: Path, first: int) -> None:
+    store = FeedbackStore(path, 10_000_000)
+    for number in range(first, first + 100):
+        store.add([response(number)])
+        store.record(Feedback(f"own-{number}", 0, "used", 1, 1.0))
+    store.close()
+
+
+def test_several_processes_write_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "feedback.sqlite"
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=write_many, args=(path, first)) for first in (0, 100, 200)]
+    for each in processes:
+        each.start()
+    for each in processes:
+        each.join(60)
+        assert each.exitcode == 0
+    store = FeedbackStore(path, 10_000_000)
+    assert sorted(numbers(store)) == list(range(300))
+    assert all(len(of_it) == 1 for _, of_it in store.read(OWN))
+    store.close()
+
+
+def test_a_file_that_is_no_database_is_an_error_of_the_adapter(tmp_path: Path) -> None:
+    path = tmp_path / "feedback.sqlite"
+    path.write_bytes(b"not a database" * 1_000)
+    store = FeedbackStore(path, MAX_BYTES)
+    for call in (lambda: store.add([response(1)]), lambda: store.delete(OWN), lambda: list(store.read(OWN))):
+        with pytest.raises(Unavailable, match="feedback cannot be stored") as error:
+            call()
+        assert "not a database" in error.value.detail
+    store.close()
+
+
+def test_a_failed_write_changes_nothing(store: FeedbackStore) -> None:
+    store.add([response(1)])
+    broken = response(2)
+    object.__setattr__(broken, "first", object())
+    with pytest.raises(Unavailable):
+        store.add([response(3), broken])
+    assert numbers(store) == [1]
+    store.add([response(4)])
+    assert numbers(store) == [1, 4]
