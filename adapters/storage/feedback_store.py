@@ -98,11 +98,15 @@ class FeedbackStore:
 
         :raises Unavailable: if the file cannot be read.
         """
-        with self._writing() as connection:
-            row = connection.execute(
-                "SELECT first, hits FROM responses WHERE query_id = ? AND tenant = ? AND environment = ?",
-                (query_id, scope.tenant, scope.environment),
-            ).fetchone()
+        with self._lock, self._reported():
+            row = (
+                self._opened()
+                .execute(
+                    "SELECT first, hits FROM responses WHERE query_id = ? AND tenant = ? AND environment = ?",
+                    (query_id, scope.tenant, scope.environment),
+                )
+                .fetchone()
+            )
         return None if row is None else (row[0], msgspec.json.decode(row[1], type=tuple[Hit, ...]))
 
     def record(self, feedback: Feedback) -> bool:

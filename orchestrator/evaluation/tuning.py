@@ -97,7 +97,7 @@ async def tune(
         )
     training, held_out = train_test_split(judged.queries)
     start = service.settings
-    best, best_values = start, await _values(service, start, judged, training)
+    best, best_values = start, await measured(service, start, judged, training)
     start_values, tried = best_values, 1
     rounds, has_risen = 0, True
     while has_risen:
@@ -105,7 +105,7 @@ async def tune(
         candidates = list(_neighbors(best))
         with begin_round(rounds, len(candidates)) as advance:
             for candidate in candidates:
-                values = await _values(service, candidate, judged, training)
+                values = await measured(service, candidate, judged, training)
                 tried += 1
                 advance(1)
                 if mean(values) > mean(best_values):
@@ -118,8 +118,8 @@ async def tune(
         held_out=compare(
             "tuned",
             "unchanged",
-            await _values(service, best, judged, held_out),
-            await _values(service, start, judged, held_out),
+            await measured(service, best, judged, held_out),
+            await measured(service, start, judged, held_out),
         ),
     )
 
@@ -141,7 +141,7 @@ def _neighbors(settings: Settings) -> Iterator[Settings]:
                 yield candidate
 
 
-async def _values(
+async def measured(
     service: Service, settings: Settings, judged: JudgedQueries, queries: Iterable[str]
 ) -> dict[str, float]:
     """The main measure of some queries under some settings."""

@@ -25,6 +25,7 @@ from orchestrator.auth.principal import Principal
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.feedback import DeletedFeedback, FeedbackRequest, FeedbackResponse
 from orchestrator.schema.search import SearchRequest
+from orchestrator.service.admission import Admission
 from orchestrator.service.errors import Ambiguous, NotFound
 from orchestrator.service.response_cache import EncodedResponse
 
@@ -34,6 +35,10 @@ _WRITE_S = 0.5
 """Seconds between two writes of the responses."""
 _LAST_WRITE_S = 2.0
 """Time limit of the write when the service is stopped."""
+_MAX_CONCURRENT, _MAX_WAITING = 1, 256
+"""Feedback of all tenants that is written, and that waits: the file has one writer at a time."""
+_TIMEOUT_S = 5.0
+"""How long feedback waits for its turn."""
 _MAX_WAITING_BYTES = 16_777_216
 """Of the responses that wait to be recorded; the others are not."""
 
@@ -73,8 +78,10 @@ class FeedbackService:
         self._store = store
         self._keeps_texts = keeps_texts
         self._now = now
+        self._admission = Admission(_MAX_CONCURRENT, _MAX_WAITING)
         self._waiting: list[_Returned] = []
         self._waiting_bytes = 0
+        self._has_failed = False
 
     @property
     def is_on(self) -> bool:
@@ -112,22 +119,26 @@ class FeedbackService:
         :raises NotFound: if nothing is recorded, or the principal's tenant and environment have no such response.
         :raises BadRequest: if it has no such hit.
         :raises Ambiguous: if hits of several collections have the id, and none is named.
+        :raises Overloaded: if too much is waiting.
         :raises AdapterError: if it cannot be stored.
         """
-        store = self._required_store()
-        await self._write()
-        shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
+        store, tenant = self._required_store(), principal.scope.tenant
+        async with self._admission.slot(tenant, _TIMEOUT_S):
+            await self._write()
+            shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
         if shown is None:
             await asyncio.sleep(_WRITE_S)  # another process may have returned it, and records it within this time
-            shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
+            async with self._admission.slot(tenant, _TIMEOUT_S):
+                shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
         if shown is None:
             raise _unknown(given.query_id)
         first, hits = shown
         number = _number_of(given, hits)
         position = first + number if given.position is None else given.position
         feedback = Feedback(given.query_id, number, given.kind, position, self._now())
-        if not await anyio.to_thread.run_sync(store.record, feedback):
-            raise _unknown(given.query_id)
+        async with self._admission.slot(tenant, _TIMEOUT_S):
+            if not await anyio.to_thread.run_sync(store.record, feedback):
+                raise _unknown(given.query_id)
         collection, id_ = hits[number]
         return FeedbackResponse(
             query_id=given.query_id, id=id_, collection=collection, kind=given.kind, position=position
@@ -137,11 +148,13 @@ class FeedbackService:
         """Delete everything that was recorded for the principal's tenant and environment.
 
         :raises NotFound: if nothing is recorded.
+        :raises Overloaded: if too much is waiting.
         :raises AdapterError: if it cannot be deleted.
         """
         store = self._required_store()
-        await self._write()
-        return DeletedFeedback(*await anyio.to_thread.run_sync(store.delete, principal.scope))
+        async with self._admission.slot(principal.scope.tenant, _TIMEOUT_S):
+            await self._write()
+            return DeletedFeedback(*await anyio.to_thread.run_sync(store.delete, principal.scope))
 
     def _required_store(self) -> FeedbackStore:
         if self._store is None:
@@ -149,12 +162,16 @@ class FeedbackService:
         return self._store
 
     async def _try_to_write(self) -> None:
+        """Write the responses that wait. The first of several failures in a row is logged."""
         try:
             await self._write()
-        except AdapterError as error:
-            _log.error("responses cannot be recorded for feedback: %s", error.for_operators)
-        except Exception:
-            _log.exception("responses cannot be recorded for feedback")
+        except Exception as error:
+            if not self._has_failed:
+                reason = error.for_operators if isinstance(error, AdapterError) else type(error).__name__
+                _log.exception("responses cannot be recorded for feedback: %s", reason)
+            self._has_failed = True
+        else:
+            self._has_failed = False
 
     async def _write(self) -> None:
         """Write the responses that wait. Those that cannot be written are lost, and counted."""

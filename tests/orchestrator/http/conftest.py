@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from orchestrator.http.app import create_app
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import KeyedClient
+from tests.orchestrator.http.helpers import KeyedClient, log_of
 
 
 @pytest.fixture
@@ -46,14 +46,5 @@ async def keyed(chosen: Settings, tmp_path: Path) -> AsyncIterator[KeyedClient]:
 @pytest.fixture
 def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
     """Every line of the access log, decoded."""
-    lines: list[dict[str, Any]] = []
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(json.loads(record.getMessage()))
-
-    handler, logger = Collect(), logging.getLogger("trivium.access")
-    logger.addHandler(handler)
-    with caplog.at_level(logging.INFO, "trivium.access"):
+    with caplog.at_level(logging.INFO, "trivium.access"), log_of("trivium.access", json.loads) as lines:
         yield lines
-    logger.removeHandler(handler)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,6 +78,26 @@ async def complete_response(client: httpx.AsyncClient, **body: object) -> dict[s
     found: dict[str, Any] = response.json()
     assert found["degraded"] == []
     return found
+
+
+@contextmanager
+def log_of(
+    name: str, decode: Callable[[str], dict[str, Any]] = lambda message: {"message": message}
+) -> Iterator[list[dict[str, Any]]]:
+    """The lines of a logger: their fields, and what their messages contain. Starting a service removes the handlers
+    that pytest has."""
+    lines: list[dict[str, Any]] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(vars(record) | decode(record.getMessage()))
+
+    handler, logger = Collect(), logging.getLogger(name)
+    logger.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
 
 
 def hit_ids(response: dict[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ from orchestrator.service import feedback
 from orchestrator.service.feedback import query_hash
 from orchestrator.settings import Settings
 from tests.conftest import SCOPE
-from tests.orchestrator.http.helpers import complete_response, index_documents, problem
+from tests.orchestrator.http.helpers import complete_response, index_documents, log_of, problem
 
 pytestmark = pytest.mark.anyio
 
@@ -222,10 +222,16 @@ async def test_a_file_that_cannot_be_written_stops_no_search(
     assert (await give(client, found, **given)).status_code == 200
     app.state.service.feedback._store.close()
     (settings.storage.data_dir / "feedback.sqlite").write_bytes(b"no database" * 1_000)
-    await complete_response(client, query="more dust")
+    with log_of(feedback.__name__) as lines:
+        for number in range(3):
+            await complete_response(client, query=f"more dust {number}")
+            await app.state.service.feedback._try_to_write()
+    assert len(lines) == 1
+    assert "file is not a database" in lines[0]["message"]
+    await complete_response(client, query="dust again")
     detail = problem(await give(client, found, **given), 503)["detail"]
     assert str(settings.storage.data_dir) not in detail
-    assert app.state.service.feedback.dropped == 1
+    assert app.state.service.feedback.dropped == 4
 
 
 async def test_what_waits_is_bounded(

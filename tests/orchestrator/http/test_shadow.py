@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import random
 import re
 import uuid
@@ -30,7 +29,7 @@ from orchestrator.service import shadow
 from orchestrator.service.errors import Overloaded
 from orchestrator.service.shadow import COMPARED, FAILED, compare
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, ndjson
+from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, log_of, ndjson
 from tests.orchestrator.http.test_metrics import eventually
 from tests.orchestrator.served import Serve, environment
 from tests.orchestrator.telemetry.test_metrics import values
@@ -61,6 +60,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Starlette, httpx.As
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            await all_sources_are_ready(client)
             await index_documents(app, DOCUMENTS)
             yield app, client
 
@@ -82,16 +82,8 @@ async def outcomes(client: httpx.AsyncClient, count: int) -> dict[str, int]:
 @pytest.fixture
 def shadow_lines() -> Iterator[list[dict[str, Any]]]:
     """The lines of the log about shadow searches."""
-    lines: list[dict[str, Any]] = []
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(vars(record))
-
-    handler, logger = Collect(), logging.getLogger(shadow.__name__)
-    logger.addHandler(handler)
-    yield lines
-    logger.removeHandler(handler)
+    with log_of(shadow.__name__) as lines:
+        yield lines
 
 
 async def test_both_rankings_are_compared(chosen: Settings, shadow_lines: list[dict[str, Any]]) -> None:
@@ -104,8 +96,15 @@ async def test_both_rankings_are_compared_on_servers(
 ) -> None:
     on_servers = {"keyword": server_url("opensearch"), "graph": server_url("bolt")}
     name = f"test-{uuid.uuid4().hex}"
-    settings = chosen.changed(shadow="rrf:1", index_name=name, source_timeout_ms=10_000, **on_servers)
+    settings = chosen.changed(shadow="rrf:1", index_name=name, source_timeout_ms=20_000, **on_servers)
     await check_comparisons(settings, shadow_lines)
+
+
+async def all_sources_are_ready(client: httpx.AsyncClient) -> None:
+    """A graph server that has just started makes its plans first."""
+    async with asyncio.timeout(60):
+        while set((await client.get("/readyz")).json()["sources"].values()) != {"ok"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
 async def check_comparisons(settings: Settings, shadow_lines: list[dict[str, Any]]) -> None:
@@ -119,7 +118,7 @@ async def check_comparisons(settings: Settings, shadow_lines: list[dict[str, Any
             await complete_response(client, query=query, mode="hybrid", limit=7, profile="rrf") for query in QUERIES
         ]
         assert (await outcomes(client, 0))["compared"] == len(QUERIES)  # a profile that a request names is not compared
-    assert {line["msg"] for line in shadow_lines} == {COMPARED}
+    assert {line["message"] for line in shadow_lines} == {COMPARED}
     for live, other, line in zip(found, others, shadow_lines, strict=True):
         assert line["request_id"] == live["request_id"]
         assert (line["live"], line["shadow"]) == ("joint", "rrf")
@@ -244,7 +243,7 @@ async def test_a_failure_ends_no_shadow_search_but_its_own(
         for number in range(4):
             await complete_response(client, query=f"dough {number}", mode="hybrid")
         assert await outcomes(client, 4) == {"compared": 1, "failed": 2, "skipped": 1}
-    assert [line["msg"] for line in shadow_lines] == ["a shadow search failed", FAILED, COMPARED]
+    assert [line["message"] for line in shadow_lines] == ["a shadow search failed", FAILED, COMPARED]
     assert "connection refused" in shadow_lines[1]["reason"]
 
 
