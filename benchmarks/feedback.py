@@ -70,7 +70,7 @@ async def _measured_set(settings: Settings, dataset: Dataset) -> tuple[list[str]
     async with open_for_evaluation(settings) as service:
         searched, others = train_test_split(dataset.queries)
         recorded = await _month(service, dataset, searched)
-        found = judgments_of(recorded, {}, min_shown=5).judgments
+        found = judgments_of(recorded, {}, min_looks=5).judgments
         ids = {dataset.queries[id_]: id_ for id_ in searched}
         judgments: dict[str, dict[str, int]] = {}
         for each in found:
@@ -100,7 +100,7 @@ async def _month(service: Service, dataset: Dataset, searched: list[str]) -> lis
         for id_ in searched:
             request = make_request(dataset.queries[id_], {"limit": _SHOWN})
             response = await search.search(request, service.anonymous, "month")
-            rankings[third, id_] = tuple((hit.collection, hit.id) for hit in response.hits)
+            rankings[third, id_] = tuple((hit.collection, hit.id, hit.parent_id or hit.id) for hit in response.hits)
     for number, (day, id_) in enumerate(
         (day, id_) for day in range(_DAYS) for id_ in searched for _ in range(_SEARCHES_A_DAY)
     ):
@@ -111,7 +111,7 @@ async def _month(service: Service, dataset: Dataset, searched: list[str]) -> lis
 
 
 def _clicks(shown: ShownResponse, judged: Mapping[str, int], dice: random.Random) -> Iterator[Feedback]:
-    for number, (_, document) in enumerate(shown.hits):
+    for number, (*_, document) in enumerate(shown.hits):
         attraction = _CLICKED if judged.get(document, 0) > 0 else _CLICKED_BY_MISTAKE
         if dice.random() < _LOOKED_AT[number] * attraction:
             yield Feedback(shown.query_id, number, "used", number + 1, shown.at)

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 from adapters.model.document import Scope
 
 FeedbackKind: TypeAlias = Literal["used", "useful", "not_useful"]
-Hit: TypeAlias = tuple[str, str]
-"""Collection and id of a document."""
+Hit: TypeAlias = tuple[str, str, str]
+"""Collection and id of a hit, and the id of the document that it belongs to: of its parent, or its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Which documents were returned for a query, and what became of them, in one SQLite file for all processes.
 
 It has a maximum size: then the oldest responses of the scope with the most bytes are deleted, with their feedback. What
-is deleted is overwritten (``secure_delete``).
+is deleted is overwritten in the file (``secure_delete``); the log of SQLite beside it is emptied by
+:meth:`FeedbackStore.delete`.
 """
 
 from __future__ import annotations
@@ -17,48 +18,43 @@ import msgspec
 from adapters.model.document import Scope
 from adapters.model.errors import Unavailable
 from adapters.model.feedback import Feedback, Hit, ShownResponse
+from adapters.storage.files import file_stamp
 
-_BUSY_S = 5.0
+_VERSION = 1
+_BUSY_S = 2.0
 """How long a process waits while another one writes."""
 _DELETED_AT_ONCE = 256
-_ROW_BYTES = 128
-"""What a row needs beside its texts, about."""
+_MAX_LOG_BYTES = 4_194_304
+"""Size to which the log of SQLite is cut when it was written back."""
+_OPPOSITE = {"useful": "not_useful", "not_useful": "useful"}
 _TABLES = """
-CREATE TABLE responses (
-    query_id TEXT PRIMARY KEY, tenant TEXT NOT NULL, environment TEXT NOT NULL, at REAL NOT NULL,
-    query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL, hits BLOB NOT NULL, bytes INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX responses_by_age ON responses (tenant, environment, at);
-CREATE TABLE feedback (
-    query_id TEXT NOT NULL REFERENCES responses ON DELETE CASCADE, hit INTEGER NOT NULL, kind TEXT NOT NULL,
-    position INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (query_id, hit, kind)
-) WITHOUT ROWID;
 CREATE TABLE scopes (
-    tenant TEXT NOT NULL, environment TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (tenant, environment)
+    scope INTEGER PRIMARY KEY, tenant TEXT NOT NULL, environment TEXT NOT NULL, bytes INTEGER NOT NULL DEFAULT 0,
+    deleted_at REAL NOT NULL DEFAULT -1, UNIQUE (tenant, environment)
+);
+CREATE TABLE responses (
+    response INTEGER PRIMARY KEY, query_id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL REFERENCES scopes,
+    at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL, hits BLOB NOT NULL,
+    bytes INTEGER NOT NULL
+);
+CREATE INDEX responses_by_age ON responses (scope, at);
+CREATE TABLE feedback (
+    response INTEGER NOT NULL REFERENCES responses ON DELETE CASCADE, hit INTEGER NOT NULL, kind TEXT NOT NULL,
+    position INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (response, hit, kind)
 ) WITHOUT ROWID;
 CREATE TRIGGER added AFTER INSERT ON responses BEGIN
-    INSERT INTO scopes VALUES (new.tenant, new.environment, new.bytes)
-    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+    UPDATE scopes SET bytes = bytes + new.bytes WHERE scope = new.scope;
 END;
 CREATE TRIGGER removed AFTER DELETE ON responses BEGIN
-    UPDATE scopes SET bytes = bytes - old.bytes WHERE tenant = old.tenant AND environment = old.environment;
+    UPDATE scopes SET bytes = bytes - old.bytes WHERE scope = old.scope;
 END;
-CREATE TRIGGER commented AFTER INSERT ON feedback BEGIN
-    UPDATE responses SET bytes = bytes + 128 WHERE query_id = new.query_id;
-END;
-CREATE TRIGGER grown AFTER UPDATE OF bytes ON responses BEGIN
-    UPDATE scopes SET bytes = bytes + new.bytes - old.bytes
-    WHERE tenant = new.tenant AND environment = new.environment;
-END;
-PRAGMA user_version = 1;
 """
-"""Version 1. Each feedback counts like a row, :data:`_ROW_BYTES`."""
 
 
 class FeedbackStore:
     """Every method blocks, and may be called in any thread.
 
-    :param max_bytes: of the rows, about.
+    :param max_bytes: of the file.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
@@ -66,31 +62,29 @@ class FeedbackStore:
         self._max_bytes = max_bytes
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
+        self._inode = 0
 
     def add(self, responses: Sequence[ShownResponse]) -> None:
-        """Add responses, and delete the oldest ones if there is no room.
+        """Add responses, but those from before a deletion of their scope; the oldest ones make room.
 
         :raises Unavailable: if the file cannot be written.
         """
-        rows = []
-        for each in responses:
-            hits = msgspec.json.encode(each.hits)
-            size = _ROW_BYTES + len(hits) + len((each.query or "").encode())
-            rows.append(
-                (
-                    each.query_id,
-                    each.scope.tenant,
-                    each.scope.environment,
-                    each.at,
-                    each.query_hash,
-                    each.query,
-                    each.first,
-                    hits,
-                    size,
-                )
-            )
         with self._writing() as connection:
-            connection.executemany("INSERT OR IGNORE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            for scope in {each.scope for each in responses}:
+                named = (scope.tenant, scope.environment)
+                connection.execute("INSERT OR IGNORE INTO scopes (tenant, environment) VALUES (?, ?)", named)
+            for each in responses:
+                hits, query = msgspec.json.encode(each.hits), each.query
+                size = len(hits) + len((query or "").encode())
+                connection.execute(
+                    "INSERT OR IGNORE INTO responses (query_id, scope, at, query_hash, query, first, hits, bytes) "
+                    "SELECT ?, scope, ?, ?, ?, ?, ?, ? FROM scopes "
+                    "WHERE tenant = ? AND environment = ? AND deleted_at < ?",
+                    (
+                        *(each.query_id, each.at, each.query_hash, query, each.first, hits, size),
+                        *(each.scope.tenant, each.scope.environment, each.at),
+                    ),
+                )
             self._make_room(connection)
 
     def hits(self, scope: Scope, query_id: str) -> tuple[int, tuple[Hit, ...]] | None:
@@ -98,11 +92,12 @@ class FeedbackStore:
 
         :raises Unavailable: if the file cannot be read.
         """
-        with self._lock, self._reported():
+        with self._lock, self._reported("stored"):
             row = (
                 self._opened()
                 .execute(
-                    "SELECT first, hits FROM responses WHERE query_id = ? AND tenant = ? AND environment = ?",
+                    "SELECT first, hits FROM responses JOIN scopes USING (scope) "
+                    "WHERE query_id = ? AND tenant = ? AND environment = ?",
                     (query_id, scope.tenant, scope.environment),
                 )
                 .fetchone()
@@ -110,35 +105,49 @@ class FeedbackStore:
         return None if row is None else (row[0], msgspec.json.decode(row[1], type=tuple[Hit, ...]))
 
     def record(self, feedback: Feedback) -> bool:
-        """Record what became of a hit; the same again replaces it. Returns whether the response is still there.
+        """Record what became of a hit. The same again replaces it, and a vote the opposite one. Returns whether the
+        response is still there.
 
         :raises Unavailable: if the file cannot be written.
         """
-        values = (feedback.hit, feedback.kind, feedback.position, feedback.at, feedback.query_id)
         with self._writing() as connection:
-            added = connection.execute(
-                "INSERT INTO feedback SELECT query_id, ?, ?, ?, ? FROM responses WHERE query_id = ? "
-                "ON CONFLICT DO UPDATE SET position = excluded.position, at = excluded.at",
-                values,
-            ).rowcount
+            row = connection.execute(
+                "SELECT response FROM responses WHERE query_id = ?", (feedback.query_id,)
+            ).fetchone()
+            if row is None:
+                return False
+            replaced = (*row, feedback.hit, feedback.kind, _OPPOSITE.get(feedback.kind))
+            connection.execute("DELETE FROM feedback WHERE response = ? AND hit = ? AND kind IN (?, ?)", replaced)
+            values = (*row, feedback.hit, feedback.kind, feedback.position, feedback.at)
+            connection.execute("INSERT INTO feedback VALUES (?, ?, ?, ?, ?)", values)
             self._make_room(connection)
-        return bool(added)
+        return True
 
-    def delete(self, scope: Scope) -> tuple[int, int]:
-        """Delete everything of a scope. Returns the number of responses, and of feedback.
+    def delete(self, scope: Scope, now: float) -> tuple[int, int]:
+        """Delete everything of a scope; what was returned before ``now`` is not added any more. Returns the number of
+        responses, and of feedback.
 
-        :raises Unavailable: if the file cannot be written.
+        :raises Unavailable: if the file cannot be written; or if all is deleted, but a reader keeps the log of SQLite,
+            which still has it.
         """
         named = (scope.tenant, scope.environment)
         with self._writing() as connection:
-            (feedback,) = connection.execute(
-                "SELECT count(*) FROM feedback JOIN responses USING (query_id) WHERE tenant = ? AND environment = ?",
-                named,
+            connection.execute(
+                "INSERT INTO scopes (tenant, environment, deleted_at) VALUES (?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET deleted_at = excluded.deleted_at",
+                (*named, now),
+            )
+            (number,) = connection.execute(
+                "SELECT scope FROM scopes WHERE tenant = ? AND environment = ?", named
             ).fetchone()
-            responses = connection.execute("DELETE FROM responses WHERE tenant = ? AND environment = ?", named).rowcount
-            connection.execute("DELETE FROM scopes WHERE tenant = ? AND environment = ?", named)
-        with self._lock, self._reported():
-            self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log has the old pages
+            (feedback,) = connection.execute(
+                "SELECT count(*) FROM feedback JOIN responses USING (response) WHERE scope = ?", (number,)
+            ).fetchone()
+            responses = connection.execute("DELETE FROM responses WHERE scope = ?", (number,)).rowcount
+        with self._lock, self._reported("stored"):
+            (is_busy, *_) = self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise Unavailable("it is deleted, but the log of a reader still has it: delete again when that has ended")
         return responses, feedback
 
     def read(self, scope: Scope) -> Iterator[tuple[ShownResponse, list[Feedback]]]:
@@ -146,18 +155,18 @@ class FeedbackStore:
 
         :raises Unavailable: if the file cannot be read.
         """
-        named = (scope.tenant, scope.environment)
-        with self._reported(), closing(self._connect()) as connection:
+        address = f"{self._path.absolute().as_uri()}?mode=ro"
+        with self._reported("read"), closing(sqlite3.connect(address, uri=True)) as connection:
             connection.execute("BEGIN")
             for row in connection.execute(
-                "SELECT query_id, at, query_hash, query, first, hits FROM responses "
-                "WHERE tenant = ? AND environment = ? ORDER BY at, query_id",
-                named,
+                "SELECT response, query_id, at, query_hash, query, first, hits "
+                "FROM responses JOIN scopes USING (scope) WHERE tenant = ? AND environment = ? ORDER BY at, query_id",
+                (scope.tenant, scope.environment),
             ):
-                query_id, at, query_hash, query, first, hits = row
+                number, query_id, at, query_hash, query, first, hits = row
                 decoded = msgspec.json.decode(hits, type=tuple[Hit, ...])
                 found = connection.execute(
-                    "SELECT hit, kind, position, at FROM feedback WHERE query_id = ? ORDER BY hit, kind", (query_id,)
+                    "SELECT hit, kind, position, at FROM feedback WHERE response = ? ORDER BY hit, kind", (number,)
                 )
                 response = ShownResponse(query_id, scope, at, query_hash, query, first, decoded)
                 yield response, [Feedback(query_id, *each) for each in found]
@@ -172,26 +181,32 @@ class FeedbackStore:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction of this process at a time."""
-        with self._lock, self._reported():
+        with self._lock, self._reported("stored"):
             connection = self._opened()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # some errors, such as a full disk, have ended it
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
 
     @contextmanager
-    def _reported(self) -> Iterator[None]:
+    def _reported(self, done: str) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            raise Unavailable("feedback cannot be stored", f"{self._path}: {error}") from error
+        except (sqlite3.Error, OSError, UnicodeError) as error:
+            raise Unavailable(f"feedback cannot be {done}", f"{self._path}: {error}") from error
 
     def _opened(self) -> sqlite3.Connection:
+        """The connection; a new one if the file was replaced or deleted."""
+        if self._connection is not None and _inode(self._path) != self._inode:
+            self._connection.close()
+            self._connection = None
         if self._connection is None:
             self._connection = self._connect()
+            self._inode = _inode(self._path)
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
@@ -200,11 +215,9 @@ class FeedbackStore:
         try:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
                 connection.execute(f"PRAGMA {pragma}")
+            connection.execute(f"PRAGMA journal_size_limit = {_MAX_LOG_BYTES}")
             connection.execute("BEGIN IMMEDIATE")
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if not version:
-                for statement in _statements(_TABLES):
-                    connection.execute(statement)
+            _create_tables(connection)
             connection.execute("COMMIT")
         except BaseException:
             connection.close()
@@ -212,23 +225,37 @@ class FeedbackStore:
         return connection
 
     def _make_room(self, connection: sqlite3.Connection) -> None:
-        while True:
-            (size,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM scopes").fetchone()
-            if size <= self._max_bytes:
+        while _used_bytes(connection) > self._max_bytes:
+            (largest,) = connection.execute("SELECT scope FROM scopes ORDER BY bytes DESC, scope LIMIT 1").fetchone()
+            deleted = connection.execute(
+                "DELETE FROM responses WHERE response IN "
+                "(SELECT response FROM responses WHERE scope = ? ORDER BY at LIMIT ?)",
+                (largest, _DELETED_AT_ONCE),
+            ).rowcount
+            if not deleted:
                 return
-            tenant, environment = connection.execute(
-                "SELECT tenant, environment FROM scopes ORDER BY bytes DESC, tenant, environment LIMIT 1"
-            ).fetchone()
-            excess, oldest = size - self._max_bytes, []
-            for query_id, bytes_ in connection.execute(
-                "SELECT query_id, bytes FROM responses WHERE tenant = ? AND environment = ? ORDER BY at LIMIT ?",
-                (tenant, environment, _DELETED_AT_ONCE),
-            ):
-                oldest.append((query_id,))
-                excess -= bytes_
-                if excess <= 0:
-                    break
-            connection.executemany("DELETE FROM responses WHERE query_id = ?", oldest)
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if not version:
+        for statement in _statements(_TABLES):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+    elif version != _VERSION:
+        raise sqlite3.DatabaseError(f"it is of version {version}, this release reads {_VERSION}")
+
+
+def _used_bytes(connection: sqlite3.Connection) -> int:
+    (pages,), (free,), (size,) = (
+        connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
+
+
+def _inode(path: Path) -> int:
+    stamp = file_stamp(path)
+    return stamp[1] if stamp else 0
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -27,4 +27,6 @@ def open_feedback(settings: Settings, stack: AsyncExitStack) -> FeedbackService:
     if settings.feedback.kept != "nothing":
         store = FeedbackStore(feedback_file(settings), settings.feedback.max_bytes)
         stack.callback(store.close)
-    return FeedbackService(store, settings.feedback.kept == "texts")
+    feedback = FeedbackService(store, settings.feedback.kept == "texts")
+    stack.push_async_callback(feedback.flush)  # when no request is running any more
+    return feedback

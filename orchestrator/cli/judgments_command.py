@@ -28,8 +28,9 @@ def judgments(
         Path | None,
         typer.Option(help="queries, as for `judge`: their texts, if the service has TRIVIUM_FEEDBACK=ids"),
     ] = None,
-    min_shown: Annotated[
-        int, typer.Option(min=1, help="how often a document must have been shown for a query to be judged by clicks")
+    min_looks: Annotated[
+        float,
+        typer.Option(min=1, help="how often users must have looked at a document to judge it by clicks, estimated"),
     ] = 5,
     *,
     ubi: Annotated[
@@ -53,9 +54,9 @@ def judgments(
             err.print(f"queries in {escape(str(output))}: {of_queries}; events: {of_events}", soft_wrap=True)
             return
         texts = {query_hash(text): text for text in query_texts(queries)} if queries else {}
-        found = judgments_of(store.read(scope), texts, min_shown)
+        found = judgments_of(store.read(scope), texts, min_looks)
         if not found.judgments:
-            raise BadDataset(_nothing(found, scope, min_shown))
+            raise BadDataset(_nothing(found, scope, min_looks))
         folder = JudgedFolder(output)
         for each in found.judgments:
             folder.add(each.query, each.document, each.relevance)
@@ -69,7 +70,7 @@ def judgments(
         err.print(f"[dim]trivium evaluate {escape(files)} measures every source on them[/dim]", soft_wrap=True)
 
 
-def _nothing(found: FeedbackJudgments, scope: Scope, min_shown: int) -> str:
+def _nothing(found: FeedbackJudgments, scope: Scope, min_looks: float) -> str:
     place = f"the tenant {scope.tenant!r} and the environment {scope.environment!r}"
     if not found.responses:
         return f"there is no feedback for {place}"
@@ -78,4 +79,4 @@ def _nothing(found: FeedbackJudgments, scope: Scope, min_shown: int) -> str:
             f"the queries of {place} are recorded without their texts: name a file of queries with --queries, or set "
             "TRIVIUM_FEEDBACK=texts"
         )
-    return f"no document was shown for the same query {min_shown} times, and none has a vote; --min-shown may be less"
+    return f"no document was looked at {min_looks:g} times for a query, and none has a vote; --min-looks may be less"

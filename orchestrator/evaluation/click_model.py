@@ -42,12 +42,13 @@ class ClickModel:
     """What the clicks say.
 
     :param attractiveness: of each pair, in [0, 1]: the probability of a click by a user who looks at it.
-    :param shown: how often each pair was shown.
-    :param examination: of each position from 1 on, in [0, 1], relative to the one that is looked at most.
+    :param looks: how often each pair was looked at, as estimated.
+    :param examination: of each position from 1 on, in [0, 1], relative to the one that is looked at most; 0 where
+        nothing was shown.
     """
 
     attractiveness: dict[Pair, float]
-    shown: dict[Pair, int]
+    looks: dict[Pair, float]
     examination: list[float]
 
 
@@ -84,9 +85,11 @@ def fitted(shown: Iterable[Shown]) -> ClickModel:
         if change < _TOLERANCE:
             break
     # Only the products are determined: the position that is looked at most counts as always looked at.
+    examined[views_of_position == 0] = 0.0
     most = examined.max()
+    looks = np.bincount(of_pair, views * examined[of_position] / most)
     return ClickModel(
         {pair: float(value) for pair, value in zip(pairs, attractive * most, strict=True)},
-        {pair: int(count) for pair, count in zip(pairs, views_of_pair, strict=True)},
+        {pair: float(value) for pair, value in zip(pairs, looks, strict=True)},
         [float(value) for value in examined / most],
     )

@@ -40,7 +40,7 @@ class FeedbackJudgments:
 
 
 def judgments_of(
-    recorded: Iterable[tuple[ShownResponse, Sequence[Feedback]]], texts: Mapping[str, str], min_shown: int
+    recorded: Iterable[tuple[ShownResponse, Sequence[Feedback]]], texts: Mapping[str, str], min_looks: float
 ) -> FeedbackJudgments:
     """The judgments of a scope.
 
@@ -48,7 +48,8 @@ def judgments_of(
     it was returned, or where the feedback says.
 
     :param texts: of queries, by their hash, where they are not recorded.
-    :param min_shown: how often a document must have been shown for a query; a document with votes needs none.
+    :param min_looks: how often users must have looked at a document for a query, as the click model estimates; a
+        document with votes needs none.
     """
     shown: list[Shown] = []
     votes: dict[tuple[str, str], list[bool]] = {}
@@ -64,18 +65,18 @@ def judgments_of(
         positions = {number: response.first + number for number in range(len(response.hits))}
         positions |= {each.hit: each.position for each in feedback}
         clicked = {each.hit for each in feedback if each.kind in _CLICKS}
-        for number, (_, document) in enumerate(response.hits):
+        for number, (*_, document) in enumerate(response.hits):
             shown.append(Shown((query, document), positions[number], number in clicked))
         for each in feedback:
             if each.kind != "used":
-                votes.setdefault((query, response.hits[each.hit][1]), []).append(each.kind == "useful")
+                votes.setdefault((query, response.hits[each.hit][-1]), []).append(each.kind == "useful")
     model = fitted(shown)
     judgments = []
     for (query, document), attractiveness in model.attractiveness.items():
         pair = query, document
         if pair in votes:
             relevance = sum(votes[pair]) / len(votes[pair])
-        elif model.shown[pair] >= min_shown:
+        elif model.looks[pair] >= min_looks:
             relevance = attractiveness
         else:
             continue

@@ -85,7 +85,7 @@ def days_of(lines: Iterable[bytes]) -> list[Day]:
             continue
         try:
             each = msgspec.json.decode(content, type=_ComparedLine if message == COMPARED else _ShadowLine)
-        except msgspec.ValidationError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadDataset(f"line {number} is {describe_decode_error(error)}") from error
         of_day = found.setdefault((each.time[:_DAY_CHARS], each.live, each.shadow), _Found())
         if isinstance(each, _ComparedLine):

@@ -14,11 +14,12 @@ from orchestrator.telemetry.times import rfc3339
 QUERIES_FILE, EVENTS_FILE = "ubi_queries.ndjson", "ubi_events.ndjson"
 
 _ACTIONS = {"used": "click", "useful": "useful", "not_useful": "not_useful"}
+_SHOWN = "impression"
 _APPLICATION = "trivium"
 
 
 def write_ubi(recorded: Iterable[tuple[ShownResponse, Sequence[Feedback]]], folder: Path) -> tuple[int, int]:
-    """Write a line for each response, and one for each feedback. Returns their numbers.
+    """Write a line for each response, and one for each hit that was shown and each feedback. Returns their numbers.
 
     The text of a query that is not recorded is empty; its hash is in ``query_attributes``.
 
@@ -30,8 +31,13 @@ def write_ubi(recorded: Iterable[tuple[ShownResponse, Sequence[Feedback]]], fold
         for response, feedback in recorded:
             _write(of_queries, _query(response))
             queries += 1
-            for each in feedback:
-                _write(of_events, _event(response, each))
+            shown = [
+                _event(response, number, _SHOWN, response.first + number, response.at)
+                for number in range(len(response.hits))
+            ]
+            used = [_event(response, each.hit, _ACTIONS[each.kind], each.position, each.at) for each in feedback]
+            for event in (*shown, *used):
+                _write(of_events, event)
                 events += 1
     return queries, events
 
@@ -50,20 +56,20 @@ def _query(response: ShownResponse) -> dict[str, object]:
         "object_id_field": "id",
         "timestamp": rfc3339(response.at),
         "query_response_id": response.query_id,
-        "query_response_hit_ids": [id_ for _, id_ in response.hits],
+        "query_response_hit_ids": [id_ for _, id_, _ in response.hits],
     }
 
 
-def _event(response: ShownResponse, feedback: Feedback) -> dict[str, object]:
-    collection, id_ = response.hits[feedback.hit]
+def _event(response: ShownResponse, hit: int, action: str, position: int, at: float) -> dict[str, object]:
+    collection, id_, _ = response.hits[hit]
     return {
         "application": _APPLICATION,
-        "action_name": _ACTIONS[feedback.kind],
-        "query_id": feedback.query_id,
-        "timestamp": rfc3339(feedback.at),
+        "action_name": action,
+        "query_id": response.query_id,
+        "timestamp": rfc3339(at),
         "event_attributes": {
             "object": {"object_id": id_, "object_id_field": "id", "collection": collection},
-            "position": {"ordinal": feedback.position},
+            "position": {"ordinal": position},
         },
     }
 

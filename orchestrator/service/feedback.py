@@ -33,8 +33,6 @@ _log = logging.getLogger(__name__)
 
 _WRITE_S = 0.5
 """Seconds between two writes of the responses."""
-_LAST_WRITE_S = 2.0
-"""Time limit of the write when the service is stopped."""
 _MAX_CONCURRENT, _MAX_WAITING = 1, 256
 """Feedback of all tenants that is written, and that waits: the file has one writer at a time."""
 _TIMEOUT_S = 5.0
@@ -46,6 +44,7 @@ _MAX_WAITING_BYTES = 16_777_216
 class _Hit(msgspec.Struct):
     collection: str
     id: str
+    parent_id: str | None = None
 
 
 class _Body(msgspec.Struct):
@@ -62,6 +61,11 @@ class _Returned:
     query: str
     offset: int
     content: bytes
+
+    @property
+    def bytes(self) -> int:
+        """Memory that it needs, about: a character may need four bytes."""
+        return len(self.content) + 4 * len(self.query)
 
 
 class FeedbackService:
@@ -94,24 +98,33 @@ class FeedbackService:
         plan = response.plan
         if self._store is None or plan.listing is not None or plan.like is not None:
             return
-        if self._waiting_bytes + len(response.content) > _MAX_WAITING_BYTES:
-            self.dropped += 1
-            return
         returned = _Returned(
             response.query_id, principal.scope, self._now(), request.query, plan.page.offset, response.content
         )
+        if self._waiting_bytes + returned.bytes > _MAX_WAITING_BYTES:
+            self.dropped += 1
+            return
         self._waiting.append(returned)
-        self._waiting_bytes += len(response.content)
+        self._waiting_bytes += returned.bytes
 
     async def run(self) -> None:
         """Write the responses that wait, until this is cancelled. Errors are logged."""
-        try:
-            while True:
-                await asyncio.sleep(_WRITE_S)
-                await self._try_to_write()
-        finally:
-            with anyio.move_on_after(_LAST_WRITE_S, shield=True):
-                await self._try_to_write()
+        while True:
+            await asyncio.sleep(_WRITE_S)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write the responses that wait. The first of several failures in a row is logged."""
+        with anyio.CancelScope(shield=True):  # the file waits two seconds at most for another process
+            try:
+                await self._write()
+            except Exception as error:
+                if not self._has_failed:
+                    reason = error.for_operators if isinstance(error, AdapterError) else type(error).__name__
+                    _log.exception("responses cannot be recorded for feedback: %s", reason)
+                self._has_failed = True
+            else:
+                self._has_failed = False
 
     async def give(self, given: FeedbackRequest, principal: Principal) -> FeedbackResponse:
         """Record feedback.
@@ -139,7 +152,7 @@ class FeedbackService:
         async with self._admission.slot(tenant, _TIMEOUT_S):
             if not await anyio.to_thread.run_sync(store.record, feedback):
                 raise _unknown(given.query_id)
-        collection, id_ = hits[number]
+        collection, id_, _ = hits[number]
         return FeedbackResponse(
             query_id=given.query_id, id=id_, collection=collection, kind=given.kind, position=position
         )
@@ -154,35 +167,25 @@ class FeedbackService:
         store = self._required_store()
         async with self._admission.slot(principal.scope.tenant, _TIMEOUT_S):
             await self._write()
-            return DeletedFeedback(*await anyio.to_thread.run_sync(store.delete, principal.scope))
+            return DeletedFeedback(*await anyio.to_thread.run_sync(store.delete, principal.scope, self._now()))
 
     def _required_store(self) -> FeedbackStore:
         if self._store is None:
             raise NotFound("this service records no feedback: TRIVIUM_FEEDBACK is nothing")
         return self._store
 
-    async def _try_to_write(self) -> None:
-        """Write the responses that wait. The first of several failures in a row is logged."""
-        try:
-            await self._write()
-        except Exception as error:
-            if not self._has_failed:
-                reason = error.for_operators if isinstance(error, AdapterError) else type(error).__name__
-                _log.exception("responses cannot be recorded for feedback: %s", reason)
-            self._has_failed = True
-        else:
-            self._has_failed = False
-
     async def _write(self) -> None:
         """Write the responses that wait. Those that cannot be written are lost, and counted."""
         if not self._waiting or self._store is None:
             return
-        returned, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        returned, self._waiting = self._waiting, []
         try:
             await anyio.to_thread.run_sync(self._add, self._store, returned)
         except BaseException:
             self.dropped += len(returned)
             raise
+        finally:
+            self._waiting_bytes -= sum(each.bytes for each in returned)
         self.recorded += len(returned)
 
     def _add(self, store: FeedbackStore, returned: list[_Returned]) -> None:
@@ -196,7 +199,7 @@ class FeedbackService:
                     query_hash(each.query),
                     each.query if self._keeps_texts else None,
                     each.offset + 1,
-                    tuple((hit.collection, hit.id) for hit in decode(each.content).hits),
+                    tuple((hit.collection, hit.id, hit.parent_id or hit.id) for hit in decode(each.content).hits),
                 )
                 for each in returned
             ]
@@ -204,8 +207,8 @@ class FeedbackService:
 
 
 def query_hash(text: str) -> str:
-    """What is stored of a query without its text: equal queries have the same. Whoever has it can try texts."""
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    """What is stored of a query without its text; white space makes no difference. Whoever has it can try texts."""
+    return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=16).hexdigest()
 
 
 def _unknown(query_id: str) -> NotFound:
@@ -215,15 +218,15 @@ def _unknown(query_id: str) -> NotFound:
 def _number_of(given: FeedbackRequest, hits: tuple[Hit, ...]) -> int:
     named = [
         number
-        for number, (collection, id_) in enumerate(hits)
+        for number, (collection, id_, _) in enumerate(hits)
         if id_ == given.id and given.collection in (None, collection)
     ]
     if not named:
-        if collections := [collection for collection, id_ in hits if id_ == given.id]:
+        if collections := [collection for collection, id_, _ in hits if id_ == given.id]:
             raise BadRequest(f"collection: {given.collection!r}, {allowed_names(given.collection or '', collections)}")
         raise BadRequest(
             f"id: {given.id[:80]!r} is no hit of this response, "
-            + (allowed_names(given.id, [id_ for _, id_ in hits]) or "it has none")
+            + (allowed_names(given.id, [id_ for _, id_, _ in hits]) or "it has none")
         )
     if len(named) > 1:
         names = ", ".join(hits[number][0] for number in named)

@@ -2,7 +2,10 @@
 
 A request only puts itself into a short queue, after its response is complete. One of them is searched at a time, in a
 slot of the same admission as all searches, and the next one waits three times as long as that took. So live searches
-find a process of their own free most of the time, and no response is changed by it.
+find the process free most of the time, and no response is changed by it.
+
+The response itself was computed while the caches of encoders, engines and servers were cold. So that times can be
+compared, each query is searched again under both profiles, in random order.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -23,7 +27,6 @@ from orchestrator.schema.search import ProfileName, ResponseBody, SearchRequest,
 from orchestrator.service.errors import Overloaded
 from orchestrator.service.response_cache import EncodedResponse
 from orchestrator.service.search import SearchService
-from orchestrator.telemetry.spans import MS_DIGITS
 
 COMPARED, FAILED = "shadow search compared", "shadow search failed"
 """The messages in the log: a line for each shadow search that ran."""
@@ -49,7 +52,8 @@ class Comparison:
     :param overlap: the hits that both have, by the hits of the longer one; in [0, 1].
     :param rank_correlation: of the hits that both have, in [-1, 1]; ``None`` for fewer than two of them.
     :param same_first: whether the first hit is the same.
-    :param live_ms: from the beginning of the computation, without waiting for a slot; ``shadow_ms`` likewise.
+    :param live_ms: of the search under the profile of the settings, computed again, without waiting for a slot;
+        ``shadow_ms`` under the other one.
     """
 
     overlap: float
@@ -65,13 +69,16 @@ Observer: TypeAlias = Callable[[ShadowOutcome, "Comparison | None"], None]
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """A request with a complete response."""
+    """A request, and the hits of its response.
+
+    :param documents: the state of the documents that the response is of.
+    """
 
     request: SearchRequest
     principal: Principal
     request_id: str
-    body: ResponseBody
-    ms: float
+    hits: Sequence[tuple[str, str]]
+    documents: tuple[str, int]
 
 
 class Shadow:
@@ -89,20 +96,20 @@ class Shadow:
         self._profiles = search.settings.requests.profile, profile
         self.observe: Observer = lambda *_: None
         settings = search.settings.changed(profile=profile)
-        self._search = replace(search, settings=settings, retrieval=search.retrieval.with_own_breakers())
+        self._live = replace(search, retrieval=search.retrieval.with_own_breakers())
+        self._search = self._live.with_settings(settings)
         self._share = share
         self._chance = chance
         self._waiting: asyncio.Queue[_Chosen] = asyncio.Queue(_MAX_WAITING)
 
     def offer(self, request: SearchRequest, principal: Principal, request_id: str, response: EncodedResponse) -> None:
         """Choose a request or not, after its response was computed. Never waits."""
-        body, timings = response.computed, response.timings
-        if not body or not timings or not _is_comparable(request, response) or self._chance() >= self._share:
+        body = response.computed
+        if not body or not _is_comparable(request, response) or self._chance() >= self._share:
             return
+        chosen = _Chosen(request, principal, request_id, _hits(body), _documents(body))
         try:
-            self._waiting.put_nowait(
-                _Chosen(request, principal, request_id, body, round(timings.total_ms(), MS_DIGITS))
-            )
+            self._waiting.put_nowait(chosen)
         except asyncio.QueueFull:
             self.observe("skipped", None)
 
@@ -110,37 +117,44 @@ class Shadow:
         """Search for each request that was chosen, until this is cancelled. Errors are logged."""
         while True:
             chosen = await self._waiting.get()
-            took_ms = 0.0
+            start = perf_counter()
             try:
-                response = await self._response(chosen)
-                took_ms = response.took_ms
-                self._compare(chosen, response)
+                await self._search_again(chosen)
             except Overloaded:
                 self.observe("skipped", None)
-            except AllSourcesFailed as error:
+            except (_Degraded, AllSourcesFailed) as error:
                 self._failed(chosen, str(error))
             except Exception:
                 _log.exception("a shadow search failed")
                 self.observe("failed", None)
-            await asyncio.sleep(took_ms / 1_000 * _REST)
+            await asyncio.sleep((perf_counter() - start) * _REST)
 
-    async def _response(self, chosen: _Chosen) -> SearchResponse:
-        """The response under the other profile, computed from the beginning, as the live one was."""
+    async def _search_again(self, chosen: _Chosen) -> None:
+        live_first = self._chance() < 0.5
+        responses = {}
+        for is_live in (live_first, not live_first):
+            responses[is_live] = await self._response(chosen, self._live if is_live else self._search)
+        self._compare(chosen, responses[True].took_ms, responses[False])
+
+    async def _response(self, chosen: _Chosen, search: SearchService) -> SearchResponse:
+        """The response, computed again.
+
+        :raises _Degraded: if it is not whole.
+        """
         request = msgspec.structs.replace(
             chosen.request, cache="bypass", explain=False, facets={}, format="hits", max_tokens=None, fields=("id",)
         )
-        async with self._search.admission.slot(chosen.principal.scope.tenant, _PATIENCE_S, is_batch=True):
-            return await self._search.search(request, chosen.principal, chosen.request_id)
-
-    def _compare(self, chosen: _Chosen, response: SearchResponse) -> None:
+        async with search.admission.slot(chosen.principal.scope.tenant, _PATIENCE_S, is_batch=True):
+            response = await search.search(request, chosen.principal, chosen.request_id)
         if response.degraded:
-            self._failed(chosen, "; ".join(f"{each.source}: {each.reason}" for each in response.degraded))
+            raise _Degraded("; ".join(f"{each.source}: {each.reason}" for each in response.degraded))
+        return response
+
+    def _compare(self, chosen: _Chosen, live_ms: float, response: SearchResponse) -> None:
+        if _documents(response) != chosen.documents:
+            self.observe("skipped", None)  # they have changed since
             return
-        if (response.index_version, response.generation) != (chosen.body.index_version, chosen.body.generation):
-            self.observe("skipped", None)  # the documents have changed since
-            return
-        live, shadow = ([(each.collection, each.id) for each in body.hits] for body in (chosen.body, response))
-        comparison = compare(live, shadow, chosen.ms, response.took_ms)
+        comparison = compare(chosen.hits, _hits(response), live_ms, response.took_ms)
         self.observe("compared", comparison)
         _log.info(COMPARED, extra=self._named(chosen) | {name: getattr(comparison, name) for name in _FIELDS})
 
@@ -154,6 +168,18 @@ class Shadow:
 
 
 _FIELDS = tuple(Comparison.__dataclass_fields__)
+
+
+class _Degraded(Exception):
+    """A response is not whole."""
+
+
+def _hits(body: ResponseBody) -> list[tuple[str, str]]:
+    return [(each.collection, each.id) for each in body.hits]
+
+
+def _documents(body: ResponseBody) -> tuple[str, int]:
+    return body.index_version, body.generation
 
 
 def _is_comparable(request: SearchRequest, response: EncodedResponse) -> bool:

@@ -15,11 +15,11 @@ from adapters.model.feedback import Feedback, ShownResponse
 from adapters.storage.feedback_store import FeedbackStore
 
 OWN, OTHER = Scope("own", "live"), Scope("other", "live")
-MAX_BYTES = 20_000
+MAX_BYTES = 300_000
 
 
 def response(number: int, scope: Scope = OWN, hits: int = 5) -> ShownResponse:
-    ids = tuple(("notes", f"document {each}") for each in range(hits))
+    ids = tuple(("notes", f"document {each}", f"document {each}") for each in range(hits))
     return ShownResponse(f"{scope.tenant}-{number}", scope, float(number), f"hash {number}", "a query", 1, ids)
 
 
@@ -35,50 +35,59 @@ def numbers(store: FeedbackStore, scope: Scope = OWN) -> list[int]:
 
 
 def size(tmp_path: Path) -> int:
-    with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
-        (total,) = connection.execute("SELECT sum(bytes) FROM responses").fetchone()
-        (counted,) = connection.execute("SELECT sum(bytes) FROM scopes").fetchone()
-    assert total == counted
-    return int(total)
+    """Of the file, without its log."""
+    return (tmp_path / "folder" / "feedback.sqlite").stat().st_size
 
 
 def test_the_oldest_responses_make_room(store: FeedbackStore, tmp_path: Path) -> None:
-    for number in range(200):
-        store.add([response(number)])
+    for number in range(0, 6_000, 100):
+        store.add([response(each) for each in range(number, number + 100)])
     left = numbers(store)
-    assert left == list(range(left[0], 200))
-    assert 10 < len(left) < 200
-    assert MAX_BYTES - 1_000 < size(tmp_path) <= MAX_BYTES
+    assert left == list(range(left[0], 6_000))
+    assert 300 < len(left) < 6_000
+    store.delete(OTHER, 0.0)  # writes the log back
+    assert size(tmp_path) <= MAX_BYTES + 100_000  # and what is written at once
 
 
-def test_a_large_tenant_displaces_no_small_one(store: FeedbackStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scope", "hits"),
+    [(Scope("a" * 500, "b" * 500), 0), (OWN, 0), (OWN, 50), (OWN, 12)],
+    ids=["long names", "no hits", "rows of several pages", "rows of a page"],
+)
+def test_the_limit_is_that_of_the_file(store: FeedbackStore, tmp_path: Path, scope: Scope, hits: int) -> None:
+    for number in range(0, 4_000, 100):
+        store.add([response(each, scope, hits) for each in range(number, number + 100)])
+    store.delete(OTHER, 0.0)
+    assert MAX_BYTES / 2 < size(tmp_path) <= MAX_BYTES + 300_000  # and what is written at once
+
+
+def test_a_large_tenant_displaces_no_small_one(store: FeedbackStore) -> None:
     store.add([response(number, OTHER) for number in range(3)])
-    store.add([response(number) for number in range(3, 500)])
+    for number in range(100, 6_000, 100):
+        store.add([response(each) for each in range(number, number + 100)])
     assert numbers(store, OTHER) == [0, 1, 2]
-    assert numbers(store)[-1] == 499
-    assert size(tmp_path) <= MAX_BYTES
+    assert numbers(store)[-1] == 5_999
 
 
-def test_feedback_counts_as_well(store: FeedbackStore, tmp_path: Path) -> None:
-    store.add([response(number, hits=50) for number in range(12)])
-    assert len(numbers(store)) == 12
-    for hit in range(50):
-        store.record(Feedback("own-11", hit, "used", hit + 1, 1.0))
-    assert 0 < len(numbers(store)) < 12
-    assert size(tmp_path) <= MAX_BYTES
+def test_feedback_counts_as_well(store: FeedbackStore) -> None:
+    store.add([response(number, hits=50) for number in range(120)])
+    before = numbers(store)
+    for number in before[-100:]:
+        for hit in range(50):
+            store.record(Feedback(f"own-{number}", hit, "used", hit + 1, 1.0))
+    assert 0 < len(numbers(store)) < len(before)
 
 
 def test_what_is_deleted_takes_its_feedback_with_it(store: FeedbackStore, tmp_path: Path) -> None:
     store.add([response(1), response(2, OTHER)])
     assert store.record(Feedback("own-1", 0, "used", 1, 1.0))
     assert store.record(Feedback("other-2", 0, "used", 1, 1.0))
-    assert store.delete(OWN) == (1, 1)
+    assert store.delete(OWN, 5.0) == (1, 1)
     assert not store.record(Feedback("own-1", 0, "used", 1, 1.0))
     assert [(each.query_id, len(of_it)) for each, of_it in store.read(OTHER)] == [("other-2", 1)]
     assert store.hits(OWN, "other-2") is None
     with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
         assert connection.execute("SELECT count(*) FROM feedback").fetchone() == (1,)
-        assert connection.execute("SELECT tenant FROM scopes").fetchall() == [("other",)]
 
 
 def test_the_same_feedback_again_replaces_it(store: FeedbackStore) -> None:
@@ -115,8 +124,8 @@ def test_a_file_that_is_no_database_is_an_error_of_the_adapter(tmp_path: Path) -
     path = tmp_path / "feedback.sqlite"
     path.write_bytes(b"not a database" * 1_000)
     store = FeedbackStore(path, MAX_BYTES)
-    for call in (lambda: store.add([response(1)]), lambda: store.delete(OWN), lambda: list(store.read(OWN))):
-        with pytest.raises(Unavailable, match="feedback cannot be stored") as error:
+    for call in (lambda: store.add([response(1)]), lambda: store.delete(OWN, 5.0), lambda: list(store.read(OWN))):
+        with pytest.raises(Unavailable, match="feedback cannot be") as error:
             call()
         assert "not a database" in error.value.detail
     store.close()
@@ -131,3 +140,55 @@ def test_a_failed_write_changes_nothing(store: FeedbackStore) -> None:
     assert numbers(store) == [1]
     store.add([response(4)])
     assert numbers(store) == [1, 4]
+
+
+def test_what_is_written_after_a_deletion_but_older_stays_deleted(store: FeedbackStore) -> None:
+    """Another process has it in its queue."""
+    store.add([response(1)])
+    assert store.delete(OWN, 5.0) == (1, 0)
+    store.add([response(4), response(6), response(4, OTHER)])
+    assert numbers(store) == [6]
+    assert numbers(store, OTHER) == [4]
+
+
+def test_a_deletion_says_that_a_reader_still_keeps_what_is_deleted(store: FeedbackStore, tmp_path: Path) -> None:
+    store.add([response(1), response(2)])
+    reading = store.read(OWN)
+    next(reading)
+    with pytest.raises(Unavailable, match="the log of a reader still has it"):
+        store.delete(OWN, 5.0)
+    reading.close()  # type: ignore[attr-defined]
+    assert store.delete(OWN, 6.0) == (0, 0)
+    for path in (tmp_path / "folder").iterdir():
+        assert b"a query" not in path.read_bytes()
+
+
+def test_the_later_of_two_opposite_votes_counts(store: FeedbackStore) -> None:
+    store.add([response(1)])
+    for kind in ("used", "useful", "not_useful"):
+        assert store.record(Feedback("own-1", 0, kind, 1, 1.0))
+    assert [each.kind for _, of_it in store.read(OWN) for each in of_it] == ["not_useful", "used"]
+
+
+def test_a_file_that_was_deleted_is_made_again(store: FeedbackStore, tmp_path: Path) -> None:
+    store.add([response(1)])
+    for path in (tmp_path / "folder").iterdir():
+        path.unlink()
+    store.add([response(2)])
+    assert numbers(store) == [2]
+
+
+def test_a_file_of_another_release_is_refused(store: FeedbackStore, tmp_path: Path) -> None:
+    store.add([response(1)])
+    store.close()
+    with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 7")
+    with pytest.raises(Unavailable) as error:
+        store.add([response(2)])
+    assert "version 7" in error.value.detail
+
+
+def test_names_that_cannot_be_encoded_are_an_error_of_the_adapter(store: FeedbackStore) -> None:
+    store.add([response(1)])
+    with pytest.raises(Unavailable):
+        list(store.read(Scope("\udcff", "live")))

@@ -26,13 +26,13 @@ def recorded(
     query_id = f"{number:032x}"
     response = ShownResponse(
         query_id, SCOPE, 1_700_000_000.0 + number, query_hash(query), query if text else None, first,
-        tuple(("notes", each) for each in hits),
+        tuple(("notes", each, each.partition("#")[0]) for each in hits),
     )  # fmt: skip
     return response, [Feedback(query_id, hit, kind, first + hit, 1_700_000_100.0) for hit, kind in given]
 
 
-def grades(found: Sequence[Recorded], min_shown: int = 1) -> dict[tuple[str, str], int]:
-    judged = judgments_of(found, {}, min_shown).judgments
+def grades(found: Sequence[Recorded], min_looks: int = 1) -> dict[tuple[str, str], int]:
+    judged = judgments_of(found, {}, min_looks).judgments
     return {(each.query, each.document): each.relevance for each in judged}
 
 
@@ -51,7 +51,7 @@ def test_votes_decide_where_there_are_any() -> None:
         recorded(21, "stars", ["sun", "moon"], (1, "useful")),
         recorded(22, "stars", ["sun", "moon"], (1, "not_useful")),
     ]
-    assert grades(found, min_shown=100) == {("stars", "sun"): 0, ("stars", "moon"): 2}
+    assert grades(found, min_looks=100) == {("stars", "sun"): 0, ("stars", "moon"): 2}
 
 
 def test_responses_without_feedback_say_nothing() -> None:
@@ -64,7 +64,27 @@ def test_responses_without_feedback_say_nothing() -> None:
 
 def test_a_document_that_was_shown_too_rarely_is_not_judged() -> None:
     found = [recorded(number, "stars", ["sun", f"rare {number}"], (0, "used")) for number in range(6)]
-    assert set(grades(found, min_shown=5)) == {("stars", "sun")}
+    assert set(grades(found, min_looks=5)) == {("stars", "sun")}
+
+
+def test_what_was_hardly_looked_at_is_not_judged() -> None:
+    """Only the first hit was ever used, and the ranking never changed: of the others nothing is known."""
+    found = [
+        recorded(100 * number + query, f"query {query}", ["first", "second", "third"], (0, "used"))
+        for query in range(20)
+        for number in range(10)
+    ]
+    judged = grades(found, min_looks=5)
+    assert {document for _, document in judged} == {"first"}
+    assert set(judged.values()) == {4}
+
+
+def test_chunks_are_judged_as_their_document() -> None:
+    found = [recorded(number, "how", ["other.md", f"guide.md#{number % 3}"], (1, "used")) for number in range(12)]
+    found += [recorded(number, "what", ["other.md", "guide.md#1"], (0, "used")) for number in range(12, 24)]
+    judged = grades(found, min_looks=5)
+    assert judged["how", "guide.md"] == 4
+    assert judged["how", "other.md"] == 0
 
 
 def test_the_texts_of_queries_may_come_from_a_file() -> None:
@@ -100,7 +120,7 @@ def test_the_command_writes_judged_queries(data_dir: Path, tmp_path: Path) -> No
     assert "of 6 responses with feedback, 0 of them of unknown queries" in " ".join(err.split())
     judged = read_judged_queries("own", tmp_path / "judged" / "queries.jsonl", tmp_path / "judged" / "qrels.tsv")
     assert dict(judged.queries) == {"q1": "bright stars"}
-    assert judged.judgments["q1"]["sun"] > judged.judgments["q1"]["moon"]
+    assert judged.judgments == {"q1": {"sun": 3}}
     code, _, err = run("judgments", tmp_path / "judged")
     assert (code, "exists; name a new folder" in " ".join(err.split())) == (2, True)
 
@@ -129,7 +149,7 @@ def test_nothing_to_judge_is_an_error(data_dir: Path, tmp_path: Path) -> None:
         assert (code, message in " ".join(err.split())) == (2, True), err
     store(data_dir, [recorded(1, "stars", ["sun"], (0, "used"))])
     code, _, err = run("judgments", tmp_path / "judged")
-    assert (code, "--min-shown may be less" in " ".join(err.split())) == (2, True)
+    assert (code, "--min-looks may be less" in " ".join(err.split())) == (2, True)
     assert not (tmp_path / "judged").exists()
 
 
@@ -156,7 +176,10 @@ def test_the_names_of_user_behavior_insights(data_dir: Path, tmp_path: Path) -> 
         "query_response_id": f"{7:032x}",
         "query_response_hit_ids": ["sun", "moon"],
     }  # fmt: skip
-    assert lines["events"] == [
+    shown = [(each["event_attributes"]["object"]["object_id"], each["event_attributes"]["position"]["ordinal"])
+             for each in lines["events"] if each["action_name"] == "impression"]  # fmt: skip
+    assert shown == [("sun", 11), ("moon", 12), ("sun", 1)]
+    assert [each for each in lines["events"] if each["action_name"] != "impression"] == [
         {
             "application": "trivium",
             "action_name": "click",

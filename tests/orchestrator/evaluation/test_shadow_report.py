@@ -56,6 +56,8 @@ def test_the_figures_of_each_day() -> None:
 def test_a_line_with_other_fields_is_an_error() -> None:
     with pytest.raises(BadDataset, match="line 2 is"):
         days_of([LOG[0], LOG[0].replace(b'"overlap": 1.0', b'"overlap": "all"')])
+    with pytest.raises(BadDataset, match="line 1 is not UTF-8"):
+        days_of([failed("2026-01-02").replace(b"joint", b"jo\xffnt")])
 
 
 def test_the_command_prints_tables_of_80_columns(tmp_path: Path) -> None:

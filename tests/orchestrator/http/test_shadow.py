@@ -193,9 +193,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     opened = asyncio.Event()
     searched = shadow.Shadow._response
 
-    async def response(self: shadow.Shadow, chosen: Any) -> Any:
+    async def response(self: shadow.Shadow, *arguments: Any) -> Any:
         await opened.wait()
-        return await searched(self, chosen)
+        return await searched(self, *arguments)
 
     monkeypatch.setattr(shadow.Shadow, "_response", response)
     return opened
