@@ -23,7 +23,7 @@ from adapters.storage.files import file_stamp
 _VERSION = 1
 _BUSY_S = 2.0
 """How long a process waits while another one writes."""
-_DELETED_AT_ONCE = 256
+_DELETED_AT_ONCE = 16
 _MAX_LOG_BYTES = 4_194_304
 """Size to which the log of SQLite is cut when it was written back."""
 _OPPOSITE = {"useful": "not_useful", "not_useful": "useful"}
