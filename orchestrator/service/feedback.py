@@ -115,16 +115,15 @@ class FeedbackService:
 
     async def flush(self) -> None:
         """Write the responses that wait. The first of several failures in a row is logged."""
-        with anyio.CancelScope(shield=True):  # the file waits two seconds at most for another process
-            try:
-                await self._write()
-            except Exception as error:
-                if not self._has_failed:
-                    reason = error.for_operators if isinstance(error, AdapterError) else type(error).__name__
-                    _log.exception("responses cannot be recorded for feedback: %s", reason)
-                self._has_failed = True
-            else:
-                self._has_failed = False
+        try:
+            await self._write()
+        except Exception as error:
+            if not self._has_failed:
+                reason = error.for_operators if isinstance(error, AdapterError) else type(error).__name__
+                _log.exception("responses cannot be recorded for feedback: %s", reason)
+            self._has_failed = True
+        else:
+            self._has_failed = False
 
     async def give(self, given: FeedbackRequest, principal: Principal) -> FeedbackResponse:
         """Record feedback.
@@ -180,8 +179,9 @@ class FeedbackService:
             return
         returned, self._waiting = self._waiting, []
         try:
-            await anyio.to_thread.run_sync(self._add, self._store, returned)
-        except BaseException:
+            with anyio.CancelScope(shield=True):  # it waits two seconds at most for another process
+                await anyio.to_thread.run_sync(self._add, self._store, returned)
+        except Exception:
             self.dropped += len(returned)
             raise
         finally:
