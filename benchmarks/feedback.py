@@ -105,7 +105,7 @@ async def _month(service: Service, dataset: Dataset, searched: list[str]) -> lis
         (day, id_) for day in range(_DAYS) for id_ in searched for _ in range(_SEARCHES_A_DAY)
     ):
         hits = rankings[day * len(_WEIGHTS) // _DAYS, id_]
-        shown = ShownResponse(str(number), scope, float(number), "", dataset.queries[id_], 1, hits)
+        shown = ShownResponse(str(number), scope, "normal", float(number), "", dataset.queries[id_], 1, hits)
         recorded.append((shown, list(_clicks(shown, dataset.judgments[id_], dice))))
     return recorded
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import msgspec
 
@@ -34,9 +35,12 @@ CREATE TABLE scopes (
 );
 CREATE TABLE responses (
     response INTEGER PRIMARY KEY, query_id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL REFERENCES scopes,
-    at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL, hits BLOB NOT NULL,
-    bytes INTEGER NOT NULL
+    clearance TEXT NOT NULL, at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL,
+    hits BLOB NOT NULL, bytes INTEGER NOT NULL
 );
+CREATE VIEW named AS
+    SELECT response, query_id, clearance, at, query_hash, query, first, hits, tenant, environment
+    FROM responses JOIN scopes USING (scope);
 CREATE INDEX responses_by_age ON responses (scope, at);
 CREATE TABLE feedback (
     response INTEGER NOT NULL REFERENCES responses ON DELETE CASCADE, hit INTEGER NOT NULL, kind TEXT NOT NULL,
@@ -77,18 +81,19 @@ class FeedbackStore:
                 hits, query = msgspec.json.encode(each.hits), each.query
                 size = len(hits) + len((query or "").encode())
                 connection.execute(
-                    "INSERT OR IGNORE INTO responses (query_id, scope, at, query_hash, query, first, hits, bytes) "
-                    "SELECT ?, scope, ?, ?, ?, ?, ?, ? FROM scopes "
+                    "INSERT OR IGNORE INTO responses "
+                    "(query_id, scope, clearance, at, query_hash, query, first, hits, bytes) "
+                    "SELECT ?, scope, ?, ?, ?, ?, ?, ?, ? FROM scopes "
                     "WHERE tenant = ? AND environment = ? AND deleted_at < ?",
                     (
-                        *(each.query_id, each.at, each.query_hash, query, each.first, hits, size),
+                        *(each.query_id, each.clearance, each.at, each.query_hash, query, each.first, hits, size),
                         *(each.scope.tenant, each.scope.environment, each.at),
                     ),
                 )
             self._make_room(connection)
 
-    def hits(self, scope: Scope, query_id: str) -> tuple[int, tuple[Hit, ...]] | None:
-        """The position of the first hit of a response, and the hits; ``None`` if the scope has no such response.
+    def find(self, scope: Scope, query_id: str) -> ShownResponse | None:
+        """A response; ``None`` if the scope has none with this id.
 
         :raises Unavailable: if the file cannot be read.
         """
@@ -96,13 +101,12 @@ class FeedbackStore:
             row = (
                 self._opened()
                 .execute(
-                    "SELECT first, hits FROM responses JOIN scopes USING (scope) "
-                    "WHERE query_id = ? AND tenant = ? AND environment = ?",
+                    "SELECT * FROM named WHERE query_id = ? AND tenant = ? AND environment = ?",
                     (query_id, scope.tenant, scope.environment),
                 )
                 .fetchone()
             )
-        return None if row is None else (row[0], msgspec.json.decode(row[1], type=tuple[Hit, ...]))
+        return None if row is None else _response(row)
 
     def record(self, feedback: Feedback) -> bool:
         """Record what became of a hit. The same again replaces it, and a vote the opposite one. Returns whether the
@@ -159,17 +163,14 @@ class FeedbackStore:
         with self._reported("read"), closing(sqlite3.connect(address, uri=True)) as connection:
             connection.execute("BEGIN")
             for row in connection.execute(
-                "SELECT response, query_id, at, query_hash, query, first, hits "
-                "FROM responses JOIN scopes USING (scope) WHERE tenant = ? AND environment = ? ORDER BY at, query_id",
+                "SELECT * FROM named WHERE tenant = ? AND environment = ? ORDER BY at, query_id",
                 (scope.tenant, scope.environment),
             ):
-                number, query_id, at, query_hash, query, first, hits = row
-                decoded = msgspec.json.decode(hits, type=tuple[Hit, ...])
+                response = _response(row)
                 found = connection.execute(
-                    "SELECT hit, kind, position, at FROM feedback WHERE response = ? ORDER BY hit, kind", (number,)
+                    "SELECT hit, kind, position, at FROM feedback WHERE response = ? ORDER BY hit, kind", row[:1]
                 )
-                response = ShownResponse(query_id, scope, at, query_hash, query, first, decoded)
-                yield response, [Feedback(query_id, *each) for each in found]
+                yield response, [Feedback(response.query_id, *each) for each in found]
 
     def close(self) -> None:
         """Close the file."""
@@ -234,6 +235,13 @@ class FeedbackStore:
             ).rowcount
             if not deleted:
                 return
+
+
+def _response(row: tuple[Any, ...]) -> ShownResponse:
+    """The response of a row of ``named``."""
+    _, query_id, clearance, at, query_hash, query, first, hits, tenant, environment = row
+    decoded = msgspec.json.decode(hits, type=tuple[Hit, ...])
+    return ShownResponse(query_id, Scope(tenant, environment), clearance, at, query_hash, query, first, decoded)
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:

@@ -17,7 +17,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from adapters import AdapterError, Scope
+from adapters import AdapterError, Scope, Sensitivity
+from adapters.model.document import is_visible
 from adapters.model.feedback import Feedback, Hit, ShownResponse
 from adapters.model.spelling import allowed_names
 from adapters.storage.feedback_store import FeedbackStore
@@ -57,6 +58,7 @@ class _Body(msgspec.Struct):
 class _Returned:
     query_id: str
     scope: Scope
+    clearance: Sensitivity
     at: float
     query: str
     offset: int
@@ -99,7 +101,13 @@ class FeedbackService:
         if self._store is None or plan.listing is not None or plan.like is not None:
             return
         returned = _Returned(
-            response.query_id, principal.scope, self._now(), request.query, plan.page.offset, response.content
+            response.query_id,
+            principal.scope,
+            principal.clearance,
+            self._now(),
+            request.query,
+            plan.page.offset,
+            response.content,
         )
         if self._waiting_bytes + returned.bytes > _MAX_WAITING_BYTES:
             self.dropped += 1
@@ -128,7 +136,8 @@ class FeedbackService:
     async def give(self, given: FeedbackRequest, principal: Principal) -> FeedbackResponse:
         """Record feedback.
 
-        :raises NotFound: if nothing is recorded, or the principal's tenant and environment have no such response.
+        :raises NotFound: if nothing is recorded, or the principal's tenant and environment have no such response to a
+            caller of its clearance or a lower one.
         :raises BadRequest: if it has no such hit.
         :raises Ambiguous: if hits of several collections have the id, and none is named.
         :raises Overloaded: if too much is waiting.
@@ -137,21 +146,20 @@ class FeedbackService:
         store, tenant = self._required_store(), principal.scope.tenant
         async with self._admission.slot(tenant, _TIMEOUT_S):
             await self._write()
-            shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
+            shown = await anyio.to_thread.run_sync(store.find, principal.scope, given.query_id)
         if shown is None:
             await asyncio.sleep(_WRITE_S)  # another process may have returned it, and records it within this time
             async with self._admission.slot(tenant, _TIMEOUT_S):
-                shown = await anyio.to_thread.run_sync(store.hits, principal.scope, given.query_id)
-        if shown is None:
+                shown = await anyio.to_thread.run_sync(store.find, principal.scope, given.query_id)
+        if shown is None or not is_visible(shown.clearance, principal.clearance):
             raise _unknown(given.query_id)
-        first, hits = shown
-        number = _number_of(given, hits)
-        position = first + number if given.position is None else given.position
+        number = _number_of(given, shown.hits)
+        position = shown.first + number if given.position is None else given.position
         feedback = Feedback(given.query_id, number, given.kind, position, self._now())
         async with self._admission.slot(tenant, _TIMEOUT_S):
             if not await anyio.to_thread.run_sync(store.record, feedback):
                 raise _unknown(given.query_id)
-        collection, id_, _ = hits[number]
+        collection, id_, _ = shown.hits[number]
         return FeedbackResponse(
             query_id=given.query_id, id=id_, collection=collection, kind=given.kind, position=position
         )
@@ -195,6 +203,7 @@ class FeedbackService:
                 ShownResponse(
                     each.query_id,
                     each.scope,
+                    each.clearance,
                     each.at,
                     query_hash(each.query),
                     each.query if self._keeps_texts else None,

@@ -115,6 +115,13 @@ class Shadow:
 
     async def run(self) -> None:
         """Search for each request that was chosen, until this is cancelled. Errors are logged."""
+        try:
+            await self._search_endlessly()
+        finally:
+            for _ in range(self._waiting.qsize()):
+                self.observe("skipped", None)
+
+    async def _search_endlessly(self) -> None:
         while True:
             chosen = await self._waiting.get()
             start = perf_counter()

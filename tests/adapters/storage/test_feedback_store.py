@@ -20,7 +20,9 @@ MAX_BYTES = 300_000
 
 def response(number: int, scope: Scope = OWN, hits: int = 5) -> ShownResponse:
     ids = tuple(("notes", f"document {each}", f"document {each}") for each in range(hits))
-    return ShownResponse(f"{scope.tenant}-{number}", scope, float(number), f"hash {number}", "a query", 1, ids)
+    return ShownResponse(
+        f"{scope.tenant}-{number}", scope, "normal", float(number), f"hash {number}", "a query", 1, ids
+    )
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_what_is_deleted_takes_its_feedback_with_it(store: FeedbackStore, tmp_pa
     assert store.delete(OWN, 5.0) == (1, 1)
     assert not store.record(Feedback("own-1", 0, "used", 1, 1.0))
     assert [(each.query_id, len(of_it)) for each, of_it in store.read(OTHER)] == [("other-2", 1)]
-    assert store.hits(OWN, "other-2") is None
+    assert store.find(OWN, "other-2") is None
     with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
         assert connection.execute("SELECT count(*) FROM feedback").fetchone() == (1,)
 

@@ -25,7 +25,7 @@ def recorded(
 ) -> Recorded:
     query_id = f"{number:032x}"
     response = ShownResponse(
-        query_id, SCOPE, 1_700_000_000.0 + number, query_hash(query), query if text else None, first,
+        query_id, SCOPE, "normal", 1_700_000_000.0 + number, query_hash(query), query if text else None, first,
         tuple(("notes", each, each.partition("#")[0]) for each in hits),
     )  # fmt: skip
     return response, [Feedback(query_id, hit, kind, first + hit, 1_700_000_100.0) for hit, kind in given]

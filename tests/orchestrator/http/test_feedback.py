@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from adapters import Scope
+from adapters import Scope, Sensitivity
 from adapters.model.feedback import Feedback, ShownResponse
 from adapters.storage.feedback_store import FeedbackStore
 from orchestrator.auth.key_admin import add_key
@@ -168,7 +168,7 @@ async def test_deleted_feedback_is_nowhere(client: httpx.AsyncClient, settings: 
         assert b"secret" not in path.read_bytes()
 
 
-async def test_feedback_stays_within_its_tenant_and_environment(chosen: Settings, tmp_path: Path) -> None:
+async def test_feedback_stays_within_its_tenant_environment_and_clearance(chosen: Settings, tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.touch()
     settings = chosen.changed(feedback="texts", keys_file=path, refresh_interval_ms=10)
@@ -178,15 +178,16 @@ async def test_feedback_stays_within_its_tenant_and_environment(chosen: Settings
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http_client:
             await index_documents(app, DOCUMENTS)
             here = Scope(settings.access.tenant, settings.access.environment)
-            principals = {
-                "reader": (here, False),
-                "admin": (here, True),
-                "other tenant": (Scope("other", here.environment), True),
-                "other environment": (Scope(here.tenant, "other"), True),
+            principals: dict[str, tuple[Scope, Sensitivity, bool]] = {
+                "reader": (here, "normal", False),
+                "admin": (here, "normal", True),
+                "other tenant": (Scope("other", here.environment), "restricted", True),
+                "other environment": (Scope(here.tenant, "other"), "restricted", True),
+                "public": (here, "public", False),
             }
             headers = {
-                name: {"Authorization": f"Bearer {add_key(path, name, scope, 'normal', admin=admin)}"}
-                for name, (scope, admin) in principals.items()
+                name: {"Authorization": f"Bearer {add_key(path, name, scope, clearance, admin=admin)}"}
+                for name, (scope, clearance, admin) in principals.items()
             }
             app.state.service.keyring.refresh()
             body = {"query": "dust", "timeout_ms": 10_000}
@@ -196,13 +197,14 @@ async def test_feedback_stays_within_its_tenant_and_environment(chosen: Settings
                 "query_id": found["query_id"], "id": hit["id"], "collection": hit["collection"], "kind": "used",
             }  # fmt: skip
             assert (await http_client.post("/v1/feedback", json=given)).status_code == 401
-            for name in ("other tenant", "other environment"):
+            for name in ("other tenant", "other environment", "public"):
                 response = await http_client.post("/v1/feedback", json=given, headers=headers[name])
                 unknown = {**given, "query_id": "0" * 32}
                 same = await http_client.post("/v1/feedback", json=unknown, headers=headers[name])
                 details = [problem(each, 404)["detail"] for each in (response, same)]
                 assert details[0].replace(found["query_id"], "0" * 32) == details[1]
-                assert (await http_client.delete("/v1/feedback", headers=headers[name])).json()["responses"] == 0
+                if name != "public":
+                    assert (await http_client.delete("/v1/feedback", headers=headers[name])).json()["responses"] == 0
             assert (await http_client.post("/v1/feedback", json=given, headers=headers["reader"])).status_code == 200
             assert (await http_client.delete("/v1/feedback", headers=headers["reader"])).status_code == 403
             assert (await http_client.delete("/v1/feedback", headers=headers["admin"])).json() == {
@@ -253,7 +255,7 @@ async def test_another_process_finds_what_this_one_returned(client: httpx.AsyncC
 def test_the_file_is_a_database_of_sqlite(tmp_path: Path) -> None:
     """Operators may read it with any tool."""
     store = FeedbackStore(tmp_path / "feedback.sqlite", 1_000_000)
-    store.add([ShownResponse("0" * 32, SCOPE, 1.0, "h", "q", 1, (("c", "d", "e"),))])
+    store.add([ShownResponse("0" * 32, SCOPE, "normal", 1.0, "h", "q", 1, (("c", "d", "e"),))])
     store.close()
     with sqlite3.connect(tmp_path / "feedback.sqlite") as connection:
         assert connection.execute("SELECT query, hits FROM responses").fetchall() == [("q", b'[["c","d","e"]]')]
