@@ -107,7 +107,7 @@ lint: setup  ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill bench-servers  ## Run every benchmark
+bench: bench-quality bench-feedback bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill bench-servers  ## Run every benchmark
 
 bench-quality: setup  ## Quality of hybrid search on judged data sets, compared with every single source; long and dated documents; names that are words
 	$(BIN)/python -m benchmarks.quality $(SETS)
@@ -115,6 +115,9 @@ bench-quality: setup  ## Quality of hybrid search on judged data sets, compared 
 	$(BIN)/python -m benchmarks.embedding_text $(SETS)
 	$(BIN)/python -m benchmarks.dated_documents
 	$(BIN)/python -m benchmarks.name_pairs
+
+bench-feedback: setup  ## Settings tuned on a month of simulated clicks, against the default ones
+	$(BIN)/python -m benchmarks.feedback $(SETS)
 
 bench-graph-harm: setup  ## Graphs that say nothing must not make hybrid search worse; after bench-quality
 	$(BIN)/python -m benchmarks.graph_harm $(SETS)
