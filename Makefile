@@ -24,7 +24,7 @@ FRAMEWORK_TESTS = hypothesis langchain-tests psutil pytest pytest-asyncio sybil 
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock sbom docs console-pictures demo test test-all test-servers test-frameworks mutation lint bench bench-quality bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill soak clean
+.PHONY: help setup lock sbom docs console-pictures demo test test-all test-servers test-frameworks mutation lint bench bench-quality bench-feedback bench-graph-harm bench-recall bench-load bench-scale bench-fusion bench-orchestration bench-peers bench-overhead bench-parity bench-servers bench-faults bench-overload bench-hostile bench-crash bench-cache bench-cpu bench-telemetry bench-batch bench-folder bench-backfill soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
