@@ -97,7 +97,7 @@ class FeedbackStore:
 
         :raises Unavailable: if the file cannot be read.
         """
-        with self._lock, self._reported("stored"):
+        with self._lock, self._reported("read"):
             row = (
                 self._opened()
                 .execute(

@@ -55,6 +55,7 @@ from orchestrator.retrieval.source_call import SourceCall
 from orchestrator.schema.search import EncoderName
 from orchestrator.service.admission import Admission
 from orchestrator.service.batch import BatchService
+from orchestrator.service.feedback import FeedbackService
 from orchestrator.service.folders import FolderService
 from orchestrator.service.health import HealthService
 from orchestrator.service.maintenance import MaintenanceService
@@ -149,7 +150,9 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
     )
     shadow = Shadow(search, *settings.requests.shadowed) if settings.requests.shadowed else None
     feedback = open_feedback(settings, stack)
-    search.observers = [feedback.offer, *([shadow.offer] if shadow else [])]
+    observers: list[FeedbackService | Shadow] = [feedback] if feedback.is_on else []
+    observers += [shadow] if shadow else []
+    search.observers = [each.offer for each in observers]
     return Service(
         settings=settings,
         search=search,
@@ -185,8 +188,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         upkeep=upkeep,
         background=(
             *background_tasks(settings.writes, maintenance, upkeep, keyring, replicas.counts, counters),
-            *([feedback.run] if feedback.is_on else []),
-            *([shadow.run] if shadow else []),
+            *(each.run for each in observers),
         ),
         cache_report=parts.caches.report,
         state=StateReader(

@@ -216,7 +216,10 @@ class FeedbackService:
 
 
 def query_hash(text: str) -> str:
-    """What is stored of a query without its text; white space makes no difference. Whoever has it can try texts."""
+    """The hash that is stored instead of the text of a query. White space makes no difference to it.
+
+    It does not keep a query secret: a guessed text can be checked against it.
+    """
     return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=16).hexdigest()
 
 

@@ -45,13 +45,6 @@ async def app(settings: Settings) -> AsyncIterator[Starlette]:
         yield application
 
 
-@pytest.fixture
-async def client(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http_client:
-        yield http_client
-
-
 async def give(client: httpx.AsyncClient, response: dict[str, Any], **fields: object) -> httpx.Response:
     body = {"query_id": response["query_id"], "kind": "used", **fields}
     return await client.post("/v1/feedback", json=body)
