@@ -76,10 +76,12 @@ class EmbeddedKeyword:
     async def term_scores(self, query: SourceQuery, ids: Sequence[DocId]) -> Mapping[DocId, Sequence[TermScore]]:
         """See :class:`adapters.ports.TermScorer`."""
         view, scope = pinned_view(self._index, query), query.scope
-        index = view.component(self._component).of(scope, clearance_of(query.access))
         positions = {id_: view.segments.position((scope.tenant, scope.environment, id_)) for id_ in ids}
         docnos = {int(view.segments.docnos[at]): id_ for id_, at in positions.items() if at is not None}
-        if index is None or not docnos:
+        if not docnos:  # an index without any document has no component to read
+            return {}
+        index = view.component(self._component).of(scope, clearance_of(query.access))
+        if index is None:
             return {}
         parsed = _parsed(scope, query.text, query.expansions, index.languages)
         found = await anyio.to_thread.run_sync(term_scores, index.searcher, parsed, list(docnos))

@@ -307,8 +307,9 @@ async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted(
 
 
 async def test_an_empty_service_finds_nothing_and_is_not_degraded(client: httpx.AsyncClient) -> None:
-    body = (await search(client, query="anything")).json()
-    assert (body["hits"], body["degraded"]) == ([], [])
+    for options in ({}, {"explain": True}, {"mode": "keyword", "explain": True}):
+        body = (await search(client, query="anything", **options)).json()
+        assert (body["hits"], body["degraded"]) == ([], [])
 
 
 async def test_the_same_request_gives_the_same_bytes_also_after_a_restart(chosen: Settings) -> None:
