@@ -52,7 +52,7 @@ SOURCES = pyproject.toml requirements.lock hatch_build.py $(wildcard fusion/*.py
 setup: .venv/installed  ## Create .venv with everything for development and the command .venv/bin/trivium
 
 lock: setup  ## Update the lock files to the newest releases that pyproject.toml allows
-	$(LOCK) --extra evaluate --upgrade --output-file requirements.lock
+	$(LOCK) --extra evaluate --extra learn --upgrade --output-file requirements.lock
 	$(LOCK) --constraint requirements.lock --output-file compose/requirements.lock
 	$(BIN)/python -c '$(BUILD_REQUIREMENTS)' | \
 	  $(COMPILE) - --constraint requirements.lock --output-file compose/build-requirements.lock

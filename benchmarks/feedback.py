@@ -80,8 +80,10 @@ async def _measured_set(settings: Settings, dataset: Dataset) -> tuple[list[str]
         queries = {id_: dataset.queries[id_] for id_ in judgments}
         judged = JudgedQueries(f"{dataset.name}, clicks", queries, judgments, ())
         result = await tune(service, judged, _silent_round)
-        default = await measured(service, service.settings, dataset, others)
-        tuned = await measured(service, service.settings.changed(**result.changed), dataset, others)
+        search = service.search
+        default = await measured(search, service.anonymous, dataset, others)
+        changed_search = search.with_settings(service.settings.changed(**result.changed))
+        tuned = await measured(changed_search, service.anonymous, dataset, others)
     difference = compare("tuned", "default", tuned, default)
     means = [mean(default), mean(tuned)]
     clicks = sum(len(feedback) for _, feedback in recorded)

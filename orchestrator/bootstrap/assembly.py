@@ -34,6 +34,7 @@ from orchestrator.bootstrap.sources import (
     search_probes,
     source_calls,
 )
+from orchestrator.bootstrap.strategies import open_strategies
 from orchestrator.bootstrap.writing import document_service, extractor_of, open_stores, recorded_writer
 from orchestrator.indexing.generations.stores import Stores
 from orchestrator.indexing.metadata_keys import KEYS_FOLDER, MetadataKeys
@@ -237,7 +238,9 @@ def _search(
         measure=Measure(parts.encoding.tokens.ends),
         settings=settings,
         sources=[binding.source for binding in backends.bindings.values()],
-        retrieval=Retrieval(calls, preparation, breakers, CollectionSplitter(caches.memo("collections"))),
+        retrieval=Retrieval(
+            calls, preparation, breakers, CollectionSplitter(caches.memo("collections")), open_strategies(settings)
+        ),
         centralities=MemoizedCentralities(centralities, caches.memo("centralities"), caches.data_versions.current),
         snapshots=IndexSnapshots(
             caches.data_versions,

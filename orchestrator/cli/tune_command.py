@@ -19,6 +19,8 @@ from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.settings.loading import load, read_settings_file
 
 if TYPE_CHECKING:
+    from orchestrator.evaluation.comparison import Difference
+    from orchestrator.evaluation.learning import LearningResult
     from orchestrator.evaluation.settings_comparison import SettingsComparison
     from orchestrator.evaluation.tuning import TuningResult
 
@@ -27,34 +29,51 @@ _MEASURED = "nDCG@10 of requests in mode auto, as callers send them: the run aut
 
 def tune(
     folder: Folder,
-    output: Annotated[Path, typer.Option(help="where the settings are written, for TRIVIUM_SETTINGS_FILE")] = Path(
-        "trivium.env"
-    ),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="where the settings are written, for TRIVIUM_SETTINGS_FILE (trivium.env by default); with --learn: "
+            "the file for TRIVIUM_FUSION=learned(FILE) (learned.json by default)"
+        ),
+    ] = None,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="learn trees that correct the fusion, instead of choosing settings")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
     """Choose fusion, weights and boosts on half of a data set's queries; write them if the other half shows a gain."""
     with evaluation_command():
-        from orchestrator.evaluation import tuning  # noqa: PLC0415  # see evaluate
+        from orchestrator.evaluation import learning, tuning  # noqa: PLC0415  # see evaluate
 
         dataset = read_dataset(folder)
-        if not output.parent.is_dir():
-            raise NotADirectoryError(f"{output} cannot be written: {output.parent} is not a folder")
+        path = output or Path("learned.json" if learn else "trivium.env")
+        if not path.parent.is_dir():
+            raise NotADirectoryError(f"{path} cannot be written: {path.parent} is not a folder")
+        with reported_errors(usage_errors=(tuning.TooFewQueries,)):
+            tuning.halves(dataset)
+        if learn:
+            learning.load_lightgbm()
         workspace, _ = prepare(load(), dataset)
 
-        async def search() -> tuning.TuningResult:
+        async def outcome() -> tuple[tuning.TuningResult | learning.LearningResult, bytes]:
             async with open_for_evaluation(workspace.settings) as service:
-                return await tuning.tune(service, dataset, _round)
+                if learn:
+                    with progress_bar(err, "searching", "queries", learning.searches(dataset)) as advance:
+                        return await learning.learn(service, dataset, advance)
+                tuned = await tuning.tune(service, dataset, _round)
+                return tuned, tuning.as_settings_file(tuned.changed).encode()
 
-        with reported_errors(usage_errors=(tuning.TooFewQueries,)):
-            result = anyio.run(search)
-            anyio.run(workspace.remove_from_servers, open_for_evaluation)
+        result, content = anyio.run(outcome)
+        anyio.run(workspace.remove_from_servers, open_for_evaluation)
         if not result.objection:
-            output.write_text(tuning.as_settings_file(result.changed), "utf-8")
+            path.write_bytes(content)
         if as_json:
-            outcome = {**msgspec.to_builtins(result), "supported": not result.objection, "objection": result.objection}
-            sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
+            printed = {**msgspec.to_builtins(result), "supported": not result.objection, "objection": result.objection}
+            sys.stdout.write(msgspec.json.encode(printed).decode() + "\n")
+        elif isinstance(result, learning.LearningResult):
+            _print_learning(result, path)
         else:
-            _print_tuning(result, output)
+            _print_tuning(result, path)
 
 
 def compare(
@@ -107,7 +126,19 @@ def _print_tuning(result: TuningResult, output: Path) -> None:
     out.print(f"the best of {result.tried} candidates:", highlight=False)
     for line in best:
         out.print(escape(line), highlight=False, soft_wrap=True)
-    for half, difference in (("training", result.training), ("held-out", result.held_out)):
+    used = "used once TRIVIUM_SETTINGS_FILE names it, or its lines are in the file that it names"
+    _print_gain(result.training, result.held_out, result.objection, output, used)
+
+
+def _print_learning(result: LearningResult, output: Path) -> None:
+    out.print(f"{result.trees} trees, which correct {result.base}", highlight=False, soft_wrap=True)
+    used = f"used with TRIVIUM_FUSION='learned({output.absolute()})'"
+    _print_gain(result.training, result.held_out, result.objection, output, used)
+
+
+def _print_gain(training: Difference, held_out: Difference, objection: str, output: Path, used: str) -> None:
+    """Both halves, and whether the outcome is kept. ``used``: how a service uses the file."""
+    for half, difference in (("training", training), ("held-out", held_out)):
         queries = difference.wins + difference.losses + difference.ties
         out.print(
             f"{half} half, {queries} queries: {difference.baseline:.4f} -> {difference.value:.4f} "
@@ -115,14 +146,15 @@ def _print_tuning(result: TuningResult, output: Path) -> None:
             highlight=False,
         )
     out.print(f"[dim]{_MEASURED}[/dim]", highlight=False)
-    if result.objection:
-        out.print(f"[yellow]not kept: {escape(result.objection)}[/yellow]; nothing was written", highlight=False)
+    if objection:
+        out.print(f"[yellow]not kept: {escape(objection)}[/yellow]; nothing was written", highlight=False)
     else:
         out.print(f"[green]kept: a significant gain on the held-out half[/green]; written to {escape(str(output))}")
         out.print(
-            "[dim]used once TRIVIUM_SETTINGS_FILE names it, or its lines are in the file that it names. `trivium "
-            "compare` on this folder would count the half that it was chosen on: take other queries.[/dim]",
+            f"[dim]{escape(used)}. `trivium compare` on this folder would count the half that it was chosen on: take "
+            "other queries.[/dim]",
             highlight=False,
+            soft_wrap=True,
         )
 
 

@@ -15,6 +15,7 @@ from typing import get_args
 from msgspec import Struct
 
 from adapters.model.sources import SOURCES
+from orchestrator.auth.principal import Principal
 from orchestrator.evaluation.comparison import SIGNIFICANCE, Difference, compare
 from orchestrator.evaluation.judged_runs import descending_scores, judged_ids
 from orchestrator.evaluation.judgments import JudgedQueries
@@ -23,6 +24,7 @@ from orchestrator.evaluation.runs import make_request
 from orchestrator.evaluation.searched_index import ranked, require_complete
 from orchestrator.planning.defaults import default_profile
 from orchestrator.schema.search import BoostName
+from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
 from orchestrator.settings.groups import Settings
 from orchestrator.settings.loading import PREFIX, written
@@ -61,17 +63,33 @@ class TuningResult(Struct, frozen=True):
     @property
     def objection(self) -> str:
         """Why the changed settings are not to be used; empty if the gain on the held-out half is significant."""
-        held_out = self.held_out
         if not self.changed:
             return "no candidate is better on the training half than the settings as they are"
-        if held_out.difference <= 0:
-            return f"on the held-out half it is no gain: {held_out.difference:+.4f}"
-        if held_out.p >= SIGNIFICANCE:
-            return (
-                f"on the held-out half the gain of {held_out.difference:+.4f} may be chance: its p is "
-                f"{held_out.p:.4f}, needed is less than {SIGNIFICANCE:g}"
-            )
-        return ""
+        return objection_to(self.held_out)
+
+
+def objection_to(held_out: Difference) -> str:
+    """Why a difference on the held-out half is no reason for a change; empty if it is a significant gain."""
+    if held_out.difference <= 0:
+        return f"on the held-out half it is no gain: {held_out.difference:+.4f}"
+    if held_out.p >= SIGNIFICANCE:
+        return (
+            f"on the held-out half the gain of {held_out.difference:+.4f} may be chance: its p is "
+            f"{held_out.p:.4f}, needed is less than {SIGNIFICANCE:g}"
+        )
+    return ""
+
+
+def halves(judged: JudgedQueries) -> tuple[list[str], list[str]]:
+    """The ids of the queries to choose on, and of those to test on.
+
+    :raises TooFewQueries: if there are fewer than 20.
+    """
+    if len(judged.queries) < _MIN_QUERIES:
+        raise TooFewQueries(
+            f"{judged.name} has {len(judged.queries)} judged queries, tuning needs at least {_MIN_QUERIES}"
+        )
+    return train_test_split(judged.queries)
 
 
 def train_test_split(queries: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -91,13 +109,13 @@ async def tune(
         called with 1 for each candidate that was tried.
     :raises TooFewQueries: if there are fewer than 20 judged queries.
     """
-    if len(judged.queries) < _MIN_QUERIES:
-        raise TooFewQueries(
-            f"{judged.name} has {len(judged.queries)} judged queries, tuning needs at least {_MIN_QUERIES}"
-        )
-    training, held_out = train_test_split(judged.queries)
-    start = service.settings
-    best, best_values = start, await measured(service, start, judged, training)
+    training, held_out = halves(judged)
+    start, principal = service.settings, service.anonymous
+
+    async def values_of(settings: Settings, queries: Iterable[str]) -> dict[str, float]:
+        return await measured(service.search.with_settings(settings), principal, judged, queries)
+
+    best, best_values = start, await values_of(start, training)
     start_values, tried = best_values, 1
     rounds, has_risen = 0, True
     while has_risen:
@@ -105,7 +123,7 @@ async def tune(
         candidates = list(_neighbors(best))
         with begin_round(rounds, len(candidates)) as advance:
             for candidate in candidates:
-                values = await measured(service, candidate, judged, training)
+                values = await values_of(candidate, training)
                 tried += 1
                 advance(1)
                 if mean(values) > mean(best_values):
@@ -118,8 +136,8 @@ async def tune(
         held_out=compare(
             "tuned",
             "unchanged",
-            await measured(service, best, judged, held_out),
-            await measured(service, start, judged, held_out),
+            await values_of(best, held_out),
+            await values_of(start, held_out),
         ),
     )
 
@@ -142,13 +160,12 @@ def _neighbors(settings: Settings) -> Iterator[Settings]:
 
 
 async def measured(
-    service: Service, settings: Settings, judged: JudgedQueries, queries: Iterable[str]
+    search: SearchService, principal: Principal, judged: JudgedQueries, queries: Iterable[str]
 ) -> dict[str, float]:
-    """The main measure of some queries under some settings."""
-    search = service.search.with_settings(settings)
+    """The main measure of some queries."""
     run = {}
     for id_ in queries:
-        response = await search.search(make_request(judged.queries[id_], {}), service.anonymous, f"tune:{id_}")
+        response = await search.search(make_request(judged.queries[id_], {}), principal, f"tune:{id_}")
         hits = ranked(require_complete(response, f"query {id_!r}").hits)
         run[id_] = descending_scores(judged_ids(hits, judged.judgments[id_]))
     return measure_run({id_: judged.judgments[id_] for id_ in run}, run)[MAIN_MEASURE]

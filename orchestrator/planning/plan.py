@@ -8,14 +8,12 @@ mode.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from msgspec import Struct
 
 from adapters import Scope, Sensitivity
 from adapters.model.filter import Filter
 from fusion.confidence import Calibrations
-from fusion.strategy import SeededStrategy, Strategy, parse
 from fusion.values import CollapseMode, DocId
 from orchestrator.planning.likeness import LikePlan
 from orchestrator.planning.listing import FacetPlan, ListingPlan
@@ -146,13 +144,3 @@ class Plan(Struct, frozen=True, gc=False):
     listing: ListingPlan | None = None
     like: LikePlan | None = None
     facets: tuple[FacetPlan, ...] = ()
-
-
-@lru_cache(maxsize=256)
-def parse_strategy(text: str) -> tuple[Strategy, SeededStrategy | None]:
-    """A strategy, and the same again if it has seeds. It is cached, because checking a protocol is slow.
-
-    :raises ValueError: as :func:`fusion.parse`.
-    """
-    strategy = parse(text)
-    return strategy, strategy if isinstance(strategy, SeededStrategy) else None

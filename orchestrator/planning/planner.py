@@ -20,9 +20,10 @@ from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.likeness import like_plan
 from orchestrator.planning.listing import REASON, facet_plans, listing_plan
 from orchestrator.planning.page_token import HASH_BYTES, PageToken
-from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan, parse_strategy
+from orchestrator.planning.plan import BoostPlan, CallPlan, PagePlan, Plan, RankingPlan, RerankPlan
 from orchestrator.planning.query_vector import require_vector, unit_vector
 from orchestrator.planning.routing import IDENTIFIER_FACTOR, Routing, choose_sources
+from orchestrator.planning.strategies import NAMED, Strategies, parse_strategy
 from orchestrator.schema.hits import HIT_FIELDS
 from orchestrator.schema.search import (
     AUTO,
@@ -58,6 +59,7 @@ def make_plan(
     encodes_texts: bool = True,
     max_query_chars: int = MAX_QUERY_CHARS,
     calibrations: Callable[[EncoderName], Calibrations] = lambda _: (),
+    strategies: Strategies = NAMED,
 ) -> Plan:
     """Plan a request.
 
@@ -67,6 +69,7 @@ def make_plan(
     :param dimension: length of the documents' vectors.
     :param encodes_texts: whether queries need no vectors of their own.
     :param calibrations: of the scope's confidence, by encoder of the query.
+    :param strategies: that the settings may name; a request names those that every service has.
     :raises BadRequest: if a value is not allowed.
     """
     listing, like = listing_plan(request), like_plan(request, max_query_chars)
@@ -86,9 +89,8 @@ def make_plan(
     is_single = listing is not None or request.mode not in (AUTO, HYBRID)
     # The hits of a single source are ordered by its scores.
     default = BY_SCORE if is_single else profile.weighted_fusion if request.weights else profile.fusion
-    strategy = default if request.fusion is None else request.fusion
     try:
-        parsed, seeded = parse_strategy(strategy)
+        parsed, seeded = strategies.find(default) if request.fusion is None else parse_strategy(request.fusion)
     except ValueError as error:
         raise BadRequest(f"fusion: {error}") from error
     filters = request_filters(request, principal, settings.access.default_collections)

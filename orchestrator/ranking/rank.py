@@ -15,14 +15,17 @@ from fusion.confidence import Confidences
 from fusion.rank_fields import Ints
 from fusion.source import Sources
 from orchestrator.execution.stage_results import FusedCandidates, Ranked
-from orchestrator.planning.plan import RankingPlan, parse_strategy
+from orchestrator.planning.plan import RankingPlan
+from orchestrator.planning.strategies import NAMED, Strategies
 
 _log = logging.getLogger(__name__)
 
 
-def fuse(plan: RankingPlan, candidates: Candidates, sources: Sources) -> FusedCandidates:
+def fuse(
+    plan: RankingPlan, candidates: Candidates, sources: Sources, strategies: Strategies = NAMED
+) -> FusedCandidates:
     """Fuse as planned; if the strategy raises, concatenate the rankings."""
-    strategy, _ = parse_strategy(plan.strategy)
+    strategy, _ = strategies.find(plan.strategy)
     used, warning = plan.strategy, ""
     try:
         fused = strategy(candidates, plan.weights, sources)

@@ -18,7 +18,8 @@ from fusion.strategy import SeededStrategy
 from orchestrator.execution.budget import ENTITY_LOOKUP, FIRST_STAGE, Deadline
 from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import AllSourcesFailed, Answered, Failed, Outcome, Retrieved, logged_reason
-from orchestrator.planning.plan import CallPlan, RankingPlan, parse_strategy
+from orchestrator.planning.plan import CallPlan, RankingPlan
+from orchestrator.planning.strategies import NAMED, Strategies
 from orchestrator.retrieval.circuit_breakers import CircuitBreakers
 from orchestrator.retrieval.collections import CollectionSplitter
 from orchestrator.retrieval.deadline_tasks import DeadlineTasks
@@ -39,11 +40,13 @@ class Retrieval:
         preparation: QueryPreparation,
         breakers: CircuitBreakers,
         collections: CollectionSplitter,
+        strategies: Strategies = NAMED,
     ) -> None:
         self.preparation = preparation
         self.sources: Sources = {name: call.source for name, call in calls.items()}
         self.calls = calls
         self.breakers = breakers
+        self.strategies = strategies
         self.tasks = DeadlineTasks()
         self._collections = collections
 
@@ -58,7 +61,7 @@ class Retrieval:
         plan, degraded = await self._collections.split(plan, self.sources, snapshot, context, mode)
         deadline = context.deadline.within(1.0, timeout_s)
         search = _PlanSearch(self, plan, mode, snapshot, context)
-        _, seeded = parse_strategy(plan.strategy)
+        _, seeded = self.strategies.find(plan.strategy)
         if seeded is None or all(call.stage == 1 for call in plan.calls):
             outcomes = await search.stage(plan.calls, deadline)
         else:
@@ -67,7 +70,11 @@ class Retrieval:
 
     def with_own_breakers(self) -> Retrieval:
         """The same sources, whose failures are counted apart from those here."""
-        return Retrieval(self.calls, self.preparation, self.breakers.closed(), self._collections)
+        return Retrieval(self.calls, self.preparation, self.breakers.closed(), self._collections, self.strategies)
+
+    def with_strategies(self, strategies: Strategies) -> Retrieval:
+        """The same sources and breakers with other strategies."""
+        return Retrieval(self.calls, self.preparation, self.breakers, self._collections, strategies)
 
     def described(self, name: str) -> Source:
         """The description of a source."""

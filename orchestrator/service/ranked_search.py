@@ -51,7 +51,7 @@ class RankedSearch:
         """What was retrieved in its final order, and the stages that failed."""
         timings, sources = context.timings, self.retrieval.sources
         with timings.stage("fuse"):
-            fused = fuse(plan, Candidates.of(retrieved.rankings), sources)
+            fused = fuse(plan, Candidates.of(retrieved.rankings), sources, self.retrieval.strategies)
             failures = [context.degraded("fusion", fused.warning)] if fused.warning else []
         with timings.stage("boost"):
             factors, failed = await boost_columns(plan, fused, sources, self.centralities, snapshot, context)

@@ -211,6 +211,7 @@ class SearchService:
                 encodes_texts=self.retrieval.preparation.encoders.encodes_texts,
                 max_query_chars=self.max_query_chars,
                 calibrations=lambda encoder: self.calibrations(scope, clearance, encoder),
+                strategies=self.retrieval.strategies,
             )
 
         others = (scope.tenant, scope.environment, clearance, trust, today, calibrations)

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from adapters.model.spelling import allowed_names
 from adapters.ports.graph import Centrality
+from fusion.learned import file_of
 from fusion.strategy import parse
 from orchestrator.schema.search import BoostName
 from orchestrator.settings.group import SettingsGroup, named_items, split
@@ -26,7 +27,8 @@ class RankingSettings(SettingsGroup):
     fusion: str | None = Field(
         None,
         description="fusion strategy, instead of that of the profile: `joint_walk(base=4, slope=12, seeds=50)`, "
-        "`rrf(k=60)`, `relative_score()`, `dbsf()`, `weighted_sum()` or `concatenate()`",
+        "`rrf(k=60)`, `relative_score()`, `dbsf()`, `weighted_sum()`, `concatenate()`, or `learned(FILE)` with a file "
+        "of `trivium tune --learn`",
     )
     weights: Mapping[str, float] = Field(
         {},
@@ -66,7 +68,7 @@ class RankingSettings(SettingsGroup):
     @field_validator("fusion")
     @classmethod
     def _known_strategy(cls, value: str | None) -> str | None:
-        return None if value is None else str(parse(value))
+        return value if value is None or file_of(value) else str(parse(value))
 
     @field_validator("weights", mode="before")
     @classmethod

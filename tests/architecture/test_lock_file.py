@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 _SERVICE = ("qdrant", "memgraph", "opensearch", "redis", "rerank", "tracing", "mcp", "documents")
 BUILD = "compose/build-requirements.lock"
-EXTRAS = {"requirements.lock": (*_SERVICE, "evaluate"), "compose/requirements.lock": _SERVICE}
+EXTRAS = {"requirements.lock": (*_SERVICE, "evaluate", "learn"), "compose/requirements.lock": _SERVICE}
 
 
 def locked(name: str) -> dict[str, str]:

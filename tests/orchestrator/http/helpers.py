@@ -201,6 +201,28 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
+async def serving(
+    settings: Settings, documents: Sequence[object] = DOCUMENTS
+) -> AsyncIterator[tuple[Starlette, httpx.AsyncClient]]:
+    """The service with some documents, without a port, and a client of it."""
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            await until_ready(client)
+            if documents:
+                await index_documents(app, documents)
+            yield app, client
+
+
+async def until_ready(client: httpx.AsyncClient) -> None:
+    """Wait until every source is ready: a graph server that has just started makes its plans first."""
+    async with asyncio.timeout(60):
+        while set((await client.get("/readyz")).json()["sources"].values()) != {"ok"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
 async def serving_here(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[uvicorn.Server, Starlette]]:

@@ -7,8 +7,7 @@ import json
 import random
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import kendalltau
-from starlette.applications import Starlette
 
 from orchestrator.evaluation.shadow_report import days_of
 from orchestrator.execution.stage_results import AllSourcesFailed, Failed
-from orchestrator.http.app import create_app
 from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service import shadow
 from orchestrator.service.errors import Overloaded
 from orchestrator.service.shadow import COMPARED, FAILED, compare
 from orchestrator.settings import Settings
-from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, log_of, ndjson
+from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, log_of, ndjson, serving
 from tests.orchestrator.http.test_metrics import eventually
 from tests.orchestrator.served import Serve, environment
 from tests.orchestrator.telemetry.test_metrics import values
@@ -52,17 +49,6 @@ DOCUMENTS: list[dict[str, Any]] = [
     )
     for number in range(8)
 ]
-
-
-@asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[tuple[Starlette, httpx.AsyncClient]]:
-    app = create_app(settings)
-    async with app.router.lifespan_context(app):
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            await all_sources_are_ready(client)
-            await index_documents(app, DOCUMENTS)
-            yield app, client
 
 
 async def outcomes(client: httpx.AsyncClient, count: int) -> dict[str, int]:
@@ -100,16 +86,9 @@ async def test_both_rankings_are_compared_on_servers(
     await check_comparisons(settings, shadow_lines)
 
 
-async def all_sources_are_ready(client: httpx.AsyncClient) -> None:
-    """A graph server that has just started makes its plans first."""
-    async with asyncio.timeout(60):
-        while set((await client.get("/readyz")).json()["sources"].values()) != {"ok"}:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-
-
 async def check_comparisons(settings: Settings, shadow_lines: list[dict[str, Any]]) -> None:
     """Each comparison has the figures of the two responses; the metrics have their sums."""
-    async with serving(settings) as (_, client):
+    async with serving(settings, DOCUMENTS) as (_, client):
         before = values((await client.get("/metrics")).text)
         found = [await complete_response(client, query=query, mode="hybrid", limit=7) for query in QUERIES]
         assert await outcomes(client, len(QUERIES)) == {"compared": len(QUERIES), "failed": 0, "skipped": 0}
@@ -156,7 +135,7 @@ def test_the_log_of_a_service_has_a_report(serve: Serve, tmp_path: Path, model_d
 
 
 async def test_the_log_has_no_text_and_no_document(chosen: Settings, shadow_lines: list[dict[str, Any]]) -> None:
-    async with serving(chosen.changed(shadow="rrf:1")) as (_, client):
+    async with serving(chosen.changed(shadow="rrf:1"), DOCUMENTS) as (_, client):
         await complete_response(client, query="flour for the baker")
         await outcomes(client, 1)
     written = json.dumps(shadow_lines, default=repr)
@@ -175,7 +154,7 @@ async def test_the_log_has_no_text_and_no_document(chosen: Settings, shadow_line
     ],
 )
 async def test_what_says_nothing_of_the_profile_is_not_searched_again(chosen: Settings, body: dict[str, Any]) -> None:
-    async with serving(chosen.changed(shadow="rrf:1")) as (_, client):
+    async with serving(chosen.changed(shadow="rrf:1"), DOCUMENTS) as (_, client):
         await complete_response(client, query="the sail", mode="hybrid")
         await complete_response(client, **{"query": "dough", "mode": "hybrid", **body})
         page = await complete_response(client, query="dust", mode="hybrid", limit=2)
@@ -205,7 +184,7 @@ async def test_responses_wait_for_no_shadow_search(
     chosen: Settings, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shadow, "_MAX_WAITING", 2)
-    async with serving(chosen.changed(shadow="rrf:1")) as (_, client):
+    async with serving(chosen.changed(shadow="rrf:1"), DOCUMENTS) as (_, client):
         for number in range(8):
             await complete_response(client, query=f"dough {number}", mode="hybrid")
         assert (await outcomes(client, 5))["skipped"] == 5  # one runs, two wait
@@ -214,7 +193,7 @@ async def test_responses_wait_for_no_shadow_search(
 
 
 async def test_rankings_of_different_documents_are_not_compared(chosen: Settings, gate: asyncio.Event) -> None:
-    async with serving(chosen.changed(shadow="rrf:1")) as (app, client):
+    async with serving(chosen.changed(shadow="rrf:1"), DOCUMENTS) as (app, client):
         await complete_response(client, query="dough", mode="hybrid")
         await index_documents(app, [{"id": "new", "text": "dough and more dough"}])
         await complete_response(client, query="dough", mode="hybrid")
@@ -230,7 +209,7 @@ async def test_a_failure_ends_no_shadow_search_but_its_own(
         AllSourcesFailed((Failed("vector", "connection refused", 1.0),)),
         Overloaded(over_quota=True),
     ]
-    async with serving(chosen.changed(shadow="rrf:1")) as (app, client):
+    async with serving(chosen.changed(shadow="rrf:1"), DOCUMENTS) as (app, client):
         retrieval = app.state.service.shadow._search.retrieval
         retrieve = retrieval.retrieve
 
@@ -248,7 +227,7 @@ async def test_a_failure_ends_no_shadow_search_but_its_own(
 
 
 async def test_failures_of_shadow_searches_open_no_circuit_of_live_ones(chosen: Settings) -> None:
-    async with serving(chosen.changed(shadow="rrf:1")) as (app, _):
+    async with serving(chosen.changed(shadow="rrf:1"), DOCUMENTS) as (app, _):
         service = app.state.service
         live, own = service.search.retrieval.breakers, service.shadow._search.retrieval.breakers
         for _ in range(MAX_FAILURES):
@@ -258,7 +237,7 @@ async def test_failures_of_shadow_searches_open_no_circuit_of_live_ones(chosen: 
 
 
 async def test_a_share_is_chosen(chosen: Settings) -> None:
-    async with serving(chosen.changed(shadow="rrf:0.3")) as (app, _):
+    async with serving(chosen.changed(shadow="rrf:0.3"), DOCUMENTS) as (app, _):
         service, offered = app.state.service, 1_000
         request = SearchRequest(query="dough", mode="hybrid", timeout_ms=10_000)
         response = await service.search.respond(request, service.anonymous, "request")

@@ -12,7 +12,8 @@ from adapters.model.filter import Eq, Filter, In, Not, access, matches
 from orchestrator.execution.budget import sources_timeout_s
 from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
-from orchestrator.planning.plan import DAY_S, parse_strategy
+from orchestrator.planning.plan import DAY_S
+from orchestrator.planning.strategies import parse_strategy
 from orchestrator.schema.search import SearchRequest
 from orchestrator.settings import Settings
 from tests.orchestrator.planning.plans import PRINCIPAL, TODAY, planned, ranking
