@@ -52,7 +52,9 @@ def search(
     facet: Annotated[
         list[str] | None, typer.Option(help="a field whose values are counted, such as tags or tags=20; repeatable")
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="joint or rrf; TRIVIUM_PROFILE by default")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="joint, fast, quality, rrf or weighted_rrf; TRIVIUM_PROFILE by default")
+    ] = None,
     fusion: Annotated[str | None, typer.Option(help="a fusion strategy, such as rrf(k=60)")] = None,
     weights: Annotated[str | None, typer.Option(help="of sources, such as vector=1,graph=0.5")] = None,
     boosts: Annotated[str | None, typer.Option(help="with strengths, such as recency=0.3,importance")] = None,

@@ -14,7 +14,16 @@ from fusion.confidence import Calibrations
 from fusion.source import Source
 from fusion.values import CollapseMode
 from orchestrator.auth.principal import Principal
-from orchestrator.planning.defaults import BY_SCORE, Profile, is_reranked, limit_of, profile_of
+from orchestrator.planning.defaults import (
+    BY_SCORE,
+    Profile,
+    default_weights,
+    depth_of,
+    encoder_of,
+    is_reranked,
+    limit_of,
+    profile_of,
+)
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.filters import RequestFilters, request_filters
 from orchestrator.planning.likeness import like_plan
@@ -79,7 +88,7 @@ def make_plan(
     if not 1 <= limit <= settings.requests.max_limit:
         raise BadRequest(f"limit: {limit}, allowed are 1 to {settings.requests.max_limit}")
     profile = profile_of(request, settings)
-    weights = settings.ranking.weights if request.weights else {**profile.weights, **settings.ranking.weights}
+    weights = default_weights(request, profile, settings)
     has_vector = request.vector is not None or encodes_texts or (like is not None and bool(like.ids))
     trust, factor = (1.0, 1.0) if profile.has_fixed_weights else (trust, IDENTIFIER_FACTOR)
     if listing:
@@ -103,10 +112,11 @@ def make_plan(
         require_vector(routing.sources, dimension)
     ranking_hash = hash_key(*ranking_identity(request, vector, filters.filter, collapse, principal))[:HASH_BYTES]
     rerank = _rerank(settings) if not listing and is_reranked(request, settings) else None
-    token = _page_token(request, rerank, ranking_hash, settings)
+    depth = depth_of(profile, settings)
+    token = _page_token(request, rerank, ranking_hash, depth)
     is_context = request.format == "context"
     fields = _hit_fields(_CITED_FIELDS if request.fields is None and is_context else request.fields)
-    encoder = token.encoder if token and token.encoder != "none" else settings.encoding.query_encoder
+    encoder = token.encoder if token and token.encoder != "none" else encoder_of(profile, settings)
     return Plan(
         mode=request.mode,
         profile=request.profile or settings.requests.profile,
@@ -119,7 +129,7 @@ def make_plan(
             vector=vector,
             calls=calls,
             hops=settings.requests.hops if request.hops is None and not has_seeds else request.hops,
-            depth=token.depth if token else _depth(settings),
+            depth=token.depth if token else depth,
             weights=routing.weights,
             access=filters.access,
             filter=filters.filter,
@@ -210,22 +220,15 @@ def _hit_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(sorted({*names}))
 
 
-def _page_token(
-    request: SearchRequest, rerank: RerankPlan | None, ranking_hash: bytes, settings: Settings
-) -> PageToken | None:
+def _page_token(request: SearchRequest, rerank: RerankPlan | None, ranking_hash: bytes, depth: int) -> PageToken | None:
     if request.cursor is None:
         return None
     if rerank:
         raise BadRequest("cursor: a reranker may order the same hits differently each time, so its result has no pages")
     try:
-        return PageToken.decode(request.cursor, ranking_hash, _depth(settings))
+        return PageToken.decode(request.cursor, ranking_hash, depth)
     except ValueError as error:
         raise BadRequest(f"cursor: {error}") from error
-
-
-def _depth(settings: Settings) -> int:
-    """Documents to request from each source, in each collection: the same for every limit, which changes no hit."""
-    return max(settings.sources.candidates, settings.requests.max_limit)
 
 
 def _calls(routing: Routing, filters: RequestFilters, is_seeded: bool) -> tuple[CallPlan, ...]:

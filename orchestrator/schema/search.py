@@ -20,7 +20,7 @@ FILTER = "filter"
 """The method of hits that are listed by a filter, without a query."""
 
 BoostName: TypeAlias = Literal["centrality", "importance", "recency", "relationship"]
-ProfileName: TypeAlias = Literal["joint", "rrf", "weighted_rrf"]
+ProfileName: TypeAlias = Literal["joint", "fast", "quality", "rrf", "weighted_rrf"]
 MAX_COLLECTIONS, MAX_LIKE_IDS = 20, 10
 """Collections, and documents that the hits are like, that a request may name."""
 EncoderName: TypeAlias = Literal["model", "static"]
@@ -126,9 +126,9 @@ class SearchRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     profile: Annotated[
         ProfileName | None,
         Meta(
-            description="a fusion strategy, weights and boosts by name: joint searches the graph from the best texts, "
-            "rrf all sources at once with reciprocal rank fusion, weighted_rrf with measured weights; the settings "
-            "have the default"
+            description="a way of ranking by name: joint searches the graph from the best texts; fast is joint "
+            "without the graph, quality is joint with the better encoder and the reranker; rrf searches all sources "
+            "at once with reciprocal rank fusion, weighted_rrf with measured weights; the settings have the default"
         ),
     ] = None
     fusion: (

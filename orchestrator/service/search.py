@@ -197,7 +197,8 @@ class SearchService:
         """
         scope, clearance = principal.scope, principal.clearance
         trust, today = self.trust(scope, clearance), int(self.now() // DAY_S)
-        calibrations = self.calibrations(scope, clearance, self.settings.encoding.query_encoder)
+        encoders = self.settings.encoding.query_encoders
+        calibrations = tuple(self.calibrations(scope, clearance, encoder) for encoder in encoders)
 
         def make() -> Plan:
             return make_plan(

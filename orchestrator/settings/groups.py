@@ -99,7 +99,9 @@ class RequestSettings(SettingsGroup):
     profile: ProfileName = Field(
         "joint",
         description="how results are ranked: `joint` (the graph is searched from the best texts; fusion "
-        f"`{JointWalk()}`), `rrf` (all sources at once with weight 1; fusion `{RRF()}`, boost `centrality`) or "
+        f"`{JointWalk()}`), `fast` (`joint` without the graph, half as deep, with the static encoder if "
+        "`TRIVIUM_QUERY_ENCODER` is `static`), `quality` (`joint` with the model as the encoder, and the reranker if "
+        f"there is one), `rrf` (all sources at once with weight 1; fusion `{RRF()}`, boost `centrality`) or "
         "`weighted_rrf` (`rrf` with measured weights, the graph as far as it covers the query, and no boost)",
     )
     shadow: str = Field(

@@ -3,7 +3,7 @@
 import { TESTS } from "./request.js";
 
 export const MODES = ["auto", "hybrid"];
-export const PROFILES = ["joint", "rrf", "weighted_rrf"];
+export const PROFILES = ["joint", "fast", "quality", "rrf", "weighted_rrf"];
 export const COLLAPSES = ["parent", "window", "url", "none"];
 export const STRATEGIES = [
   "concatenate()", "dbsf()", "joint_walk(base=4, slope=12, seeds=50)", "relative_score()", "rrf(k=60)", "weighted_sum()",

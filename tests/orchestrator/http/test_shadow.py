@@ -271,7 +271,7 @@ def test_equal_ids_of_two_collections_are_different_hits() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("rfr:0.1", "the profile 'rfr', allowed are joint, rrf, weighted_rrf; the nearest is rrf"),
+        ("rfr:0.1", "the profile 'rfr', allowed are joint, fast, quality, rrf, weighted_rrf; the nearest is rrf"),
         ("rrf", "the share '', allowed are numbers above 0 up to 1, such as rrf:0.05"),
         ("rrf:0", "the share '0', allowed are"),
         ("rrf:1.1", "the share '1.1', allowed are"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fusion.joint_walk import JointWalk
+from orchestrator.planning.defaults import timeout_ms
 from orchestrator.planning.errors import BadRequest
 from orchestrator.planning.plan import BoostPlan
-from orchestrator.schema.search import BoostStrength
+from orchestrator.schema.search import BoostStrength, SearchRequest
 from orchestrator.settings import Settings
 from tests.orchestrator.planning.plans import planned, ranking
 
@@ -48,6 +49,50 @@ def test_the_profile_joint_searches_the_graph_after_the_texts_without_boosts() -
     assert plan.ranking.boosts == ()
     assert [(call.source, call.stage) for call in plan.ranking.calls] == [("vector", 1), ("graph", 2), ("keyword", 1)]
     assert planned(mode="hybrid").ranking == plan.ranking
+
+
+def test_the_profile_fast_searches_no_graph_and_half_as_deep() -> None:
+    plan, usual = planned(profile="fast"), planned()
+    assert plan.profile == "fast"
+    assert plan.ranking.sources == ("vector", "keyword")
+    assert {call.stage for call in plan.ranking.calls} == {1}
+    assert "graph has weight 0" in plan.reason
+    assert (plan.ranking.depth, usual.ranking.depth) == (100, 200)
+    assert ranking(Settings.of(weights="graph=2"), profile="fast").sources == ("vector", "keyword")
+    assert ranking(Settings.of(profile="fast")) == plan.ranking
+    assert ranking(Settings.of(candidates_per_source=60, max_limit=50), profile="fast").depth == 50
+
+
+def test_what_a_request_weights_or_names_is_searched_in_the_profile_fast_too() -> None:
+    assert ranking(profile="fast", weights={"graph": 0.5}).sources == ("vector", "graph", "keyword")
+    assert ranking(profile="fast", weights={"keyword": 2.0}).sources == ("vector", "keyword")
+    assert ranking(profile="fast", mode="graph").sources == ("graph",)
+
+
+@pytest.mark.parametrize("profile", ["joint", "fast", "quality", "rrf"])
+@pytest.mark.parametrize("encoder", ["model", "static"])
+def test_fast_and_quality_choose_the_encoder_where_there_are_two(profile: str, encoder: str) -> None:
+    chosen = ranking(Settings.of(query_encoder=encoder), profile=profile).encoder
+    assert chosen == ("model" if profile == "quality" else encoder)
+    assert ranking(Settings.of(query_encoder=encoder, profile=profile)).encoder == chosen
+
+
+def test_the_profile_quality_reranks_if_there_is_a_reranker_and_the_request_does_not_say() -> None:
+    assert ranking(profile="quality") == ranking(profile="joint")
+    with_one = Settings.of(reranker="rerank+http://127.0.0.1:9/v1", rerank_timeout_ms=500, request_timeout_ms=100)
+    for settings, fields, expected in (
+        (Settings(), {"profile": "quality"}, False),
+        (with_one, {"profile": "quality"}, True),
+        (with_one, {"profile": "quality", "rerank": False}, False),
+        (with_one, {}, False),
+        (with_one, {"profile": "joint"}, False),
+        (with_one.changed(profile="quality"), {}, True),
+        (with_one.changed(profile="quality"), {"profile": "fast"}, False),
+        (with_one.changed(rerank=True), {"profile": "fast"}, True),
+    ):
+        assert (planned(settings, **fields).page.rerank is not None) == expected
+        request = SearchRequest(query="words", **fields)  # type: ignore[arg-type]
+        assert timeout_ms(request, settings) == settings.requests.timeout_ms + 500 * expected
 
 
 def test_settings_change_a_profile_and_a_request_that_names_one_gets_it_as_it_is() -> None:
