@@ -92,10 +92,10 @@ def default_weights(request: SearchRequest, profile: Profile, settings: Settings
     return weights | dict.fromkeys(profile.left_out, 0.0)
 
 
-def encoder_of(profile: Profile, settings: Settings) -> EncoderName:
+def encoder_of(request: SearchRequest, settings: Settings) -> EncoderName:
     """The encoder of a query."""
-    named = profile.encoder
-    return named if named in settings.encoding.query_encoders else settings.encoding.query_encoder
+    named = PROFILES[request.profile or settings.requests.profile].encoder
+    return named if named and named in settings.encoding.query_encoders else settings.encoding.query_encoder
 
 
 def depth_of(profile: Profile, settings: Settings) -> int:

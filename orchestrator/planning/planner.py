@@ -116,7 +116,7 @@ def make_plan(
     token = _page_token(request, rerank, ranking_hash, depth)
     is_context = request.format == "context"
     fields = _hit_fields(_CITED_FIELDS if request.fields is None and is_context else request.fields)
-    encoder = token.encoder if token and token.encoder != "none" else encoder_of(profile, settings)
+    encoder = token.encoder if token and token.encoder != "none" else encoder_of(request, settings)
     return Plan(
         mode=request.mode,
         profile=request.profile or settings.requests.profile,

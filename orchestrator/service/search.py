@@ -25,7 +25,7 @@ from orchestrator.execution.search_context import SearchContext
 from orchestrator.execution.stage_results import Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.measurement.calibration import why_unmeasured
-from orchestrator.planning.defaults import timeout_ms
+from orchestrator.planning.defaults import encoder_of, timeout_ms
 from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
@@ -197,8 +197,7 @@ class SearchService:
         """
         scope, clearance = principal.scope, principal.clearance
         trust, today = self.trust(scope, clearance), int(self.now() // DAY_S)
-        encoders = self.settings.encoding.query_encoders
-        calibrations = tuple(self.calibrations(scope, clearance, encoder) for encoder in encoders)
+        calibrations = self.calibrations(scope, clearance, encoder_of(request, self.settings))
 
         def make() -> Plan:
             return make_plan(
