@@ -1,0 +1,216 @@
+"""``TRIVIUM_INTERLEAVE``: responses with the hits of two profiles in turn, and what feedback says about these."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import ValidationError
+
+from adapters.storage.feedback_store import FeedbackStore
+from orchestrator.bootstrap.service import open_service
+from orchestrator.execution.stage_results import AllSourcesFailed, Failed
+from orchestrator.planning.interleaving import begins
+from orchestrator.results.interleaving import team_draft
+from orchestrator.schema.search import SearchRequest
+from orchestrator.settings import Settings
+from orchestrator.settings.loading import SettingsError
+from tests.conftest import SCOPE
+from tests.orchestrator.evaluation.command import run
+from tests.orchestrator.http.helpers import complete_response, hit_ids, ndjson, search, serving
+
+pytestmark = pytest.mark.anyio
+
+DOCUMENTS = [
+    {
+        "id": f"{topic}-{number}",
+        "text": f"{text} {'dust ' * number}",
+        "parent_id": f"{topic}s" if number % 3 == 0 else None,
+        "chunk_index": number if number % 3 == 0 else None,
+        "links": [{"target": f"{topic}-{number + 1}", "type": "next"}] if number < 8 else [],
+    }
+    for topic, text in (("Comet", "A Comet has a tail of"), ("Sail", "A Sail fills in the wind and has no"))
+    for number in range(9)
+]
+QUERY = {"query": "the tail of a Comet, and dust", "mode": "hybrid"}
+
+
+@pytest.fixture
+def settings(chosen: Settings) -> Settings:
+    return chosen.changed(feedback="texts", interleave="rrf:1", request_timeout_ms=10_000)
+
+
+async def draft(client: httpx.AsyncClient, app: Any, **fields: object) -> list[tuple[str, str]]:
+    """The whole ranking, of the rankings of both profiles: the id of each hit, and its profile."""
+    rankings = []
+    for profile in ("joint", "rrf"):
+        found = await complete_response(client, **QUERY, profile=profile, limit=50, **fields)
+        assert "profiles" not in found
+        assert found["next_cursor"] is None
+        rankings.append(found["hits"])
+    search_service, anonymous = app.state.service.search, app.state.service.anonymous
+    plan, _ = search_service.plan(SearchRequest(**QUERY), anonymous)  # type: ignore[arg-type]
+    is_parent = fields.get("collapse") != "none"
+    mixed = team_draft(
+        *rankings,
+        lambda number: begins(plan, number),
+        lambda hit: hit["parent_id"] or hit["id"] if is_parent else hit["id"],  # type: ignore[index]
+    )
+    return [(hit["id"], "joint" if is_first else "rrf") for hit, is_first in mixed]  # type: ignore[index]
+
+
+def shown(response: dict[str, Any]) -> list[tuple[str, str]]:
+    return list(zip(hit_ids(response), response["profiles"], strict=True))
+
+
+async def pages(client: httpx.AsyncClient, **fields: object) -> list[tuple[str, str]]:
+    """The hits of all pages."""
+    found: list[tuple[str, str]] = []
+    cursor: dict[str, object] = {}
+    while True:
+        response = await complete_response(client, **QUERY, **fields, **cursor)
+        found += shown(response)
+        if response["next_cursor"] is None:
+            return found
+        cursor = {"cursor": response["next_cursor"]}
+
+
+async def check(settings: Settings) -> None:
+    async with serving(settings, DOCUMENTS) as (app, client):
+        for collapse in ("parent", "none"):
+            expected = await draft(client, app, collapse=collapse)
+            assert {profile for _, profile in expected} == {"joint", "rrf"}
+            response = await complete_response(client, **QUERY, limit=7, collapse=collapse)
+            assert shown(response) == expected[:7]
+            for limit in (3, 50):
+                assert await pages(client, limit=limit, collapse=collapse) == expected
+            ids = [id_ for id_, _ in expected]
+            assert len(set(ids)) == len(ids)
+
+
+async def test_hits_of_two_profiles_are_mixed_and_no_page_loses_any(settings: Settings) -> None:
+    await check(settings)
+
+
+@pytest.mark.server
+async def test_hits_of_two_profiles_are_mixed_on_servers(settings: Settings, server_url: Callable[[str], str]) -> None:
+    on_servers = {"keyword": server_url("opensearch"), "graph": server_url("bolt")}
+    await check(settings.changed(index_name=f"test-{uuid.uuid4().hex}", source_timeout_ms=20_000, **on_servers))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"profile": "joint"},
+        {"fusion": "joint_walk()"},
+        {"mode": "keyword"},
+        {"explain": True},
+        {"format": "context"},
+        {"max_tokens": 200},
+        {"query": "", "mode": "auto", "filter": {"collection": "documents"}},
+    ],
+)
+async def test_what_is_of_one_ranking_is_not_mixed(settings: Settings, fields: dict[str, Any]) -> None:
+    async with serving(settings, DOCUMENTS) as (_, client):
+        assert "profiles" not in await complete_response(client, **{**QUERY, **fields})
+
+
+async def test_lines_of_a_batch_are_not_mixed(settings: Settings) -> None:
+    async with serving(settings, DOCUMENTS) as (_, client):
+        mixed = await complete_response(client, **QUERY)
+        response = await client.post("/v1/search/batch", content=ndjson({**QUERY, "timeout_ms": 10_000}))
+        line = json.loads(response.text)["response"]
+        assert "profiles" in mixed
+        assert "profiles" not in line
+        assert (await complete_response(client, **QUERY)) | {"cache": 0, "took_ms": 0} != line
+
+
+async def test_the_query_decides_and_equal_requests_have_equal_responses(settings: Settings) -> None:
+    async with serving(settings.changed(interleave="rrf:0.5"), DOCUMENTS) as (_, client):
+        mixed = {}
+        for number in range(20):
+            query = f"dust and a Comet {number}"
+            first = await complete_response(client, query=query, mode="hybrid")
+            again = await complete_response(client, query=query, mode="hybrid")
+            computed = await complete_response(client, query=query, mode="hybrid", cache="bypass")
+            assert (again["cache"], computed["cache"]) == ("l1", "miss")
+            assert hit_ids(first) == hit_ids(again) == hit_ids(computed)
+            assert first.get("profiles") == again.get("profiles") == computed.get("profiles")
+            mixed[query] = "profiles" in first
+    assert set(mixed.values()) == {True, False}
+
+
+async def test_if_the_other_profile_fails_the_hits_are_those_of_the_settings(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(settings, DOCUMENTS) as (app, client):
+        expected = hit_ids(await complete_response(client, **QUERY, profile="joint", limit=5))
+        retrieval = app.state.service.search.retrieval
+        retrieve = retrieval.retrieve
+
+        async def failing(plan: Any, *arguments: Any) -> Any:
+            if plan.strategy.startswith("rrf"):
+                raise AllSourcesFailed((Failed("vector", "timeout", 1.0),))
+            return await retrieve(plan, *arguments)
+
+        monkeypatch.setattr(retrieval, "retrieve", failing)
+        found = (await search(client, **QUERY, limit=5)).json()
+    assert hit_ids(found) == expected
+    assert "profiles" not in found
+    (degraded,) = found["degraded"]
+    assert degraded["source"] == "interleave"
+    assert degraded["reason"].startswith("the hits are of one profile: ")
+
+
+async def test_feedback_says_which_profile_is_preferred(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(settings, DOCUMENTS) as (_, client):
+        for number in range(8):
+            found = await complete_response(client, query=f"dust and a Comet {number}", mode="hybrid", fields=["id"])
+            (used, *_) = [id_ for id_, profile in shown(found) if profile == ("rrf" if number else "joint")]
+            body = {"query_id": found["query_id"], "id": used, "kind": "used"}
+            assert (await client.post("/v1/feedback", json=body)).status_code == 200
+    recorded = list(FeedbackStore(settings.storage.data_dir / "feedback.sqlite", 1_000_000).read(SCOPE))
+    assert all(len(response.profiles) == len(response.hits) == 10 for response, _ in recorded)
+    for name, value in {
+        "DATA_DIR": settings.storage.data_dir,
+        "TENANT": SCOPE.tenant,
+        "ENVIRONMENT": SCOPE.environment,
+    }.items():
+        monkeypatch.setenv(f"TRIVIUM_{name}", str(value))
+    code, out, err = run("compare", "--feedback", "--json")
+    assert code == 0, err
+    (preference,) = json.loads(out)
+    assert (preference["profile"], preference["other"]) == ("joint", "rrf")
+    assert (preference["wins"], preference["losses"], preference["ties"]) == (1, 7, 0)
+    assert preference["p"] == pytest.approx(2 * (1 + 8) / 2**8)
+    code, out, _ = run("compare", "--feedback")
+    assert code == 0
+    assert "joint and rrf" in " ".join(out.split())
+
+
+async def test_wrong_uses_of_the_comparison_are_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_DATA_DIR", str(settings.storage.data_dir))
+    for arguments, message in (
+        (("compare", "--feedback"), "a service records feedback with TRIVIUM_FEEDBACK=texts"),
+        (("compare", "folder", "--feedback"), "--feedback compares what a service recorded"),
+        (("compare",), "name a folder with judged queries, or --feedback"),
+    ):
+        code, _, err = run(*arguments)
+        assert code == 2
+        assert message in " ".join(err.split())
+
+
+async def test_without_feedback_nothing_is_mixed(settings: Settings) -> None:
+    with pytest.raises(SettingsError, match="TRIVIUM_INTERLEAVE needs TRIVIUM_FEEDBACK"):
+        async with open_service(settings.changed(feedback="nothing")):
+            pass
+
+
+@pytest.mark.parametrize("value", ["rrf", "rrf:0", "rrf:2", "rfr:0.1"])
+def test_a_wrong_share_is_reported(chosen: Settings, value: str) -> None:
+    with pytest.raises(ValidationError, match="interleave"):
+        chosen.changed(interleave=value)
