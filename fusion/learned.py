@@ -31,6 +31,7 @@ FUSED, COVERAGE = "fused", "coverage"
 _SOURCE_FEATURE = re.compile(r"(?P<source>.+)\.(?P<kind>score|rank)")
 _FORM = re.compile(r"learned\((.+)\)")
 _FORMAT = 1
+_MAX_FEATURES = 64
 
 
 class LearnedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +71,8 @@ class Learned:
             raise ValueError(f"not a file of trivium tune --learn: {error}") from None
         if model.format != _FORMAT:
             raise ValueError(f"format {model.format}, allowed is {_FORMAT}")
+        if len(model.features) > _MAX_FEATURES:
+            raise ValueError(f"{len(model.features)} features, allowed are at most {_MAX_FEATURES}")
         for name in model.features:
             if name not in (FUSED, COVERAGE) and not _SOURCE_FEATURE.fullmatch(name):
                 raise ValueError(f"feature {name[:80]!r}, allowed are {FUSED}, {COVERAGE}, SOURCE.score, SOURCE.rank")

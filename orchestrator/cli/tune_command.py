@@ -27,6 +27,7 @@ from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors
 from orchestrator.evaluation.dataset import read_dataset
 from orchestrator.evaluation.judgments import BadDataset
+from orchestrator.planning.defaults import default_profile
 from orchestrator.settings.loading import load, read_settings_file
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ def tune(
         path = output or Path("learned.json" if learn else "trivium.env")
         if not path.parent.is_dir():
             raise NotADirectoryError(f"{path} cannot be written: {path.parent} is not a folder")
-        with reported_errors(usage_errors=(tuning.TooFewQueries,)):
+        with reported_errors(usage_errors=(tuning.TooFewQueries, learning.AlreadyLearned)):
             tuning.halves(dataset)
-        if learn:
-            learning.load_lightgbm()
+            if learn:
+                learning.require_named(default_profile(load()).fusion)
+                learning.load_lightgbm()
         workspace, _ = prepare(load(), dataset)
 
         async def outcome() -> tuple[tuning.TuningResult | learning.LearningResult, bytes]:

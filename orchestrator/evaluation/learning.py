@@ -19,7 +19,17 @@ from adapters.model.errors import Unavailable
 from adapters.ports.optional_packages import extra
 from fusion.columns import Candidates
 from fusion.doc_ids import id_and_collection
-from fusion.learned import BASE_FACTOR, COVERAGE, UNIT, Learned, base_scores, encode, feature_columns, feature_names
+from fusion.learned import (
+    BASE_FACTOR,
+    COVERAGE,
+    UNIT,
+    Learned,
+    base_scores,
+    encode,
+    feature_columns,
+    feature_names,
+    file_of,
+)
 from fusion.rank_fields import Floats
 from fusion.source import Sources
 from fusion.strategy import Strategy
@@ -50,6 +60,10 @@ _PARAMETERS = {
 }
 
 
+class AlreadyLearned(ValueError):
+    """The strategy in use was learned itself."""
+
+
 class LearningResult(Struct, frozen=True):
     """What was learned, and its gain on the queries that it was learned from and on the others.
 
@@ -73,10 +87,10 @@ class LearningResult(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Recorder:
-    """A strategy that keeps what it was called with."""
+    """A strategy that keeps what it was called with, and what it returned."""
 
     base: Strategy
-    last: tuple[Candidates, Fused] | None = field(default=None, init=False)
+    calls: list[tuple[Candidates, Fused]] = field(default_factory=list, init=False)
 
     def __str__(self) -> str:
         return _NAME
@@ -84,7 +98,7 @@ class _Recorder:
     def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
         """As the other strategy."""
         fused = self.base(candidates, weights, sources)
-        self.last = candidates, fused
+        self.calls.append((candidates, fused))
         return fused
 
 
@@ -109,20 +123,23 @@ async def learn(
 
     :param advance: called with 1 for each query that was searched, of :func:`searches` in total.
     :raises TooFewQueries: if there are fewer than 20 judged queries.
+    :raises AlreadyLearned: if the strategy in use was learned.
     :raises Unavailable: as :func:`load_lightgbm`.
     """
     training, held_out = halves(judged)
     search, base = service.search, default_profile(service.settings).fusion
+    require_named(base)
     strategy, seeds = search.retrieval.strategies.find(base)
     names = feature_names(source.name for source in search.sources)
     recorder = _Recorder(strategy)
     recorded = _with_strategy(search, (recorder, seeds))
     queries = []
     for id_ in training:
+        recorder.calls.clear()
         request = make_request(judged.queries[id_], {})
         require_complete(await recorded.search(request, service.anonymous, f"learn:{id_}"), f"query {id_!r}")
-        if recorder.last:
-            queries.append(_training_query(*recorder.last, names, judged.judgments[id_]))
+        if recorder.calls:
+            queries.append(_training_query(*recorder.calls[-1], names, judged.judgments[id_]))
         advance(1)
     trees = fitted(queries, names)
     file = encode(str(strategy), names, trees) if trees else b""
@@ -138,6 +155,15 @@ async def learn(
 
     result = LearningResult(judged.name, str(strategy), len(trees), await gain(training), await gain(held_out))
     return result, file
+
+
+def require_named(strategy: str) -> None:
+    """Check that a strategy can be corrected by trees.
+
+    :raises AlreadyLearned: if it was learned.
+    """
+    if file_of(strategy):
+        raise AlreadyLearned(f"TRIVIUM_FUSION is {strategy}: trees correct another strategy, so name or leave out one")
 
 
 def searches(judged: JudgedQueries) -> int:

@@ -142,6 +142,9 @@ def test_a_gain_is_written_and_a_service_ranks_by_it(
     assert outcome["held_out"]["p"] < SIGNIFICANCE
     assert json.loads(output.read_text())["base"] == outcome["base"]
     monkeypatch.setenv("TRIVIUM_FUSION", f"learned({output})")
+    code, _, err = run("tune", made_up, "--learn")
+    assert code == 2
+    assert "trees correct another strategy" in " ".join(err.split())
     code, out, err = run("evaluate", made_up, "--json")
     assert code == 0, err
     halves = [outcome[half]["value"] for half in ("training", "held_out")]  # of 30 queries each
