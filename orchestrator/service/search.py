@@ -118,17 +118,24 @@ class SearchService:
         return replace(self, settings=settings)
 
     async def respond(
-        self, request: SearchRequest, principal: Principal, request_id: str, patience_s: float | None = None
+        self,
+        request: SearchRequest,
+        principal: Principal,
+        request_id: str,
+        patience_s: float | None = None,
+        *,
+        may_mix: bool = False,
     ) -> EncodedResponse:
         """The response as JSON: from the cache, or computed.
 
         :param patience_s: how long a line of a batch waits for its turn; by default that is part of the time limit.
+        :param may_mix: whether the hits may be those of two profiles in turn: the caller can give feedback.
         :raises BadRequest: if a value is not allowed.
         :raises AllSourcesFailed: if every source failed or timed out.
         :raises Overloaded: if the response cannot be computed in time because too many requests are waiting.
         """
         start = self.clock()
-        interleaved = self.settings.requests.interleaved if patience_s is None else None
+        interleaved = self.settings.requests.interleaved if may_mix else None
         plan, hash_of_plan = self.plan(request, principal, interleaved)
         limit_ms = timeout_ms(request, self.settings)
         plan_ms = (self.clock() - start) * 1_000

@@ -129,6 +129,15 @@ async def test_lines_of_a_batch_are_not_mixed(settings: Settings) -> None:
         assert (await complete_response(client, **QUERY)) | {"cache": 0, "took_ms": 0} != line
 
 
+async def test_only_http_mixes_because_other_answers_have_no_query_id(settings: Settings) -> None:
+    async with serving(settings, DOCUMENTS) as (app, client):
+        service = app.state.service
+        request = SearchRequest(**QUERY)  # type: ignore[arg-type]
+        response = await service.search.respond(request, service.anonymous, "as the tools over MCP")
+        assert b'"profiles"' not in response.content
+        assert "profiles" in await complete_response(client, **QUERY)
+
+
 async def test_the_query_decides_and_equal_requests_have_equal_responses(settings: Settings) -> None:
     async with serving(settings.changed(interleave="rrf:0.5"), DOCUMENTS) as (_, client):
         mixed = {}
