@@ -161,7 +161,7 @@ class Shadow:
         if _documents(response) != chosen.documents:
             self.observe("skipped", None)  # they have changed since
             return
-        comparison = compare(chosen.hits, _hits(response), live_ms, response.took_ms)
+        comparison = comparison_of(chosen.hits, _hits(response), live_ms, response.took_ms)
         self.observe("compared", comparison)
         _log.info(COMPARED, extra=self._named(chosen) | {name: getattr(comparison, name) for name in _FIELDS})
 
@@ -199,7 +199,7 @@ def _is_comparable(request: SearchRequest, response: EncodedResponse) -> bool:
     )
 
 
-def compare(
+def comparison_of(
     live: Sequence[tuple[str, str]], shadow: Sequence[tuple[str, str]], live_ms: float, shadow_ms: float
 ) -> Comparison:
     """Compare two rankings of different documents each.
