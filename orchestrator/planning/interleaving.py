@@ -35,8 +35,9 @@ def with_other_plan(
     profile, share = chosen
     if profile == plan.profile or _coin(plan, 0) >= share:
         return plan
-    other = msgspec.structs.replace(request, profile=profile, cursor=None)  # a cursor is of one ranking
-    return msgspec.structs.replace(plan, other=make(other))
+    other = make(msgspec.structs.replace(request, profile=profile, cursor=None))  # a cursor is of one ranking
+    ranking = msgspec.structs.replace(other.ranking, day=plan.ranking.day)  # that of the first page
+    return msgspec.structs.replace(plan, other=msgspec.structs.replace(other, ranking=ranking))
 
 
 def begins(plan: Plan, number: int) -> bool:

@@ -13,7 +13,7 @@ from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.planning.interleaving import begins, from_first_hit
 from orchestrator.planning.plan import Plan
 from orchestrator.results.interleaving import HIT_KEYS, team_draft
-from orchestrator.schema.search import ResponseBody
+from orchestrator.schema.search import ResponseBody, Total
 from orchestrator.telemetry.spans import StageTimings
 
 
@@ -53,6 +53,7 @@ async def interleaved_body(
     return msgspec.structs.replace(
         body,
         hits=tuple(hit for hit, _ in page),
+        total=Total(body.total.value, "gte"),  # every hit of the first ranking, and some of the second one
         profiles=tuple(plan.profile if is_first else other.profile for _, is_first in page),
         next_cursor=cursor_at(end) if has_more else None,
     )

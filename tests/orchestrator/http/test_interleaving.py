@@ -86,6 +86,8 @@ async def check(settings: Settings) -> None:
             assert {profile for _, profile in expected} == {"joint", "rrf"}
             response = await complete_response(client, **QUERY, limit=7, collapse=collapse)
             assert shown(response) == expected[:7]
+            assert response["total"]["relation"] == "gte"
+            assert response["total"]["value"] <= len(expected)
             for limit in (3, 50):
                 assert await pages(client, limit=limit, collapse=collapse) == expected
             ids = [id_ for id_, _ in expected]
@@ -136,6 +138,17 @@ async def test_only_http_mixes_because_other_answers_have_no_query_id(settings: 
         response = await service.search.respond(request, service.anonymous, "as the tools over MCP")
         assert b'"profiles"' not in response.content
         assert "profiles" in await complete_response(client, **QUERY)
+
+
+async def test_both_rankings_are_of_the_day_of_the_first_page(settings: Settings) -> None:
+    async with serving(settings, DOCUMENTS) as (app, client):
+        cursor = (await complete_response(client, **QUERY, limit=3))["next_cursor"]
+        search_service, anonymous = app.state.service.search, app.state.service.anonymous
+        now = search_service.now() + 2 * 86_400
+        search_service.now = lambda: now
+        request = SearchRequest(**QUERY, cursor=cursor)  # type: ignore[arg-type]
+        plan, _ = search_service.plan(request, anonymous, settings.requests.interleaved)
+        assert plan.ranking.day == plan.other.ranking.day == now // 86_400 - 2
 
 
 async def test_the_query_decides_and_equal_requests_have_equal_responses(settings: Settings) -> None:
