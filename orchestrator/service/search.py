@@ -177,7 +177,7 @@ class SearchService:
             took_ms=round((self.clock() - start) * 1_000, MS_DIGITS),
             timings_ms=used.rounded_ms() if used else {},
             request_id=request_id,
-            query_id=_query_id(),
+            query_id=token_hex(16),  # not to be guessed: who has it may give feedback
         )
         response = EncodedResponse(with_meta(body, meta), meta.query_id, level, plan, limit_ms, computed, used)
         if patience_s is None:
@@ -206,7 +206,7 @@ class SearchService:
             took_ms=round(timings.total_ms(), MS_DIGITS),
             timings_ms=timings.rounded_ms(),
             request_id=request_id,
-            query_id=_query_id(),
+            query_id=token_hex(16),  # not to be guessed: who has it may give feedback
         )
 
     def plan(
@@ -326,7 +326,3 @@ class SearchService:
             reason = "documents were written during this search: some sources may not have them yet"
             warnings.append(context.degraded("snapshot", reason))
         return warnings
-
-
-def _query_id() -> str:
-    return token_hex(16)  # not to be guessed: who has it may give feedback
