@@ -20,7 +20,6 @@ class ShownResponse:
     :param at: in seconds since the epoch.
     :param query: its text; ``None`` if texts are not kept.
     :param first: position of the first hit among those of all pages, from 1.
-    :param profiles: that each hit is of, if the hits are those of two profiles in turn.
     """
 
     query_id: str
@@ -31,7 +30,6 @@ class ShownResponse:
     query: str | None
     first: int
     hits: tuple[Hit, ...]
-    profiles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

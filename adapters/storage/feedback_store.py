@@ -36,10 +36,10 @@ CREATE TABLE scopes (
 CREATE TABLE responses (
     response INTEGER PRIMARY KEY, query_id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL REFERENCES scopes,
     clearance TEXT NOT NULL, at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL,
-    hits BLOB NOT NULL, profiles BLOB NOT NULL, bytes INTEGER NOT NULL
+    hits BLOB NOT NULL, bytes INTEGER NOT NULL
 );
 CREATE VIEW named AS
-    SELECT response, query_id, clearance, at, query_hash, query, first, hits, profiles, tenant, environment
+    SELECT response, query_id, clearance, at, query_hash, query, first, hits, tenant, environment
     FROM responses JOIN scopes USING (scope);
 CREATE INDEX responses_by_age ON responses (scope, at);
 CREATE TABLE feedback (
@@ -78,16 +78,15 @@ class FeedbackStore:
                 named = (scope.tenant, scope.environment)
                 connection.execute("INSERT OR IGNORE INTO scopes (tenant, environment) VALUES (?, ?)", named)
             for each in responses:
-                hits, profiles, query = msgspec.json.encode(each.hits), msgspec.json.encode(each.profiles), each.query
-                size = len(hits) + len(profiles) + len((query or "").encode())
+                hits, query = msgspec.json.encode(each.hits), each.query
+                size = len(hits) + len((query or "").encode())
                 connection.execute(
                     "INSERT OR IGNORE INTO responses "
-                    "(query_id, scope, clearance, at, query_hash, query, first, hits, profiles, bytes) "
-                    "SELECT ?, scope, ?, ?, ?, ?, ?, ?, ?, ? FROM scopes "
+                    "(query_id, scope, clearance, at, query_hash, query, first, hits, bytes) "
+                    "SELECT ?, scope, ?, ?, ?, ?, ?, ?, ? FROM scopes "
                     "WHERE tenant = ? AND environment = ? AND deleted_at < ?",
                     (
-                        *(each.query_id, each.clearance, each.at, each.query_hash, query, each.first),
-                        *(hits, profiles, size),
+                        *(each.query_id, each.clearance, each.at, each.query_hash, query, each.first, hits, size),
                         *(each.scope.tenant, each.scope.environment, each.at),
                     ),
                 )
@@ -240,18 +239,9 @@ class FeedbackStore:
 
 def _response(row: tuple[Any, ...]) -> ShownResponse:
     """The response of a row of ``named``."""
-    _, query_id, clearance, at, query_hash, query, first, hits, profiles, tenant, environment = row
-    return ShownResponse(
-        query_id,
-        Scope(tenant, environment),
-        clearance,
-        at,
-        query_hash,
-        query,
-        first,
-        msgspec.json.decode(hits, type=tuple[Hit, ...]),
-        msgspec.json.decode(profiles, type=tuple[str, ...]),
-    )
+    _, query_id, clearance, at, query_hash, query, first, hits, tenant, environment = row
+    decoded = msgspec.json.decode(hits, type=tuple[Hit, ...])
+    return ShownResponse(query_id, Scope(tenant, environment), clearance, at, query_hash, query, first, decoded)
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:

@@ -31,8 +31,12 @@ if TYPE_CHECKING:
 _MAX_QUERY_CHARS = 1_000_000
 """Queries of data sets may be longer than the API allows."""
 
-FOLDER_HELP = "a folder with documents.ndjson or a BEIR corpus and its graph files, queries.jsonl, and judgments"
-Folder: TypeAlias = Annotated[Path, typer.Argument(help=FOLDER_HELP)]
+Folder: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        help="a folder with documents.ndjson or a BEIR corpus and its graph files, queries.jsonl, and judgments"
+    ),
+]
 
 
 def open_for_evaluation(settings: Settings) -> AbstractAsyncContextManager[Service]:

@@ -12,21 +12,10 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from orchestrator.cli.judged_sets import (
-    FOLDER_HELP,
-    Folder,
-    evaluation_command,
-    open_for_evaluation,
-    prepare,
-    shown,
-)
+from orchestrator.cli.judged_sets import Folder, evaluation_command, open_for_evaluation, prepare, shown
 from orchestrator.cli.progress import Advance, progress_bar
-from orchestrator.cli.recorded_feedback import opened_feedback
-from orchestrator.cli.scope_options import Environment, Tenant
-from orchestrator.cli.tables import Column, print_table
 from orchestrator.cli.terminal import err, out, reported_errors
 from orchestrator.evaluation.dataset import read_dataset
-from orchestrator.evaluation.judgments import BadDataset
 from orchestrator.planning.defaults import default_profile
 from orchestrator.settings.loading import load, read_settings_file
 
@@ -90,38 +79,17 @@ def tune(
 
 
 def compare(
-    folder: Annotated[Path | None, typer.Argument(help=FOLDER_HELP)] = None,
+    folder: Folder,
     settings: Annotated[
-        list[Path] | None, typer.Option(help="a file of settings, as for TRIVIUM_SETTINGS_FILE; must be given twice")
-    ] = None,
-    *,
-    feedback: Annotated[
-        bool,
-        typer.Option(
-            "--feedback", help="instead: which of two profiles users prefer, at a service with TRIVIUM_INTERLEAVE"
-        ),
-    ] = False,
-    tenant: Tenant = None,
-    environment: Environment = None,
+        list[Path], typer.Option(help="a file of settings, as for TRIVIUM_SETTINGS_FILE; must be given twice")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="print the outcome as JSON")] = False,
 ) -> None:
-    """Search judged queries with two files of settings and compare the results. The files override the environment.
-
-    With --feedback: report which of two profiles users prefer, by the feedback to responses that mix their hits.
-    """
-    if feedback:
-        with reported_errors(usage_errors=(BadDataset,)):
-            if folder or settings:
-                raise BadDataset("--feedback compares what a service recorded: it takes no folder and no --settings")
-            _compare_by_feedback(tenant, environment, as_json)
-        return
+    """Search judged queries with two files of settings and compare the results. The files override the environment."""
     with evaluation_command():
         from orchestrator.evaluation import settings_comparison as comparing  # noqa: PLC0415  # see evaluate
 
         with reported_errors(usage_errors=(comparing.NotComparable,)):
-            if folder is None:
-                raise comparing.NotComparable("name a folder with judged queries, or --feedback")
-            settings = settings or []
             if len(settings) != 2:
                 raise comparing.NotComparable(f"--settings is given {len(settings)} times, it must be given twice")
             first, second = (
@@ -147,27 +115,6 @@ def compare(
             sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
         else:
             _print_comparison(outcome)
-
-
-def _compare_by_feedback(tenant: str | None, environment: str | None, as_json: bool) -> None:
-    from orchestrator.evaluation.interleaving import preferences  # noqa: PLC0415  # see evaluate
-
-    store, scope = opened_feedback(tenant, environment)
-    found = preferences(store.read(scope))
-    if as_json:
-        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
-        return
-    if not found:
-        raise BadDataset(
-            f"no hit of two profiles was used for the tenant {scope.tenant!r} and the environment "
-            f"{scope.environment!r}: a service mixes them with TRIVIUM_INTERLEAVE, such as rrf:0.1"
-        )
-    rows = [
-        (f"{each.profile} and {each.other}", *map(str, (each.wins, each.losses, each.ties)), f"{each.p:.4f}")
-        for each in found
-    ]
-    names = ("more of the first used", "more of the second", "as many", "p")
-    print_table(out, [Column("profiles"), *map(Column, names)], rows)
 
 
 def _round(number: int, candidates: int) -> AbstractContextManager[Advance]:

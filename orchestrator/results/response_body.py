@@ -42,10 +42,7 @@ def respond(
         warnings=(*warnings, *_end_of_list(retrieved, page)),
         index_version=build_id,
         generation=snapshot.generation,
-        # The result of a reranker has no pages.
-        next_cursor=cursor_at(plan, retrieved, ranked, snapshot, page.end)
-        if page.end < page.total and not plan.page.rerank
-        else None,
+        next_cursor=_next_cursor(plan, retrieved, ranked, page, snapshot),
         context=page.context,
         facets=facets,
         explain=explanation,
@@ -95,11 +92,13 @@ def _total(plan: Plan, retrieved: Retrieved, page: Page) -> Total:
     return Total(page.total - page.deleted - page.withheld, "eq" if is_exact else "gte")
 
 
-def cursor_at(plan: Plan, retrieved: Retrieved, ranked: Ranked, snapshot: Snapshot, end: int) -> str:
-    """The token of the page that begins after ``end`` hits."""
+def _next_cursor(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> str | None:
+    """The token of the next page, if there is one. The result of a reranker has no pages."""
+    if page.end >= page.total or plan.page.rerank:
+        return None
     first = plan.page.token
     return PageToken.at(
-        end,
+        page.end,
         plan.page.ranking_hash,
         first.execution_hash if first else execution_hash(plan, retrieved, ranked),
         first.generation if first else snapshot.generation,

@@ -251,8 +251,7 @@ SCHEMA_VERSION = 1
 class ResponseBody(Struct, frozen=True, kw_only=True):
     """The part of a response that is the same for every request with the same plan: this is what is cached.
 
-    ``warnings``: names in the request that no document has, such as a collection or a metadata key. ``profiles``: the
-    profile whose ranking each hit is of, if the hits are those of two in turn; then scores do not fall from hit to hit.
+    ``warnings``: names in the request that no document has, such as a collection or a metadata key.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -267,7 +266,6 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     index_version: str
     generation: int
     next_cursor: str | None
-    profiles: tuple[str, ...] | UnsetType = UNSET
     context: ContextText | UnsetType = UNSET
     facets: Mapping[str, Facet] | UnsetType = UNSET
     explain: Explanation | UnsetType = UNSET

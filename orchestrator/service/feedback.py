@@ -52,7 +52,6 @@ class _Body(msgspec.Struct):
     """What is needed of the body of a response."""
 
     hits: list[_Hit]
-    profiles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,6 @@ class FeedbackService:
 
     def _add(self, store: FeedbackStore, returned: list[_Returned]) -> None:
         decode = msgspec.json.Decoder(_Body).decode
-        bodies = [decode(each.content) for each in returned]
         store.add(
             [
                 ShownResponse(
@@ -210,10 +208,9 @@ class FeedbackService:
                     query_hash(each.query),
                     each.query if self._keeps_texts else None,
                     each.offset + 1,
-                    tuple((hit.collection, hit.id, hit.parent_id or hit.id) for hit in body.hits),
-                    body.profiles,
+                    tuple((hit.collection, hit.id, hit.parent_id or hit.id) for hit in decode(each.content).hits),
                 )
-                for each, body in zip(returned, bodies, strict=True)
+                for each in returned
             ]
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from secrets import token_hex
 from time import perf_counter, time
 from typing import TypeAlias
@@ -27,7 +26,6 @@ from orchestrator.execution.stage_results import Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.measurement.calibration import why_unmeasured
 from orchestrator.planning.defaults import encoder_of, timeout_ms
-from orchestrator.planning.interleaving import with_other_plan
 from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
@@ -37,23 +35,14 @@ from orchestrator.results.hit_fields import selected
 from orchestrator.results.hydration import hydrate
 from orchestrator.results.page_stages import finished
 from orchestrator.results.rerank import RerankStage
-from orchestrator.results.response_body import cursor_at, page_warning, respond
+from orchestrator.results.response_body import page_warning, respond
 from orchestrator.results.search_log import log_fields
 from orchestrator.results.tokens import Measure
 from orchestrator.results.unknown_names import name_warnings, named_keys
 from orchestrator.retrieval.likeness import with_likeness
 from orchestrator.retrieval.retrieve import Retrieval
-from orchestrator.schema.search import (
-    Degraded,
-    EncoderName,
-    ProfileName,
-    ResponseBody,
-    ResponseMeta,
-    SearchRequest,
-    SearchResponse,
-)
+from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
-from orchestrator.service.interleaved_search import RankedBody, interleaved_body
 from orchestrator.service.plan_cache import PlanCache
 from orchestrator.service.ranked_search import RankedSearch
 from orchestrator.service.response_cache import EncodedResponse, ResponseCache, with_meta
@@ -118,25 +107,17 @@ class SearchService:
         return replace(self, settings=settings)
 
     async def respond(
-        self,
-        request: SearchRequest,
-        principal: Principal,
-        request_id: str,
-        patience_s: float | None = None,
-        *,
-        may_mix: bool = False,
+        self, request: SearchRequest, principal: Principal, request_id: str, patience_s: float | None = None
     ) -> EncodedResponse:
         """The response as JSON: from the cache, or computed.
 
         :param patience_s: how long a line of a batch waits for its turn; by default that is part of the time limit.
-        :param may_mix: whether the hits may be those of two profiles in turn: the caller can give feedback.
         :raises BadRequest: if a value is not allowed.
         :raises AllSourcesFailed: if every source failed or timed out.
         :raises Overloaded: if the response cannot be computed in time because too many requests are waiting.
         """
         start = self.clock()
-        interleaved = self.settings.requests.interleaved if may_mix else None
-        plan, hash_of_plan = self.plan(request, principal, interleaved)
+        plan, hash_of_plan = self.plan(request, principal)
         limit_ms = timeout_ms(request, self.settings)
         plan_ms = (self.clock() - start) * 1_000
         missed = await self._wait_for_write(request, limit_ms)
@@ -177,7 +158,7 @@ class SearchService:
             took_ms=round((self.clock() - start) * 1_000, MS_DIGITS),
             timings_ms=used.rounded_ms() if used else {},
             request_id=request_id,
-            query_id=token_hex(16),  # not to be guessed: who has it may give feedback
+            query_id=_query_id(),
         )
         response = EncodedResponse(with_meta(body, meta), meta.query_id, level, plan, limit_ms, computed, used)
         if patience_s is None:
@@ -206,15 +187,12 @@ class SearchService:
             took_ms=round(timings.total_ms(), MS_DIGITS),
             timings_ms=timings.rounded_ms(),
             request_id=request_id,
-            query_id=token_hex(16),  # not to be guessed: who has it may give feedback
+            query_id=_query_id(),
         )
 
-    def plan(
-        self, request: SearchRequest, principal: Principal, interleaved: tuple[ProfileName, float] | None = None
-    ) -> tuple[Plan, bytes]:
+    def plan(self, request: SearchRequest, principal: Principal) -> tuple[Plan, bytes]:
         """The plan of a request, and its hash. Pure, but for the cache of plans.
 
-        :param interleaved: the profile whose hits are mixed with those of the settings, and the share of the queries.
         :raises BadRequest: if a value is not allowed.
         """
         scope, clearance = principal.scope, principal.clearance
@@ -222,9 +200,6 @@ class SearchService:
         calibrations = self.calibrations(scope, clearance, encoder_of(request, self.settings))
 
         def make() -> Plan:
-            return with_other_plan(request, planned(request), interleaved, planned)
-
-        def planned(request: SearchRequest) -> Plan:
             return make_plan(
                 request,
                 principal,
@@ -239,7 +214,7 @@ class SearchService:
                 strategies=self.retrieval.strategies,
             )
 
-        others = (scope.tenant, scope.environment, clearance, trust, today, calibrations, interleaved)
+        others = (scope.tenant, scope.environment, clearance, trust, today, calibrations)
         return self._plans.get(request, others, make)
 
     async def _wait_for_write(self, request: SearchRequest, limit_ms: int) -> str:
@@ -256,19 +231,7 @@ class SearchService:
     async def _compute(
         self, plan: Plan, snapshot: Snapshot, limit_ms: int, mode: CacheMode, context: SearchContext, missed: str
     ) -> ResponseBody:
-        """The body of a response. ``missed``: see :meth:`_wait_for_write`."""
-        if plan.other is None:
-            return (await self._ranked_body(plan, snapshot, limit_ms, mode, context, missed)).body
-
-        async def body_of(plan: Plan, context: SearchContext) -> RankedBody:
-            return await self._ranked_body(plan, snapshot, limit_ms, mode, context, missed)
-
-        return await interleaved_body(plan, plan.other, context, body_of)
-
-    async def _ranked_body(
-        self, plan: Plan, snapshot: Snapshot, limit_ms: int, mode: CacheMode, context: SearchContext, missed: str
-    ) -> RankedBody:
-        """Run all stages on one state of the index."""
+        """Run all stages on one state of the index. ``missed``: see :meth:`_wait_for_write`."""
         if self.snapshots.changed(snapshot):
             # Servers have no old states: a request that waited for its slot reads what was written meanwhile.
             snapshot = self.snapshots.pin(plan.ranking.scope)
@@ -301,7 +264,7 @@ class SearchService:
                 warnings = await name_warnings(plan, snapshot.documents, self.known_keys)
             degraded += attempt.failures
         degraded += self._state_warnings(plan, retrieved, ranked, snapshot, context)
-        body = respond(
+        return respond(
             plan,
             retrieved,
             ranked,
@@ -313,7 +276,6 @@ class SearchService:
             facets=facets,
             warnings=warnings,
         )
-        return RankedBody(body, partial(cursor_at, plan, retrieved, ranked, snapshot))
 
     def _state_warnings(
         self, plan: Plan, retrieved: Retrieved, ranked: Ranked, snapshot: Snapshot, context: SearchContext
@@ -326,3 +288,7 @@ class SearchService:
             reason = "documents were written during this search: some sources may not have them yet"
             warnings.append(context.degraded("snapshot", reason))
         return warnings
+
+
+def _query_id() -> str:
+    return token_hex(16)  # not to be guessed: who has it may give feedback

@@ -161,7 +161,7 @@ class Shadow:
         if _documents(response) != chosen.documents:
             self.observe("skipped", None)  # they have changed since
             return
-        comparison = comparison_of(chosen.hits, _hits(response), live_ms, response.took_ms)
+        comparison = compare(chosen.hits, _hits(response), live_ms, response.took_ms)
         self.observe("compared", comparison)
         _log.info(COMPARED, extra=self._named(chosen) | {name: getattr(comparison, name) for name in _FIELDS})
 
@@ -190,16 +190,15 @@ def _documents(body: ResponseBody) -> tuple[str, int]:
 
 
 def _is_comparable(request: SearchRequest, response: EncodedResponse) -> bool:
-    """Whether one profile decides the ranking, the response is whole, and it is the first page."""
-    plan = response.plan
-    is_ranked = plan.listing is None and plan.other is None and len(plan.ranking.sources) > 1
+    """Whether the profile decides the ranking, the response is whole, and it is the first page."""
+    is_ranked = response.plan.listing is None and len(response.plan.ranking.sources) > 1
     is_of_settings = request.profile is None and request.fusion is None
     return (
         is_ranked and is_of_settings and not request.cursor and not (response.computed and response.computed.degraded)
     )
 
 
-def comparison_of(
+def compare(
     live: Sequence[tuple[str, str]], shadow: Sequence[tuple[str, str]], live_ms: float, shadow_ms: float
 ) -> Comparison:
     """Compare two rankings of different documents each.

@@ -12,8 +12,6 @@ from adapters import Scope
 from adapters.model.sources import SOURCES
 from orchestrator.auth.principal import Principal
 from orchestrator.bootstrap.caches import content_ids
-from orchestrator.planning.interleaving import with_other_plan
-from orchestrator.planning.plan import Plan
 from orchestrator.planning.plan_key import cache_key, plan_hash
 from orchestrator.planning.planner import make_plan
 from orchestrator.schema.search import SearchRequest
@@ -47,7 +45,6 @@ DECIDES: dict[str, object] = {
     "min_confidence": 0.5,
     "default_limit": 7,
     "rerank": False,
-    "interleave": "rrf:1",
 }
 """Settings that decide responses, each with another value than :func:`settings_with` has."""
 
@@ -77,10 +74,7 @@ def settings_with(**values: object) -> Settings:
 
 
 def key(settings: Settings, request: SearchRequest = REQUEST) -> bytes:
-    def make(request: SearchRequest) -> Plan:
-        return make_plan(request, PRINCIPAL, settings, SOURCES, 1.0, 20_000, dimension=2)
-
-    plan = with_other_plan(request, make(request), settings.requests.interleaved, make)
+    plan = make_plan(request, PRINCIPAL, settings, SOURCES, 1.0, 20_000, dimension=2)
     return cache_key(plan_hash(plan), ("v", 1), "build", content_ids(settings))
 
 

@@ -109,12 +109,12 @@ class Served:
         search = app.state.service.search
         respond = search.respond
 
-        async def counted(*arguments: Any, **options: Any) -> object:
+        async def counted(*arguments: Any) -> object:
             nonlocal running
             running += 1
             self.at_once.append(running)
             try:
-                return await respond(*arguments, **options)
+                return await respond(*arguments)
             finally:
                 running -= 1
                 self.answered += 1

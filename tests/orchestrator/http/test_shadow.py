@@ -24,7 +24,7 @@ from orchestrator.retrieval.circuit_breakers import MAX_FAILURES
 from orchestrator.schema.search import SearchRequest
 from orchestrator.service import shadow
 from orchestrator.service.errors import Overloaded
-from orchestrator.service.shadow import COMPARED, FAILED, comparison_of
+from orchestrator.service.shadow import COMPARED, FAILED, compare
 from orchestrator.settings import Settings
 from tests.orchestrator.http.helpers import complete_response, hit_ids, index_documents, log_of, ndjson, serving
 from tests.orchestrator.http.test_metrics import eventually
@@ -252,7 +252,7 @@ async def test_a_share_is_chosen(chosen: Settings) -> None:
 
 @given(st.lists(st.integers(0, 20), unique=True), st.lists(st.integers(0, 20), unique=True))
 def test_a_comparison(live: list[int], other: list[int]) -> None:
-    found = comparison_of([("c", str(each)) for each in live], [("c", str(each)) for each in other], 1.0, 2.0)
+    found = compare([("c", str(each)) for each in live], [("c", str(each)) for each in other], 1.0, 2.0)
     common = [each for each in live if each in other]
     longest = max(len(live), len(other))
     assert found.overlap == (len(common) / longest if longest else 1.0)
@@ -265,7 +265,7 @@ def test_a_comparison(live: list[int], other: list[int]) -> None:
 
 
 def test_equal_ids_of_two_collections_are_different_hits() -> None:
-    assert comparison_of([("a", "1")], [("b", "1")], 1.0, 1.0).overlap == 0
+    assert compare([("a", "1")], [("b", "1")], 1.0, 1.0).overlap == 0
 
 
 @pytest.mark.parametrize(
