@@ -52,12 +52,16 @@ class Learned:
     """``learned(FILE)``. Printed, it has the hash of the file instead of its name.
 
     The contributions of sources are those of the other strategy.
+
+    :param lowest: the smallest sum of the trees that could be; ``highest``: the largest.
     """
 
     name: str
     base: Strategy
     features: tuple[str, ...]
     trees: Trees
+    lowest: float
+    highest: float
 
     @classmethod
     def decode(cls, data: bytes) -> Learned:
@@ -77,7 +81,9 @@ class Learned:
             if name not in (FUSED, COVERAGE) and not _SOURCE_FEATURE.fullmatch(name):
                 raise ValueError(f"feature {name[:80]!r}, allowed are {FUSED}, {COVERAGE}, SOURCE.score, SOURCE.rank")
         name = f"learned({hashlib.sha256(data).hexdigest()[:16]})"
-        return cls(name, parse(model.base), tuple(model.features), Trees.of(model.trees, len(model.features)))
+        trees = Trees.of(model.trees, len(model.features))
+        lowest, highest = (UNIT * each for each in trees.bounds)
+        return cls(name, parse(model.base), tuple(model.features), trees, lowest, highest)
 
     def __str__(self) -> str:
         return self.name
@@ -85,12 +91,12 @@ class Learned:
     def __call__(self, candidates: Candidates, weights: Mapping[str, float], sources: Sources) -> Fused:
         """Fuse; ties as in :func:`fusion.sums.rank_by_sum`."""
         fused = self.base(candidates, weights, sources)
-        columns = feature_columns(candidates, fused, self.features)
-        raw = BASE_FACTOR * base_scores(candidates, fused) + UNIT * self.trees.sums(columns)
+        scores = scores_by_row(candidates, fused)
+        columns = feature_columns(candidates, scores, self.features)
+        raw = BASE_FACTOR * scores + UNIT * self.trees.sums(columns)
         rows = rank_by_sum(raw, candidates, sources)
         raw = raw[rows]
-        lowest, highest = (UNIT * each for each in self.trees.bounds)
-        score = np.minimum((raw - lowest) / (BASE_FACTOR + highest - lowest), 1.0)
+        score = np.minimum((raw - self.lowest) / (BASE_FACTOR + self.highest - self.lowest), 1.0)
         return Fused(rows, raw, score, fused.contributions, fused.weights)
 
 
@@ -110,17 +116,19 @@ def feature_names(sources: Iterable[str]) -> list[str]:
     return [FUSED, COVERAGE, *(f"{source}.{kind}" for source in sorted(sources) for kind in ("score", "rank"))]
 
 
-def feature_columns(candidates: Candidates, fused: Fused, names: Sequence[str]) -> Floats:
+def feature_columns(candidates: Candidates, scores: Floats, names: Sequence[str]) -> Floats:
     """The features of each candidate, shape ``(names, candidates)``, each in [0, 1].
 
-    ``fused`` is the fusion score of the other strategy. ``coverage`` is how much of the query a graph knows as
-    entities. ``SOURCE.score`` is a document's score divided by the best score of the source, ``SOURCE.rank`` is
-    1 / rank; both are 0 for a document that the source did not return, and for a source that was not searched.
+    ``coverage`` is how much of the query a graph knows as entities. ``SOURCE.score`` is a document's score divided by
+    the best score of the source, ``SOURCE.rank`` is 1 / rank; both are 0 for a document that the source did not return,
+    and for a source that was not searched.
+
+    :param scores: the fusion score of each candidate by the other strategy, which is the feature ``fused``.
     """
     columns = np.zeros((len(names), len(candidates)))
     for column, name in zip(columns, names, strict=True):
         if name == FUSED:
-            column[:] = base_scores(candidates, fused)
+            column[:] = scores
         elif name == COVERAGE:
             column[:] = max(candidates.entity_coverage.values(), default=0.0)
         elif match := _SOURCE_FEATURE.fullmatch(name):
@@ -130,7 +138,7 @@ def feature_columns(candidates: Candidates, fused: Fused, names: Sequence[str]) 
     return columns
 
 
-def base_scores(candidates: Candidates, fused: Fused) -> Floats:
+def scores_by_row(candidates: Candidates, fused: Fused) -> Floats:
     """The fusion score of each candidate."""
     scores = np.zeros(len(candidates))
     scores[fused.rows] = fused.score

@@ -138,13 +138,11 @@ def _installation_id(data_dir: Path) -> str:
 
 
 def content_ids(settings: Settings) -> tuple[str, ...]:
-    """What decides a response and is not in its plan: release and format, servers, graph, synonyms, encoder."""
+    """What decides a response and is not in its plan: release and format, servers, graph, files, encoder."""
     schema = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(ResponseBody))).hexdigest()
-    expansion = settings.encoding.query_expansion
-    path = expansion.removeprefix("synonyms://")
-    synonyms = hashlib.sha256(Path(path).read_bytes()).hexdigest() if path != expansion else ""
+    files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in settings.files_of_ranking]
     encoder = settings.encoding.query_encoder
     # Without their credentials: processes that share a Redis may search different servers.
     servers = [str(settings.sources.address(source) or url) for source, url in settings.sources.urls.items()]
     graph = settings.ranking.centrality, msgspec.json.encode(settings.ranking.link_strengths).decode()
-    return version("trivium"), schema, *servers, *graph, expansion, synonyms, encoder
+    return version("trivium"), schema, *servers, *graph, settings.encoding.query_expansion, encoder, *files

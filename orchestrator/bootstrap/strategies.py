@@ -17,9 +17,9 @@ def open_strategies(settings: Settings) -> Strategies:
 
     :raises SettingsError: if the file of a learned one cannot be read.
     """
-    named = settings.ranking.fusion
-    path = named and file_of(named)
-    if not (named and path):
+    named = settings.ranking.fusion or ""
+    path = file_of(named)
+    if path is None:
         return NAMED
     try:
         with Path(path).open("rb") as file:

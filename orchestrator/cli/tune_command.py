@@ -60,7 +60,7 @@ def tune(
         async def outcome() -> tuple[tuning.TuningResult | learning.LearningResult, bytes]:
             async with open_for_evaluation(workspace.settings) as service:
                 if learn:
-                    with progress_bar(err, "searching", "queries", learning.searches(dataset)) as advance:
+                    with progress_bar(err, "searching", "queries", 2 * len(dataset.queries)) as advance:
                         return await learning.learn(service, dataset, advance)
                 tuned = await tuning.tune(service, dataset, _round)
                 return tuned, tuning.as_settings_file(tuned.changed).encode()

@@ -24,11 +24,11 @@ from fusion.learned import (
     COVERAGE,
     UNIT,
     Learned,
-    base_scores,
     encode,
     feature_columns,
     feature_names,
     file_of,
+    scores_by_row,
 )
 from fusion.rank_fields import Floats
 from fusion.source import Sources
@@ -37,11 +37,9 @@ from fusion.sums import Fused
 from fusion.trees import MAX_LEAVES, MAX_TREES, Tree
 from orchestrator.evaluation.comparison import Difference, compare
 from orchestrator.evaluation.judgments import JudgedQueries
-from orchestrator.evaluation.runs import make_request
-from orchestrator.evaluation.searched_index import require_complete
 from orchestrator.evaluation.tuning import halves, measured, objection_to
 from orchestrator.planning.defaults import default_profile
-from orchestrator.planning.strategies import FoundStrategy, Strategies
+from orchestrator.planning.strategies import Correction, Strategies
 from orchestrator.service.search import SearchService
 from orchestrator.service.service import Service
 
@@ -121,7 +119,7 @@ async def learn(
 ) -> tuple[LearningResult, bytes]:
     """Learn, and test what was learned. Returns also the file for ``TRIVIUM_FUSION``.
 
-    :param advance: called with 1 for each query that was searched, of :func:`searches` in total.
+    :param advance: called with the number of queries that were searched; each is searched twice.
     :raises TooFewQueries: if there are fewer than 20 judged queries.
     :raises AlreadyLearned: if the strategy in use was learned.
     :raises Unavailable: as :func:`load_lightgbm`.
@@ -129,32 +127,33 @@ async def learn(
     training, held_out = halves(judged)
     search, base = service.search, default_profile(service.settings).fusion
     require_named(base)
-    strategy, seeds = search.retrieval.strategies.find(base)
+    strategy, _ = search.retrieval.strategies.find(base)
     names = feature_names(source.name for source in search.sources)
     recorder = _Recorder(strategy)
-    recorded = _with_strategy(search, (recorder, seeds))
-    queries = []
-    for id_ in training:
-        recorder.calls.clear()
-        request = make_request(judged.queries[id_], {})
-        require_complete(await recorded.search(request, service.anonymous, f"learn:{id_}"), f"query {id_!r}")
-        if recorder.calls:
-            queries.append(_training_query(*recorder.calls[-1], names, judged.judgments[id_]))
-        advance(1)
-    trees = fitted(queries, names)
-    file = encode(str(strategy), names, trees) if trees else b""
-    learned = _with_strategy(search, (Learned.decode(file), seeds)) if trees else search
+    recorded = _with_strategy(search, recorder)
 
     async def values_of(variant: SearchService, ids: list[str]) -> dict[str, float]:
         values = await measured(variant, service.anonymous, judged, ids)
         advance(len(ids))
         return values
 
-    async def gain(ids: list[str]) -> Difference:
-        return compare("learned", "unchanged", await values_of(learned, ids), await values_of(search, ids))
+    queries = []
+    before: dict[str, float] = {}
+    for id_ in training:
+        recorder.calls.clear()
+        before |= await values_of(recorded, [id_])
+        if recorder.calls:
+            queries.append(_training_query(*recorder.calls[-1], names, judged.judgments[id_]))
+    trees = fitted(queries, names)
+    file = encode(str(strategy), names, trees) if trees else b""
+    learned = _with_strategy(search, Learned.decode(file)) if trees else search
 
-    result = LearningResult(judged.name, str(strategy), len(trees), await gain(training), await gain(held_out))
-    return result, file
+    async def gain(ids: list[str], unchanged: dict[str, float]) -> Difference:
+        return compare("learned", "unchanged", await values_of(learned, ids), unchanged)
+
+    on_training = await gain(training, before)
+    on_held_out = await gain(held_out, await values_of(search, held_out))
+    return LearningResult(judged.name, str(strategy), len(trees), on_training, on_held_out), file
 
 
 def require_named(strategy: str) -> None:
@@ -164,12 +163,6 @@ def require_named(strategy: str) -> None:
     """
     if file_of(strategy):
         raise AlreadyLearned(f"TRIVIUM_FUSION is {strategy}: trees correct another strategy, so name or leave out one")
-
-
-def searches(judged: JudgedQueries) -> int:
-    """How many queries :func:`learn` searches."""
-    training, held_out = halves(judged)
-    return 3 * len(training) + 2 * len(held_out)
 
 
 def load_lightgbm() -> Any:
@@ -214,9 +207,9 @@ def fitted(queries: Iterable[TrainingQuery], names: list[str]) -> list[Tree]:
     return [tree for each in described if (tree := _tree(each["tree_structure"])).features]
 
 
-def _with_strategy(search: SearchService, found: FoundStrategy) -> SearchService:
+def _with_strategy(search: SearchService, strategy: Correction) -> SearchService:
     """The same service with another strategy for requests that name none."""
-    retrieval = search.retrieval.with_strategies(Strategies({_NAME: found, str(found[0]): found}))
+    retrieval = search.retrieval.with_strategies(Strategies.with_learned(_NAME, strategy))
     return replace(search, settings=search.settings.changed(fusion=_NAME), retrieval=retrieval)
 
 
@@ -228,8 +221,8 @@ def _training_query(
     if fields := candidates.fields:
         parents = [None if parent < 0 else fields.parents[parent] for parent in fields.parent.tolist()]
     grades = [_grade(judgments, each, parent) for each, parent in zip(ids, parents, strict=True)]
-    columns = feature_columns(candidates, fused, names)
-    return TrainingQuery(columns, base_scores(candidates, fused), np.array(grades, np.int64))
+    scores = scores_by_row(candidates, fused)
+    return TrainingQuery(feature_columns(candidates, scores, names), scores, np.array(grades, np.int64))
 
 
 def _grade(judgments: Mapping[str, int], *identities: str | None) -> int:

@@ -158,10 +158,11 @@ class Workspace:
         return conditions_of(str(self.dataset.corpus), documents, self.settings, scope, access.open_clearance)
 
     def results(self, build_id: str) -> ResultStore:
-        """The results that exist for these queries, settings and code."""
+        """The results that exist for these queries, settings, the files that these name, and code."""
         queries = msgspec.json.encode([list(self.dataset.queries.items()), build_id]).decode()
         values = {name: self.settings.value(name) for name in setting_fields() if name not in _WITHOUT_EFFECT}
-        settings = msgspec.json.encode(values, enc_hook=str).decode()
+        contents = [_file_hash(path) for path in self.settings.files_of_ranking]
+        settings = msgspec.json.encode([values, contents], enc_hook=str).decode()
         return ResultStore(
             self.folder / "responses" / fingerprint(queries, settings, _code_hash()).replace("-", "")[:_SHORT]
         )

@@ -94,8 +94,8 @@ def default_weights(request: SearchRequest, profile: Profile, settings: Settings
 
 def encoder_of(request: SearchRequest, settings: Settings) -> EncoderName:
     """The encoder of a query."""
-    named = PROFILES[request.profile or settings.requests.profile].encoder
-    return named if named and named in settings.encoding.query_encoders else settings.encoding.query_encoder
+    encoder = _named_profile(request, settings).encoder
+    return encoder if encoder and encoder in settings.encoding.query_encoders else settings.encoding.query_encoder
 
 
 def depth_of(profile: Profile, settings: Settings) -> int:
@@ -107,8 +107,13 @@ def is_reranked(request: SearchRequest, settings: Settings) -> bool:
     """Whether the reranker orders the best hits."""
     if request.rerank is not None:
         return request.rerank
-    name = request.profile or settings.requests.profile
-    return settings.requests.rerank or (PROFILES[name].is_reranked and settings.rerank.url != NONE)
+    by_profile = _named_profile(request, settings).is_reranked and settings.rerank.url != NONE
+    return settings.requests.rerank or by_profile
+
+
+def _named_profile(request: SearchRequest, settings: Settings) -> Profile:
+    """The profile without the values that the settings override: making it with them takes longer."""
+    return PROFILES[request.profile or settings.requests.profile]
 
 
 def limit_of(request: SearchRequest, settings: Settings) -> int:

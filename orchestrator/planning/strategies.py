@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from fusion.learned import Learned
 from fusion.strategy import SeededStrategy, Strategy, parse
 
 FoundStrategy: TypeAlias = tuple[Strategy, SeededStrategy | None]
 """A strategy, and what chooses the seeds of a second stage, if there is one."""
+
+
+class Correction(Strategy, Protocol):
+    """A strategy that changes the order of another one, whose seeds it has."""
+
+    @property
+    def base(self) -> Strategy:
+        """The other strategy."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,7 @@ class Strategies:
     learned: Mapping[str, FoundStrategy] = field(default_factory=dict)
 
     @classmethod
-    def with_learned(cls, name: str, strategy: Learned) -> Strategies:
+    def with_learned(cls, name: str, strategy: Correction) -> Strategies:
         """With a learned strategy, by the name that the settings have for it and by that of its content."""
         return cls(dict.fromkeys((name, str(strategy)), (strategy, _seeded(strategy.base))))
 

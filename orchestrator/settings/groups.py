@@ -16,6 +16,7 @@ from adapters import Sensitivity, rerank
 from adapters.model.document import PARTS, EncodedPart
 from adapters.ports import embedder_address
 from fusion.joint_walk import JointWalk
+from fusion.learned import file_of
 from fusion.rrf import RRF
 from fusion.values import CollapseMode
 from orchestrator.schema.search import EncoderName, ProfileName
@@ -30,6 +31,7 @@ from orchestrator.settings.backends import (
 from orchestrator.settings.group import SettingsGroup, header_value, not_empty, profile_and_share, split
 from orchestrator.settings.ranking import RankingSettings
 
+_SYNONYMS = "synonyms://"
 _MAX_LIMIT = 1_000
 """The largest number of hits of a page that a setting may allow."""
 
@@ -294,6 +296,13 @@ class Settings(BaseModel):
             present = {info.alias or field: getattr(group, field) for field, info in type(group).model_fields.items()}
             groups[group_name] = type(group).model_validate(present | group_values)
         return self.model_copy(update=groups)
+
+    @property
+    def files_of_ranking(self) -> tuple[Path, ...]:
+        """The files that decide responses by their content: of synonyms, and of learned fusion."""
+        expansion, learned = self.encoding.query_expansion, file_of(self.ranking.fusion or "")
+        synonyms = expansion.removeprefix(_SYNONYMS) if expansion.startswith(_SYNONYMS) else None
+        return tuple(Path(path) for path in (synonyms, learned) if path is not None)
 
     def value(self, name: str) -> Any:
         """The value of a setting by its name in :func:`setting_fields`."""

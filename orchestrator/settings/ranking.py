@@ -68,7 +68,12 @@ class RankingSettings(SettingsGroup):
     @field_validator("fusion")
     @classmethod
     def _known_strategy(cls, value: str | None) -> str | None:
-        return value if value is None or file_of(value) else str(parse(value))
+        if value is None or file_of(value):
+            return value
+        try:
+            return str(parse(value))
+        except ValueError as error:
+            raise ValueError(f"{error}; or learned(FILE), with a file of `trivium tune --learn`") from None
 
     @field_validator("weights", mode="before")
     @classmethod

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fusion.columns import Candidates, Ranking
 from fusion.joint_walk import JointWalk
-from fusion.learned import BASE_FACTOR, UNIT, Learned, encode, feature_columns, feature_names, file_of
+from fusion.learned import BASE_FACTOR, UNIT, Learned, encode, feature_columns, feature_names, file_of, scores_by_row
 from fusion.rrf import RRF
 from fusion.strategy import Strategy
 from fusion.trees import Tree
@@ -37,7 +37,7 @@ def learned(*trees: Tree, base: Strategy | None = None, names: Sequence[str] = N
 def test_the_features_of_a_document() -> None:
     candidates = Candidates.of(RANKINGS)
     fused = RRF()(candidates, {}, SOURCES)
-    columns = feature_columns(candidates, fused, [*NAMES, "other.score", "other.rank"])
+    columns = feature_columns(candidates, scores_by_row(candidates, fused), [*NAMES, "other.score", "other.rank"])
     by_id = dict(zip(candidates.ids(np.arange(len(candidates))), columns.T.tolist(), strict=True))
     scores = {hit.id: hit.fusion_score for hit in hits_of(RRF(), RANKINGS)}
     assert NAMES[:4] == ["fused", "coverage", "graph.score", "graph.rank"]

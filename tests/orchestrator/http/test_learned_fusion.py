@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from fusion.learned import UNIT, encode
 from fusion.trees import Tree
@@ -96,6 +97,12 @@ async def test_a_request_cannot_name_a_file(chosen: Settings, tmp_path: Path, wr
         name = found["explain"]["fusion"].removeprefix("learned(").removesuffix(")")
         response = await search(client, **QUERY, fusion=written.format(path=path, name=name))
         assert "unknown fusion strategy 'learned" in problem(response, 422)["detail"]
+
+
+@pytest.mark.parametrize("written", ["learned", "learned()", "learnt(x)"])
+def test_a_setting_that_names_no_file_names_the_form(chosen: Settings, written: str) -> None:
+    with pytest.raises(ValidationError, match=r"or learned\(FILE\), with a file of `trivium tune --learn`"):
+        chosen.changed(fusion=written)
 
 
 @pytest.mark.parametrize(
