@@ -33,6 +33,8 @@ T = TypeVar("T")
 _TIMEOUT_MS = 10_000
 """Default time limit of a search: a caller in the same process waits for a cold start, and gets all sources."""
 _SHOWN_ERRORS = 3
+_WAIT_S = 0.5
+"""How long an interrupt waits at most if it does not end the wait for a result."""
 
 
 class InvalidDocuments(ValueError):
@@ -232,7 +234,7 @@ class Index:
         # The call may run before the portal returns its future, so an interrupt cancels it by a future made before.
         abandoned: Future[None] = Future()
         try:
-            return self._portal.start_task_soon(self._run, lambda: function(*arguments), abandoned).result()
+            return _result(self._portal.start_task_soon(self._run, lambda: function(*arguments), abandoned))
         except BaseException:
             abandoned.cancel()
             raise
@@ -293,6 +295,20 @@ def _event_loop_thread() -> Iterator[BlockingPortal]:
     finally:
         portal.call(portal.stop)
         thread.join()
+
+
+def _result(future: Future[T]) -> T:
+    """The result of a future, waiting for a moment at a time.
+
+    An interrupt that another thread receives, or that comes just before this one waits, does not end its wait: Python
+    handles it when the main thread runs again.
+    """
+    while True:
+        try:
+            return future.result(_WAIT_S)
+        except TimeoutError:
+            if future.done():  # now, or with this error
+                return future.result()
 
 
 def _until_error(lines: Iterator[ParsedLine], raised: list[Exception]) -> Iterator[ParsedLine]:

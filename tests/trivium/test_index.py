@@ -240,14 +240,22 @@ def test_an_interrupt_that_comes_while_a_call_starts_stops_it(index: Index, monk
 
 
 @pytest.mark.process
-def test_an_interrupt_stops_adding(tmp_path: Path, model_dir: Path, python: str) -> None:
+@pytest.mark.parametrize(
+    "interrupt",
+    [
+        "os.kill(os.getpid(), signal.SIGINT)",
+        # Received by the thread that reads the documents, while the main thread waits.
+        "signal.pthread_kill(threading.get_ident(), signal.SIGINT)",
+    ],
+)
+def test_an_interrupt_stops_adding(tmp_path: Path, model_dir: Path, python: str, interrupt: str) -> None:
     program = f"""
-import itertools, os, signal, trivium
+import itertools, os, signal, threading, trivium
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a program started in the background ignores interrupts
 def documents():
     for number in itertools.count():
         if number == 5:
-            os.kill(os.getpid(), signal.SIGINT)
+            {interrupt}
         yield {{"id": str(number), "text": "x"}}
 with trivium.open({str(tmp_path)!r}, model_dir={str(model_dir)!r}) as index:
     index.add(documents())
