@@ -32,7 +32,12 @@ def canonical(text: str) -> str:
     if text.isascii():
         return text
     normal = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text.replace(_WORD_BREAK, " ")).translate(_ALIKE))
-    return _NOT_ASCII_DIGIT.sub(lambda found: str(unicodedata.decimal(found.group())), normal)
+    return _NOT_ASCII_DIGIT.sub(_ascii_digit, normal)
+
+
+def _ascii_digit(found: regex.Match[str]) -> str:
+    """The digit in ASCII; as it is if ``unicodedata`` is of an older version of Unicode than ``regex``."""
+    return str(unicodedata.decimal(found.group(), found.group()))
 
 
 def casefolded(text: str) -> str:
