@@ -4,7 +4,7 @@ Here: ports, their implementations, documents and filters. Not here: when a sour
 its ranking. The values of ``model`` can be imported from here; a program that only needs these starts fast.
 """
 
-from adapters.model.document import SENSITIVITIES, Document, Link, Record, Scope, Sensitivity
+from adapters.model.document import Document, Link, Record, Scope
 from adapters.model.errors import (
     AdapterError,
     BadResponse,
@@ -17,6 +17,7 @@ from adapters.model.errors import (
     VersionMismatch,
     Warming,
 )
+from adapters.model.protection import SENSITIVITIES, Sensitivity, Viewer
 
 __all__ = [
     "SENSITIVITIES",
@@ -34,5 +35,6 @@ __all__ = [
     "Unavailable",
     "VersionConflict",
     "VersionMismatch",
+    "Viewer",
     "Warming",
 ]

@@ -84,7 +84,7 @@ class _Engines:
         self._encoder: EncoderName = service.settings.encoding.query_encoder
         self._depth = service.settings.sources.candidates
         self._scope = service.anonymous.scope
-        self._access = access_filter(self._scope, service.anonymous.clearance)
+        self._access = access_filter(self._scope, service.anonymous.viewer)
         self._snapshot = service.search.snapshots.pin(self._scope)
         self._filters = [in_collection(self._access, name) for name in NAMES]
 

@@ -19,6 +19,7 @@ import anyio
 from rich.table import Table
 from scipy.stats import kendalltau
 
+from adapters import Viewer
 from adapters.model.feedback import Feedback, ShownResponse
 from benchmarks.claims import out, report
 from orchestrator.cli.judged_sets import open_for_evaluation, prepare
@@ -107,7 +108,7 @@ async def _month(service: Service, dataset: Dataset, searched: list[str]) -> lis
         (day, id_) for day in range(_DAYS) for id_ in searched for _ in range(_SEARCHES_A_DAY)
     ):
         hits = rankings[day * len(_WEIGHTS) // _DAYS, id_]
-        shown = ShownResponse(str(number), scope, "normal", float(number), "", dataset.queries[id_], 1, hits)
+        shown = ShownResponse(str(number), scope, Viewer("normal"), float(number), "", dataset.queries[id_], 1, hits)
         recorded.append((shown, list(_clicks(shown, dataset.judgments[id_], dice))))
     return recorded
 

@@ -78,7 +78,7 @@ async def _compare(service: Service, source: str, queries: Sequence[str]) -> tup
 async def _source_query(service: Service, source: str, text: str) -> SourceQuery:
     """The query of a hybrid search."""
     scope = service.anonymous.scope
-    visible = access_filter(scope, service.anonymous.clearance)
+    visible = access_filter(scope, service.anonymous.viewer)
     query = SourceQuery(text, service.settings.sources.candidates, scope, visible, visible)
     if source == VECTOR.name:
         encoded = await service.search.retrieval.preparation.encoders.encode(text, "model", scope.tenant)

@@ -28,8 +28,8 @@ from rich.table import Table
 from adapters import Scope
 from adapters.encoders.minilm import MiniLM
 from adapters.engine.index import EmbeddedIndex
-from adapters.model.document import HIGHEST_CLEARANCE
 from adapters.model.filter import Filter, In, conjunction
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import Retriever, SourceQuery, VectorRecord
 from adapters.ports.encoders import Matrix, Vector
 from adapters.servers.server import VECTOR_SCHEMES, Address, Limits
@@ -209,7 +209,7 @@ def _table(*columns: str) -> Table:
 
 
 def _visible(of_scope: VectorRecord) -> Filter:
-    return access_filter(Scope(of_scope.record.tenant, of_scope.record.environment), HIGHEST_CLEARANCE)
+    return access_filter(Scope(of_scope.record.tenant, of_scope.record.environment), UNRESTRICTED)
 
 
 async def _search(

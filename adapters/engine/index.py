@@ -28,9 +28,10 @@ from adapters.engine.merging import count_unmerged
 from adapters.engine.segment import Segment, Stored
 from adapters.engine.segment_set import SegmentSet
 from adapters.engine.view import IndexView, by_segment
-from adapters.model.document import HIGHEST_CLEARANCE, Record, Scope, Sensitivity, hidden_keys
+from adapters.model.document import Record, Scope, hidden_keys
 from adapters.model.errors import BUILD_ADVICE, Damaged, Unavailable, VersionMismatch
 from adapters.model.filter import Filter
+from adapters.model.protection import UNRESTRICTED, Protection, Viewer
 from adapters.ports.documents import ChunkPosition, DocumentPage
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery
@@ -128,9 +129,9 @@ class EmbeddedIndex:
         """See :class:`adapters.ports.DocumentFetcher`. This and the next six methods read the newest commit."""
         return await self._view.fetch(scope, documents)
 
-    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
-        """See :class:`adapters.ports.SensitivityReader`."""
-        return await self._view.sensitivities(scope, ids)
+    async def protections(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Protection]:
+        """See :class:`adapters.ports.ProtectionReader`."""
+        return await self._view.protections(scope, ids)
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:
         """See :class:`adapters.ports.DocumentFinder`."""
@@ -153,13 +154,13 @@ class EmbeddedIndex:
         return await self._view.sample(count)
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`. Runs in a thread."""
-        return await anyio.to_thread.run_sync(self.write_blocking, upserts, list(deletes), clearance)
+        return await anyio.to_thread.run_sync(self.write_blocking, upserts, list(deletes), viewer)
 
     def write_blocking(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = (), clearance: Sensitivity = HIGHEST_CLEARANCE
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key] = (), viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         """Add, replace and delete, in one commit. Waits for a writer in another process. The last of equal keys counts.
 
@@ -167,11 +168,11 @@ class EmbeddedIndex:
         :raises VersionMismatch: if another encoder or analyser built the index.
         """
         try:
-            return self._write({each.record.key: each for each in upserts}, set(deletes), clearance)
+            return self._write({each.record.key: each for each in upserts}, set(deletes), viewer)
         except OSError as error:
             raise Unavailable("the index cannot be written", f"{self._folder}: {error}") from error
 
-    def _write(self, newest: dict[Key, VectorRecord], deletes: set[Key], clearance: Sensitivity) -> Acknowledgement:
+    def _write(self, newest: dict[Key, VectorRecord], deletes: set[Key], viewer: Viewer) -> Acknowledgement:
         with files.exclusive(self._folder / "lock"), self._exchange:
             self.refresh()
             self._require_same_build(self._view.manifest)
@@ -179,8 +180,8 @@ class EmbeddedIndex:
             positions = ((key, segments.position(key)) for key in deletes.union(newest))
             existing = {key: position for key, position in positions if position is not None}
             absent, hidden = frozenset(deletes.difference(existing)), frozenset[Key]()
-            if clearance != HIGHEST_CLEARANCE:
-                hidden = hidden_keys(map(segments.record, existing.values()), clearance)
+            if not viewer.sees_everything:
+                hidden = hidden_keys(map(segments.record, existing.values()), viewer)
             removed = [position for key, position in existing.items() if key not in hidden]
             newest = {key: each for key, each in newest.items() if key not in hidden}
             if not newest and not removed:

@@ -20,10 +20,11 @@ from adapters.engine.manifest import Manifest
 from adapters.engine.segment import Segment
 from adapters.engine.segment_set import SegmentSet
 from adapters.model.batching import batches
-from adapters.model.document import Record, Scope, Sensitivity
+from adapters.model.document import Record, Scope
 from adapters.model.facets import Facet
 from adapters.model.filter import Filter
 from adapters.model.filter_hash import filter_key
+from adapters.model.protection import Protection
 from adapters.ports.documents import MAX_PAGE_BYTES, ChunkPosition, DocumentPage
 from adapters.ports.listing import Listing, SortKey
 from adapters.ports.replica import VectorRecord
@@ -77,12 +78,12 @@ class IndexView:
         records = await _decoded(rows)
         return {each.doc_id: each for each in records if (each.tenant, each.environment) == group}
 
-    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
-        """See :class:`adapters.ports.SensitivityReader`."""
-        found: dict[DocId, Sensitivity] = {}
+    async def protections(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Protection]:
+        """See :class:`adapters.ports.ProtectionReader`."""
+        found: dict[DocId, Protection] = {}
         for batch in batches(ids, _BATCH_DOCUMENTS):
             records = await self.fetch(scope, Documents.of_ids(batch))
-            found |= {id_: record.document.sensitivity for id_, record in records.items()}
+            found |= {id_: record.document.protection for id_, record in records.items()}
         return found
 
     async def find(self, condition: Filter, limit: int) -> list[Record]:

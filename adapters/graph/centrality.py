@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from adapters.engine.segment_set import SegmentSet
 from adapters.graph.component import Graph, Graphs
-from adapters.model.document import Scope, Sensitivity, visible_levels
+from adapters.model.document import Scope
 from adapters.model.errors import Damaged
 from adapters.model.filter import access, normal
+from adapters.model.protection import Sensitivity, Viewer, visible_levels
 from adapters.ports.graph import Centrality
 from adapters.storage import checked_file
 from adapters.storage.followed_file import FollowedFile
@@ -102,7 +103,7 @@ class CentralityFile:
 
         values = np.zeros(len(graph.positions), np.float32)
         for (tenant, environment), vocabulary in graph.scopes.items():
-            mask = segments.mask(normal(access(Scope(tenant, environment), level)))
+            mask = segments.mask(normal(access(Scope(tenant, environment), Viewer(level))))
             documents = np.flatnonzero(mask.flags[graph.positions])
             names = np.fromiter(vocabulary.nodes.values(), np.int64, len(vocabulary.nodes))
             values[documents] = compute(graph.adjacency, documents, names, self.name)

@@ -24,8 +24,8 @@ from adapters.graph.entity_linking import WordCounts
 from adapters.graph.join import count_documents, join_graphs, living_up_to
 from adapters.graph.link_types import TypeStrengths
 from adapters.graph.segment_edges import Name, SegmentGraph, segment_graph
-from adapters.model.document import HIGHEST_CLEARANCE, SENSITIVITIES, Sensitivity, is_visible, visible_levels
 from adapters.model.errors import Damaged
+from adapters.model.protection import HIGHEST_CLEARANCE, SENSITIVITIES, Sensitivity, is_visible, visible_levels
 from adapters.ports.graph import LinkStrength
 from adapters.storage import files
 from fusion.random_walk import Adjacency

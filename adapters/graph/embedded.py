@@ -15,8 +15,9 @@ from adapters.graph.centrality import CentralityFile
 from adapters.graph.component import Graph, GraphComponent, Vocabulary
 from adapters.graph.entity_linking import LinkedEntities, Mentions, link_entities, walk_seeds
 from adapters.graph.neighborhood import find_neighborhood
-from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
+from adapters.model.document import Scope
 from adapters.model.filter import Filter, clearance_of
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH
 from adapters.ports.graph import LinkStrength, Neighborhood
 from adapters.ports.retriever import SourceQuery

@@ -16,7 +16,7 @@ from adapters.engine.view import by_segment
 from adapters.graph.edges import OWN_WEIGHT
 from adapters.graph.link_types import LinkCounts, TypeStrengths, full_length, link_strength
 from adapters.graph.segment_edges import LinkTarget, LinkType, Name, SegmentGraph
-from adapters.model.document import Sensitivity, is_visible
+from adapters.model.protection import Sensitivity, is_visible
 from adapters.ports.graph import LinkStrength
 from fusion.doc_ids import doc_id
 from fusion.random_walk import Adjacency

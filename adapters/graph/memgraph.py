@@ -26,9 +26,10 @@ from adapters.graph.memgraph_search import GraphSearch
 from adapters.graph.memgraph_write import GraphWrites, link_type_rows
 from adapters.graph.node_keys import NodeKeys
 from adapters.model.batching import batches
-from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
+from adapters.model.document import Scope
 from adapters.model.errors import BUILD_ADVICE, AdapterError, VersionConflict, VersionMismatch
 from adapters.model.filter import Filter
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports.graph import MAX_EXAMPLES, Centrality, LinkStrength, MentionedName, Neighborhood
 from adapters.ports.replica import Key, VectorRecord
 from adapters.ports.retriever import SourceQuery

@@ -33,8 +33,9 @@ from adapters.graph.link_types import KNOWN_STRENGTHS, TypeStrengths, full_lengt
 from adapters.graph.memgraph_rows import Ring, WalkSeeds, WalkStep, converted
 from adapters.graph.node_keys import NodeKeys
 from adapters.graph.planned_reads import PlannedReads
-from adapters.model.document import HIGHEST_CLEARANCE, Scope
+from adapters.model.document import Scope
 from adapters.model.filter import access, normal
+from adapters.model.protection import UNRESTRICTED
 from adapters.model.sources import GRAPH
 from adapters.ports.retriever import SourceQuery
 from adapters.servers.server import server_ranking, unreadable
@@ -154,7 +155,7 @@ class GraphSearch:
         if self._reads.has_planned(seeds) and self._reads.has_planned(step):
             return
         # Of the types of every other query: Neo4j has a plan for each combination of the types of parameters.
-        visible = normal(access(Scope(), HIGHEST_CLEARANCE))
+        visible = normal(access(Scope(), UNRESTRICTED))
         common = self._common(SourceQuery("", 1, Scope(), visible, visible))
         nothing: Row = {"words": [], "names": [], "documents": []}
         self._reads.start_planning(seeds, nothing, common)

@@ -12,7 +12,8 @@ import numpy as np
 from adapters.engine.segment import Segment
 from adapters.graph.edges import entity_names, link_weight
 from adapters.graph.names import words_by_case
-from adapters.model.document import Record, Sensitivity, passage
+from adapters.model.document import Record, passage
+from adapters.model.protection import Sensitivity
 
 Name = tuple[str, str, str]
 """(tenant, environment, normalised name). Names are never shared between scopes, so no walk can cross them."""

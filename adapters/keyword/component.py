@@ -25,8 +25,9 @@ from adapters.engine.component import Delta
 from adapters.engine.segment import Segment
 from adapters.engine.segment_set import SegmentSet
 from adapters.keyword import analysis
-from adapters.model.document import SENSITIVITIES, Scope, Sensitivity, fields, is_visible, visible_levels
+from adapters.model.document import Scope, fields
 from adapters.model.index_terms import filter_terms
+from adapters.model.protection import SENSITIVITIES, Sensitivity, is_visible, visible_levels
 from adapters.servers.fingerprints import fingerprint
 from adapters.storage import files
 from adapters.text.languages import ENGLISH, LANGUAGES, language_of

@@ -12,10 +12,11 @@ from adapters.keyword.opensearch_bulk import Body
 from adapters.keyword.opensearch_client import translate
 from adapters.keyword.opensearch_replies import IDENTIFYING_FIELDS, Bucket, IdentifiedRecord, R, check_shards
 from adapters.model.batching import batches
-from adapters.model.document import Record, Scope, Sensitivity, fields
+from adapters.model.document import Record, Scope, fields
 from adapters.model.errors import BadResponse, Unavailable
 from adapters.model.filter import Filter, predicate
 from adapters.model.index_terms import filter_compiler
+from adapters.model.protection import Protection
 from adapters.ports.documents import (
     MAX_PAGE_BYTES,
     MAX_PER_POSITION,
@@ -29,7 +30,7 @@ from adapters.servers.server import Limits, translated_errors, unreadable
 from fusion.columns import Documents
 from fusion.values import DocId
 
-_BATCH_SENSITIVITIES = 500
+_BATCH_PROTECTIONS = 500
 _BATCH_FETCHED = 25
 """Documents of one fetch: a response is decoded in one event loop iteration, and each may have a megabyte."""
 _MAX_COUNTED_VALUES = 10_000
@@ -73,12 +74,12 @@ class OpenSearchDocuments:
             records |= {each.doc_id: each for each in await self._stored(scope, batch, "record", Record)}
         return records
 
-    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
-        """See :class:`adapters.ports.SensitivityReader`."""
-        found: dict[DocId, Sensitivity] = {}
-        for batch in batches(ids, _BATCH_SENSITIVITIES):
+    async def protections(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Protection]:
+        """See :class:`adapters.ports.ProtectionReader`."""
+        found: dict[DocId, Protection] = {}
+        for batch in batches(ids, _BATCH_PROTECTIONS):
             stored = await self._stored(scope, batch, IDENTIFYING_FIELDS, IdentifiedRecord)
-            found |= {each.doc_id: each.document.sensitivity for each in stored}
+            found |= {each.doc_id: each.document.protection for each in stored}
         return found
 
     async def _stored(self, scope: Scope, ids: Sequence[DocId], fields: str, type_: type[R]) -> list[R]:

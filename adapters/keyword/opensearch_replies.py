@@ -6,8 +6,9 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from adapters.model.document import Record, Sensitivity
+from adapters.model.document import Record
 from adapters.model.errors import AdapterError, Unavailable
+from adapters.model.protection import Protection, Sensitivity, Visibility
 from adapters.servers.server import error_of_status, named_kind, unreadable
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from fusion.values import DocId
@@ -21,6 +22,14 @@ class IdentifiedDocument(msgspec.Struct, frozen=True):
     id: str
     collection: str = DEFAULT_COLLECTION
     sensitivity: Sensitivity = "normal"
+    visibility: Visibility = "tenant"
+    owner: str | None = None
+    team: str | None = None
+
+    @property
+    def protection(self) -> Protection:
+        """See :attr:`adapters.Document.protection`."""
+        return Protection(self.sensitivity, self.visibility, self.owner, self.team)
 
 
 class IdentifiedRecord(msgspec.Struct, frozen=True):
@@ -36,8 +45,11 @@ class IdentifiedRecord(msgspec.Struct, frozen=True):
         return doc_id(self.document.id, self.document.collection)
 
 
-IDENTIFYING_FIELDS = (
-    "record.tenant,record.environment,record.document.id,record.document.collection,record.document.sensitivity"
+IDENTIFYING_FIELDS = ",".join(
+    (
+        *("record.tenant", "record.environment"),
+        *(f"record.document.{name}" for name in IdentifiedDocument.__struct_fields__),
+    )
 )
 """The fields of an :class:`IdentifiedRecord`."""
 R = TypeVar("R", Record, IdentifiedRecord)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -11,18 +11,13 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from adapters.model import numbers
+from adapters.model.protection import Protection, Sensitivity, Viewer, Visibility
 from adapters.text.forms import normal_form
 from fusion.doc_ids import DEFAULT_COLLECTION, doc_id
 from fusion.values import DocId, DocumentFields
 
 Scalar: TypeAlias = str | int | float | bool
 """A value that a filter can test. Numbers are compared exactly (``1`` equals ``1.0``), dates as seconds since 1970."""
-
-Sensitivity: TypeAlias = Literal["public", "normal", "sensitive", "restricted"]
-SENSITIVITIES: tuple[Sensitivity, ...] = ("public", "normal", "sensitive", "restricted")
-"""All sensitivities, from the least to the most protected. A caller sees documents up to its own clearance."""
-HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
-"""The clearance of a caller that sees every document of its scope."""
 
 EncodedPart: TypeAlias = Literal["title", "headings", "summary", "boosters", "neighbors"]
 PARTS: tuple[EncodedPart, ...] = ("title", "headings", "summary", "boosters", "neighbors")
@@ -38,22 +33,6 @@ Name = Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES)]
 Offset = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Weight = Annotated[float, Meta(gt=0, le=1_000)]
 Metadatum: TypeAlias = str | int | float | bool | list[str | int | float | bool] | None
-
-
-_VISIBLE: Mapping[Sensitivity, tuple[Sensitivity, ...]] = {
-    clearance: SENSITIVITIES[index::-1] for index, clearance in enumerate(SENSITIVITIES)
-}
-
-
-def visible_levels(clearance: Sensitivity) -> tuple[Sensitivity, ...]:
-    """The sensitivities that a clearance may see, the highest first."""
-    return _VISIBLE[clearance]
-
-
-def is_visible(sensitivity: Sensitivity, clearance: Sensitivity) -> bool:
-    """Whether a caller with this clearance may see a document of its scope."""
-    return SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(clearance)
-
 
 # ``gc=False``: large writes have thousands of documents, which the garbage collector would visit again and again. They
 # are made from JSON, so they cannot form cycles.
@@ -85,6 +64,7 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     :param chunk_count: number of chunks of a document: then only its beginning is encoded, and its chunks as a whole.
     :param created_at: in JSON a text as in RFC 3339.
     :param importance: from 0 to 10.
+    :param visibility: ``private``: only its ``owner``, a user, sees it; ``team``: its ``team`` does, too.
     :param keywords: of the whole document that a chunk is from, as ``summary`` is; ``local_keywords`` and
         ``local_summary`` are those of the chunk. These, ``query_expansion_keywords`` and ``tags`` are searched by
         keyword.
@@ -110,6 +90,9 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     created_at: datetime | None = None
     importance: Annotated[float, Meta(ge=0, le=10)] | None = None
     sensitivity: Sensitivity = "normal"
+    visibility: Visibility = "tenant"
+    owner: Name | None = None
+    team: Name | None = None
     tags: tuple[str, ...] = ()
     language: str | None = None
     section: str | None = None
@@ -127,6 +110,11 @@ class Document(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_d
     metadata: dict[str, Metadatum] = {}
     entities: tuple[str, ...] | None = None
     links: tuple[Link, ...] = ()
+
+    @property
+    def protection(self) -> Protection:
+        """What decides who may see it."""
+        return Protection(self.sensitivity, self.visibility, self.owner, self.team)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +158,9 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.tenant, self.environment, self.doc_id
 
 
-def hidden_keys(records: Iterable[Record], clearance: Sensitivity) -> frozenset[tuple[str, str, str]]:
-    """The keys of the records above a clearance."""
-    return frozenset(record.key for record in records if not is_visible(record.document.sensitivity, clearance))
+def hidden_keys(records: Iterable[Record], viewer: Viewer) -> frozenset[tuple[str, str, str]]:
+    """The keys of the records that a viewer of their scope may not see."""
+    return frozenset(record.key for record in records if not viewer.sees(record.document.protection))
 
 
 def passage(document: Document) -> str:
@@ -180,7 +168,7 @@ def passage(document: Document) -> str:
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
-_TEXT_FIELDS = ("parent_id", "url", "language", "section", "window_id")
+_TEXT_FIELDS = ("parent_id", "url", "language", "section", "window_id", "owner", "team")
 _LIST_FIELDS = ("tags", "topics")
 _WORDS = frozenset({"language", "section", "tags", "topics"})
 """Fields whose texts are words, and no ids: they are compared in their normal form, as those of the metadata are."""
@@ -203,6 +191,7 @@ def fields(record: Record, keys: Container[str] | None = None) -> dict[str, tupl
         "id": (document.id,),
         "collection": (document.collection,),
         "sensitivity": (document.sensitivity,),
+        "visibility": (document.visibility,),
     }
     values_by_field |= {
         name: (normal_form(value) if name in _WORDS else value,)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from adapters.model.document import Scope, Sensitivity
+from adapters.model.document import Scope
+from adapters.model.protection import Viewer
 
 FeedbackKind: TypeAlias = Literal["used", "useful", "not_useful"]
 Hit: TypeAlias = tuple[str, str, str]
@@ -16,7 +17,7 @@ Hit: TypeAlias = tuple[str, str, str]
 class ShownResponse:
     """The hits of one response.
 
-    :param clearance: of the caller: of those with a lower one, it is not known whether they may see the hits.
+    :param viewer: the caller: of those who do not see as much, it is not known whether they may see the hits.
     :param at: in seconds since the epoch.
     :param query: its text; ``None`` if texts are not kept.
     :param first: position of the first hit among those of all pages, from 1.
@@ -24,7 +25,7 @@ class ShownResponse:
 
     query_id: str
     scope: Scope
-    clearance: Sensitivity
+    viewer: Viewer
     at: float
     query_hash: str
     query: str | None

@@ -15,16 +15,8 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from adapters.model import numbers
-from adapters.model.document import (
-    HIGHEST_CLEARANCE,
-    METADATA,
-    SENSITIVITIES,
-    Scalar,
-    Scope,
-    Sensitivity,
-    is_visible,
-    plain,
-)
+from adapters.model.document import METADATA, Scalar, Scope, plain
+from adapters.model.protection import HIGHEST_CLEARANCE, SENSITIVITIES, Sensitivity, Viewer, visible_levels
 
 Bound: TypeAlias = int | float | datetime
 """A bound of a range."""
@@ -87,10 +79,19 @@ EVERYTHING = And(())
 NOTHING = Or(())
 
 
-def access(scope: Scope, clearance: Sensitivity) -> Filter:
-    """The documents that a caller may see: those of its scope, up to its clearance."""
-    visible = tuple(sensitivity for sensitivity in SENSITIVITIES if is_visible(sensitivity, clearance))
-    return And((Eq("tenant", scope.tenant), Eq("environment", scope.environment), In("sensitivity", visible)))
+def access(scope: Scope, viewer: Viewer) -> Filter:
+    """The documents that a viewer may see: those of its scope for which :meth:`Viewer.sees` is true."""
+    levels = In("sensitivity", visible_levels(viewer.clearance))
+    conditions: list[Filter] = [Eq("tenant", scope.tenant), Eq("environment", scope.environment), levels]
+    if viewer.is_narrowed:
+        # Not ``Eq("visibility", "tenant")``: documents of earlier versions have no value.
+        allowed: list[Filter] = [Not(In("visibility", ("team", "private")))]
+        if viewer.user is not None:
+            allowed.append(Eq("owner", viewer.user))
+        if viewer.teams:
+            allowed.append(And((Eq("visibility", "team"), In("team", viewer.teams))))
+        conditions.append(Or(tuple(allowed)))
+    return And(tuple(conditions))
 
 
 def clearance_of(condition: Filter) -> Sensitivity:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from adapters.model.dates import moment
-from adapters.model.document import METADATA, SENSITIVITIES, Scalar, has_words
+from adapters.model.document import METADATA, Scalar, has_words
 from adapters.model.filter import And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
+from adapters.model.protection import SENSITIVITIES, VISIBILITIES
 from adapters.model.spelling import allowed_names
 from adapters.text.forms import normal_form
 
 NUMBER_FIELDS = ("chunk_index", "importance")
 DATE_FIELDS = ("created_at",)
 """Of the other fields, those of the metadata have values of any kind, and all others have texts."""
+NAMED_VALUES: Mapping[str, Sequence[str]] = {"sensitivity": SENSITIVITIES, "visibility": VISIBILITIES}
+"""Fields whose values are names, and all of these."""
 _LARGEST = int(sys.float_info.max)
 
 
@@ -53,8 +57,8 @@ def _value(field: str, value: Scalar) -> Scalar:
         return normal_form(value.strip()) if isinstance(value, str) else value
     if not isinstance(value, str):
         raise ValueError(f"filter: {value!r} for {field!r}, which has texts")  # noqa: TRY004
-    if field == "sensitivity" and value not in SENSITIVITIES:
-        raise ValueError(f"filter: {value[:80]!r} for {field!r}, {allowed_names(value, SENSITIVITIES)}")
+    if (allowed := NAMED_VALUES.get(field)) and value not in allowed:
+        raise ValueError(f"filter: {value[:80]!r} for {field!r}, {allowed_names(value, allowed)}")
     value = value.strip() if field == "tags" else value
     return normal_form(value) if has_words(field) else value
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from adapters.model.document import Document, Record, Scope, Sensitivity
+from adapters.model.document import Document, Record, Scope
 from adapters.model.filter import And, Eq, Filter, In, Or, normal
+from adapters.model.protection import Protection
 from fusion.columns import Documents
 from fusion.values import DocId
 
@@ -67,11 +68,11 @@ class DocumentFetcher(Protocol):
         ...
 
 
-class SensitivityReader(Protocol):
-    """The sensitivity of documents, which decides which callers may replace them."""
+class ProtectionReader(Protocol):
+    """The protection of documents, which decides which callers may replace them."""
 
-    async def sensitivities(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Sensitivity]:
-        """The sensitivities by id; ids without a document are left out."""
+    async def protections(self, scope: Scope, ids: Sequence[DocId]) -> Mapping[DocId, Protection]:
+        """The protections by id; ids without a document are left out."""
         ...
 
 
@@ -111,5 +112,5 @@ class DocumentSampler(Protocol):
         ...
 
 
-class DocumentReader(DocumentFetcher, SensitivityReader, DocumentFinder, DocumentSampler, Protocol):
+class DocumentReader(DocumentFetcher, ProtectionReader, DocumentFinder, DocumentSampler, Protocol):
     """The reading of documents from the source that stores them."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from adapters.model.document import HIGHEST_CLEARANCE, Scope, Sensitivity
+from adapters.model.document import Scope
 from adapters.model.filter import Filter
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from fusion.values import DocId
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
+from adapters.model.protection import UNRESTRICTED, Viewer
 from adapters.ports.replica import Key, VectorRecord
 
 
@@ -18,7 +18,7 @@ class Acknowledgement:
     :param pending: by replica, why it has not applied the write yet. The write is on disk, and is applied when the
         replica is available again.
     :param rejected: by document and replica, why the replica rejected the document. It is not retried.
-    :param hidden: documents that were neither replaced nor deleted, because they are above the writer's clearance;
+    :param hidden: documents that were neither replaced nor deleted, because their writer may not see them;
         ``None`` if the replica that documents are read from has yet to decide that.
     :param absent: documents that were to be deleted and did not exist, as far as that is known.
     """
@@ -34,14 +34,14 @@ class DocumentWriter(Protocol):
     """Writes documents. A repeated call has the same effect."""
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         """Add or replace, and delete.
 
         When this returns, the change is on disk, and every later search sees it in every replica that is not pending.
 
-        :param clearance: documents above it are neither replaced nor deleted. That is decided in the order of writes,
-            so a document whose sensitivity another write raises first is not changed.
+        :param viewer: the writer. Documents that it may not see are neither replaced nor deleted. That is decided in
+            the order of writes, so a document that another write hides first is not changed.
 
         :raises AdapterError: if nothing was written.
         """

@@ -19,9 +19,10 @@ import msgspec
 from adapters.model.document import Scope
 from adapters.model.errors import Unavailable
 from adapters.model.feedback import Feedback, Hit, ShownResponse
+from adapters.model.protection import Viewer
 from adapters.storage.files import file_stamp
 
-_VERSION = 1
+_VERSION = 2
 _BUSY_S = 2.0
 """How long a process waits while another one writes."""
 _DELETED_AT_ONCE = 16
@@ -35,11 +36,11 @@ CREATE TABLE scopes (
 );
 CREATE TABLE responses (
     response INTEGER PRIMARY KEY, query_id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL REFERENCES scopes,
-    clearance TEXT NOT NULL, at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL,
+    viewer TEXT NOT NULL, at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL,
     hits BLOB NOT NULL, bytes INTEGER NOT NULL
 );
 CREATE VIEW named AS
-    SELECT response, query_id, clearance, at, query_hash, query, first, hits, tenant, environment
+    SELECT response, query_id, viewer, at, query_hash, query, first, hits, tenant, environment
     FROM responses JOIN scopes USING (scope);
 CREATE INDEX responses_by_age ON responses (scope, at);
 CREATE TABLE feedback (
@@ -82,11 +83,12 @@ class FeedbackStore:
                 size = len(hits) + len((query or "").encode())
                 connection.execute(
                     "INSERT OR IGNORE INTO responses "
-                    "(query_id, scope, clearance, at, query_hash, query, first, hits, bytes) "
+                    "(query_id, scope, viewer, at, query_hash, query, first, hits, bytes) "
                     "SELECT ?, scope, ?, ?, ?, ?, ?, ?, ? FROM scopes "
                     "WHERE tenant = ? AND environment = ? AND deleted_at < ?",
                     (
-                        *(each.query_id, each.clearance, each.at, each.query_hash, query, each.first, hits, size),
+                        *(each.query_id, _encoded(each.viewer), each.at, each.query_hash),
+                        *(query, each.first, hits, size),
                         *(each.scope.tenant, each.scope.environment, each.at),
                     ),
                 )
@@ -239,9 +241,14 @@ class FeedbackStore:
 
 def _response(row: tuple[Any, ...]) -> ShownResponse:
     """The response of a row of ``named``."""
-    _, query_id, clearance, at, query_hash, query, first, hits, tenant, environment = row
+    _, query_id, encoded, at, query_hash, query, first, hits, tenant, environment = row
     decoded = msgspec.json.decode(hits, type=tuple[Hit, ...])
-    return ShownResponse(query_id, Scope(tenant, environment), clearance, at, query_hash, query, first, decoded)
+    viewer = msgspec.json.decode(encoded, type=Viewer)
+    return ShownResponse(query_id, Scope(tenant, environment), viewer, at, query_hash, query, first, decoded)
+
+
+def _encoded(viewer: Viewer) -> str:
+    return msgspec.json.encode(viewer).decode()
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:

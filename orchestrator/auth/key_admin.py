@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -26,6 +26,8 @@ def add_key(
     scope: Scope,
     clearance: str,
     *,
+    user: str | None = None,
+    teams: Sequence[str] = (),
     admin: bool = False,
     operator: bool = False,
     expires_in_days: float | None = None,
@@ -46,6 +48,8 @@ def add_key(
         "tenant": scope.tenant,
         "environment": scope.environment,
         "clearance": clearance,
+        "user": user,
+        "teams": teams,
         "admin": admin,
         "operator": operator,
         "created_at": now,

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from adapters import Scope, Sensitivity
-from orchestrator.auth.principal import Principal, Role
+from orchestrator.auth.principal import Principal, Role, distinct
 from orchestrator.schema.decode import decoded, describe_decode_error
 from orchestrator.schema.search import Name
 
@@ -46,6 +46,7 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     :param sha256: the hash of the secret, in hexadecimal.
     :param operator: may also do what an administrator may.
+    :param user: on whose behalf the key acts, and ``teams``: of the user; without both it sees every visibility.
     :param expires_at: from when on the key is refused; ``None``: never.
     """
 
@@ -55,6 +56,8 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     tenant: Name
     environment: Name = "default"
     clearance: Sensitivity = "normal"
+    user: Name | None = None
+    teams: tuple[Name, ...] = ()
     admin: bool = False
     operator: bool = False
     created_at: datetime | None = None
@@ -75,7 +78,8 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     @property
     def principal(self) -> Principal:
         """The principal that the key authenticates."""
-        return Principal(self.name, Scope(self.tenant, self.environment), self.clearance, self.role)
+        scope = Scope(self.tenant, self.environment)
+        return Principal(self.name, scope, self.clearance, self.role, self.user, distinct(self.teams))
 
 
 class Keyring:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from adapters import Scope, Sensitivity
+from adapters import Scope, Sensitivity, Viewer
 
 Role: TypeAlias = Literal["none", "reader", "admin", "operator"]
 """``reader`` may search and read; ``admin`` may also write; ``operator`` may also read the counters of all tenants;
@@ -21,15 +22,32 @@ class Forbidden(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A scope, a clearance and a role.
+    """A scope, what it may see there, and a role.
 
     :param name: for the log: the name of the API key.
+    :param user: on whose behalf it acts, and ``teams``: of the user; see :class:`adapters.Viewer`.
     """
 
     name: str
     scope: Scope
     clearance: Sensitivity
     role: Role = "reader"
+    user: str | None = None
+    teams: tuple[str, ...] = ()
+
+    @property
+    def viewer(self) -> Viewer:
+        """What it may see in its scope."""
+        return Viewer(self.clearance, self.user, self.teams)
+
+    def on_behalf_of(self, user: str | None, teams: tuple[str, ...]) -> Principal:
+        """This principal for a request that names a user or teams.
+
+        :raises Forbidden: if it has a user or teams already.
+        """
+        if self.viewer.is_narrowed:
+            raise Forbidden(f"the key {self.name!r} has a user or teams of its own: a request with it names none")
+        return replace(self, user=user, teams=distinct(teams))
 
     def may(self, role: Role) -> bool:
         """Whether the principal has at least this role."""
@@ -48,6 +66,13 @@ UNAUTHENTICATED = Principal("unauthenticated", Scope("", ""), "public", "none")
 """The sender of a request that needs no role."""
 
 
-def anonymous_operator(scope: Scope, clearance: Sensitivity) -> Principal:
+def distinct(teams: Iterable[str]) -> tuple[str, ...]:
+    """Teams as a principal has them: sorted, each once."""
+    return tuple(sorted(set(teams)))
+
+
+def anonymous_operator(
+    scope: Scope, clearance: Sensitivity, user: str | None = None, teams: tuple[str, ...] = ()
+) -> Principal:
     """The sender of every request if there are no keys, and the user of the command line."""
-    return Principal("anonymous", scope, clearance, "operator")
+    return Principal("anonymous", scope, clearance, "operator", user, distinct(teams))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from cachetools import LRUCache
 
-from adapters import Record, Scope, Sensitivity
+from adapters import Record, Scope, Viewer
 from adapters.model.document import fields
 from adapters.model.filter import Filter, access, metadata_keys, normal, predicate
 from adapters.model.filter_hash import filter_key
@@ -18,9 +18,9 @@ VisibilityCheck: TypeAlias = Callable[[Record], bool]
 
 
 @lru_cache(maxsize=1_024)
-def access_filter(scope: Scope, clearance: Sensitivity) -> Filter:
-    """All documents of a scope at or under a clearance, in normal form."""
-    return normal(access(scope, clearance))
+def access_filter(scope: Scope, viewer: Viewer) -> Filter:
+    """All documents of a scope that a viewer may see, in normal form."""
+    return normal(access(scope, viewer))
 
 
 _checks: LRUCache[bytes, VisibilityCheck] = LRUCache(64)

@@ -185,7 +185,9 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
             is_cache_open=is_open(settings.cache.url),
         ),
         keyring=keyring,
-        anonymous=anonymous_operator(scope, settings.access.open_clearance),
+        anonymous=anonymous_operator(
+            scope, settings.access.open_clearance, settings.access.user, settings.access.teams
+        ),
         upkeep=upkeep,
         background=(
             *background_tasks(settings.writes, maintenance, upkeep, keyring, replicas.counts, counters),

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from adapters import SENSITIVITIES, Scope
+from adapters import SENSITIVITIES, Scope, Viewer
 from adapters.embedded import EmbeddedSources
 from adapters.keyword.embedded import EmbeddedKeyword
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import GRAPH, KEYWORD, SOURCES, VECTOR
 from adapters.model.spelling import allowed_names
 from adapters.ports import DocumentFetcher, Retriever, SearchedDocuments, Snapshot, SourceQuery, TermScorer
@@ -196,7 +196,7 @@ def search_probes(backends: Backends, scope: Scope, dimension: int) -> dict[str,
 
     :param dimension: of the query vector.
     """
-    visible = access_filter(scope, SENSITIVITIES[0])
+    visible = access_filter(scope, Viewer(SENSITIVITIES[0]))
     vector = np.full(dimension, dimension**-0.5, np.float32)
     query = SourceQuery("health", 1, scope, visible, visible, vector)
     embedded = backends.embedded.documents_by_source() if backends.embedded else {}

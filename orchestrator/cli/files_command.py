@@ -15,8 +15,8 @@ from rich.markup import escape
 from watchfiles import watch as changes
 
 from adapters import AdapterError, Scope, Sensitivity
-from adapters.model.document import is_visible
 from adapters.model.errors import reason_of
+from adapters.model.protection import is_visible
 from fusion.doc_ids import DEFAULT_COLLECTION
 from orchestrator.cli.progress import progress_bar
 from orchestrator.cli.scope_options import owner

@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from adapters import Scope
-from adapters.model.document import HIGHEST_CLEARANCE, MAX_ID_BYTES
+from adapters.model.document import MAX_ID_BYTES
+from adapters.model.protection import HIGHEST_CLEARANCE
 from orchestrator.auth.keyring import UnknownKey
 from orchestrator.auth.principal import Principal
 from orchestrator.planning.errors import BadRequest
@@ -48,10 +49,10 @@ def searcher(service: Service, tenant: str | None, environment: str | None, key:
 
 
 def owner(service: Service, tenant: str | None, environment: str | None) -> Principal:
-    """The user of the command line with the highest clearance: who may use the data folder may read and write every
-    document in it.
+    """The user of the command line, who sees every visibility with the highest clearance: who may use the data folder
+    may read and write every document in it.
     """
-    return replace(caller(service, tenant, environment), clearance=HIGHEST_CLEARANCE)
+    return replace(caller(service, tenant, environment), clearance=HIGHEST_CLEARANCE, user=None, teams=())
 
 
 def checked_name(option: str, name: str) -> str:

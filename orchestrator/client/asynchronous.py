@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ class AsyncClient:
 
     :param url: of the service, such as ``http://127.0.0.1:8080``.
     :param key: the API key.
+    :param user: on whose behalf the calls are made, and ``teams``: of the user, if the key has neither of its own.
     :param timeout_s: time limit of each call, its retries included; each method may have another one.
     :param connections: that are open at the same time, at most.
     """
@@ -39,6 +40,8 @@ class AsyncClient:
         url: str,
         key: str | None = None,
         *,
+        user: str | None = None,
+        teams: Sequence[str] = (),
         timeout_s: float = 10.0,
         retries: Retries = DEFAULT,
         connections: int = 100,
@@ -46,7 +49,7 @@ class AsyncClient:
         self._url = url.rstrip("/")
         self._timeout_s = timeout_s
         self._budget = RetryBudget(retries)
-        self._http = httpx2.AsyncClient(**calls.connection_options(url, key, connections))
+        self._http = httpx2.AsyncClient(**calls.connection_options(url, key, connections, user, teams))
 
     async def search(
         self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -188,17 +188,26 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def connection_options(url: str, key: str | None, connections: int) -> dict[str, Any]:
+def connection_options(
+    url: str, key: str | None, connections: int, user: str | None = None, teams: Sequence[str] = ()
+) -> dict[str, Any]:
     """The options of an HTTP client.
 
-    :raises ValueError: if the URL is none of a service.
+    :raises ValueError: if the URL is none of a service, or the name of a team has a comma.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ValueError(f"url is {url!r}, allowed is the address of a service such as http://127.0.0.1:8080")
+    headers = {"authorization": f"Bearer {key}".encode()} if key else {}
+    if user is not None:
+        headers["x-trivium-user"] = user.encode()
+    if teams:
+        if with_comma := next((team for team in teams if "," in team), None):
+            raise ValueError(f"teams: {with_comma[:80]!r}, allowed are names without a comma")
+        headers["x-trivium-teams"] = ",".join(teams).encode()
     return {
         "base_url": url.rstrip("/"),
-        "headers": {"authorization": f"Bearer {key}"} if key else {},
+        "headers": headers,
         "limits": httpx2.Limits(max_connections=connections),
         "follow_redirects": False,
     }

@@ -37,6 +37,7 @@ def provenance(hit: SearchHit) -> dict[str, Any]:
         "language": hit.language,
         "tags": list(hit.tags),
         "sensitivity": hit.sensitivity,
+        "visibility": hit.visibility,
         "score": hit.score,
         "confidence": hit.confidence,
         "sources": found,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ class Client:
 
     :param url: of the service, such as ``http://127.0.0.1:8080``.
     :param key: the API key.
+    :param user: on whose behalf the calls are made, and ``teams``: of the user, if the key has neither of its own.
     :param timeout_s: time limit of each call, its retries included; each method may have another one.
     :param connections: that are open at the same time, at most.
     """
@@ -38,6 +39,8 @@ class Client:
         url: str,
         key: str | None = None,
         *,
+        user: str | None = None,
+        teams: Sequence[str] = (),
         timeout_s: float = 10.0,
         retries: Retries = DEFAULT,
         connections: int = 100,
@@ -45,7 +48,7 @@ class Client:
         self._url = url.rstrip("/")
         self._timeout_s = timeout_s
         self._budget = RetryBudget(retries)
-        self._http = httpx2.Client(**calls.connection_options(url, key, connections))
+        self._http = httpx2.Client(**calls.connection_options(url, key, connections, user, teams))
 
     def search(self, query: str | SearchRequest, *, timeout_s: float | None = None, **fields: object) -> SearchResponse:
         """Search. The time limit is passed on to the service as ``timeout_ms``, if the request has none.

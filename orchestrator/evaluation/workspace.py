@@ -40,6 +40,8 @@ _ACCESS = {
     "tenant": "evaluation",
     "environment": "evaluation",
     "open_clearance": "restricted",
+    "user": None,
+    "teams": (),
     "default_collections": (),
 }
 """The scope of the documents of an evaluation: all of them are visible, whatever the settings are."""

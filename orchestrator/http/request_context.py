@@ -16,6 +16,7 @@ from starlette.types import Scope
 
 from orchestrator.auth.principal import UNAUTHENTICATED, Principal
 from orchestrator.execution.stage_results import AllSourcesFailed
+from orchestrator.http.behalf import TEAMS, USER
 from orchestrator.http.byte_budget import ByteBudget, ByteBudgets, HeldBytes
 from orchestrator.http.errors import HttpError, error_response, reason_for_operators
 from orchestrator.service.response_cache import EncodedResponse
@@ -27,7 +28,7 @@ STATE_KEY = "trivium.http"
 
 _MAX_JOINED_HERE = 1_048_576
 """Maximum bytes that are joined on the event loop: 64 MiB take 50 ms. CPython joins larger bodies without the GIL."""
-_SINGLE = (b"authorization", b"content-length", b"content-type", b"host", b"origin", b"x-request-id")
+_SINGLE = (b"authorization", b"content-length", b"content-type", b"host", b"origin", b"x-request-id", USER, TEAMS)
 """Headers that a request has once at most: of two values a proxy may check one, and this service read the other."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from adapters import Sensitivity, Unavailable
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters import Unavailable, Viewer
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -23,7 +23,7 @@ class _Waiting:
 
     upserts: Sequence[VectorRecord]
     deletes: list[Key]
-    clearance: Sensitivity
+    viewer: Viewer
     outcome: asyncio.Future[Acknowledgement] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
@@ -43,10 +43,10 @@ class GroupedWriter:
         self._lock = asyncio.Lock()
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`."""
-        own = _Waiting(upserts, list(deletes), clearance)
+        own = _Waiting(upserts, list(deletes), viewer)
         self._waiting.append(own)
         try:
             async with self._lock:
@@ -62,7 +62,7 @@ class GroupedWriter:
         """The oldest write, and those after it that can be combined with it."""
         group = [self._waiting.popleft()]
         count = len(group[0].keys)
-        while self._waiting and self._waiting[0].clearance == group[0].clearance:
+        while self._waiting and self._waiting[0].viewer == group[0].viewer:
             count += len(self._waiting[0].keys)
             if count > _MAX_DOCUMENTS:
                 break
@@ -78,7 +78,7 @@ class GroupedWriter:
         upserts = [each for each in newest.values() if each is not None]
         deletes = [key for key, each in newest.items() if each is None]
         try:
-            acknowledgement = await self._writer.write(upserts, deletes, group[0].clearance)
+            acknowledgement = await self._writer.write(upserts, deletes, group[0].viewer)
         except BaseException as error:
             failure = error if isinstance(error, Exception) else Unavailable("the write was interrupted: try it again")
             for each in group:

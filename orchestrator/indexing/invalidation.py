@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import anyio.to_thread
 
-from adapters import Scope, Sensitivity
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters import Scope, Viewer
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -26,7 +26,7 @@ class InvalidatingWriter:
         self._has_unapplied = has_unapplied
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`. A failed write invalidates, too: part of it may be applied."""
         deleted = list(deletes)
@@ -34,6 +34,6 @@ class InvalidatingWriter:
         scopes |= {Scope(tenant, environment) for tenant, environment, _ in deleted}
         all_scopes = await anyio.to_thread.run_sync(self._has_unapplied)
         try:
-            return await self._writer.write(upserts, deleted, clearance)
+            return await self._writer.write(upserts, deleted, viewer)
         finally:
             await self._data_versions.advance(scopes, all_scopes)

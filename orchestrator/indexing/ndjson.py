@@ -14,6 +14,7 @@ from adapters import Document
 from adapters.model import dates
 from adapters.model.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
+from adapters.model.protection import Visibility
 from adapters.model.vectors import MAX_DIMENSION, packed
 from orchestrator.schema.decode import decoded, describe_decode_error, syntax_error, with_whole_numbers
 
@@ -48,6 +49,8 @@ _MAX_LENGTHS = {
     "heading_path": MAX_HEADINGS,
 }
 _MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS, "semantic_boosters": MAX_VALUE_CHARS}
+_SEES: Mapping[Visibility, str] = {"private": "owner", "team": "team"}
+"""The field that says who sees a document of a visibility."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 """Control characters but tab, line feed, carriage return and next line (U+0085)."""
@@ -156,12 +159,7 @@ def checked(document: Document) -> Document:
     texts = {name: _without_control(text) for name in TEXTS if (text := getattr(document, name))}
     if not (texts.get("text", "").strip() or texts.get("title", "").strip()):
         raise ValueError("text: empty, and so is the title; one of them must not be empty")
-    if document.created_at and document.created_at.tzinfo is None:
-        raise ValueError(f"created_at: without a time zone, write {dates.ALLOWED}")
-    if document.parent_end is not None and document.parent_end < (document.parent_start or 0):
-        raise ValueError(
-            f"parent_end: {document.parent_end}, allowed is parent_start ({document.parent_start or 0}) and more"
-        )
+    _check_together(document)
     values = sum(len(values_of(value)) for value in document.metadata.values())
     if values > MAX_VALUES:
         raise ValueError(f"metadata: {values} values, allowed are {MAX_VALUES}")
@@ -184,6 +182,18 @@ def checked(document: Document) -> Document:
         if found := _CONTROL.search(name):
             raise ValueError(f"{field}: contains the control character U+{ord(found[0]):04X}")
     return cleaned
+
+
+def _check_together(document: Document) -> None:
+    """Check the fields that depend on each other, and the time zone of the date."""
+    if document.created_at and document.created_at.tzinfo is None:
+        raise ValueError(f"created_at: without a time zone, write {dates.ALLOWED}")
+    if document.parent_end is not None and document.parent_end < (document.parent_start or 0):
+        raise ValueError(
+            f"parent_end: {document.parent_end}, allowed is parent_start ({document.parent_start or 0}) and more"
+        )
+    if (needed := _SEES.get(document.visibility)) and getattr(document, needed) is None:
+        raise ValueError(f"{needed}: missing, a document with the visibility {document.visibility!r} needs one")
 
 
 def _without_control(text: str) -> str:
@@ -226,6 +236,8 @@ def _names(document: Document) -> Iterator[tuple[str, str]]:
         ("chunker_version", document.chunker_version),
         ("section", document.section),
         ("window_id", document.window_id),
+        ("owner", document.owner),
+        ("team", document.team),
     ):
         if value is not None:
             yield name, value

@@ -12,9 +12,8 @@ import anyio.to_thread
 import msgspec
 
 from adapters import AdapterError, ExecutionFailed, Rejected, Scope, TimedOut, Unavailable, VersionConflict
-from adapters.model.document import is_visible
 from adapters.ports import VectorRecord
-from adapters.ports.documents import SensitivityReader
+from adapters.ports.documents import ProtectionReader
 from adapters.ports.replica import IndexAdmin, Key, Replica
 from fusion.values import DocId
 from orchestrator.indexing.failed_alone import FailedAlone, bisected, probe_record
@@ -51,7 +50,7 @@ class ReplicaApplier:
         name: str,
         replica: AdministeredReplica,
         slot_timeout_s: float,
-        documents: SensitivityReader | None,
+        documents: ProtectionReader | None,
     ) -> None:
         self.name = name
         self._documents = documents
@@ -204,13 +203,13 @@ class ReplicaApplier:
             for tenant, environment, id_ in write.keys:
                 ids_by_scope.setdefault(Scope(tenant, environment), []).append(id_)
             # A document that this replica refused is not in it, and stays protected.
-            hidden = await anyio.to_thread.run_sync(self._log.quarantine.hidden, self.name, write.keys, write.clearance)
+            hidden = await anyio.to_thread.run_sync(self._log.quarantine.hidden, self.name, write.keys, write.viewer)
             for scope, ids in ids_by_scope.items():
-                existing = await self._documents.sensitivities(scope, ids)
+                existing = await self._documents.protections(scope, ids)
                 hidden |= {
                     (scope.tenant, scope.environment, id_)
-                    for id_, sensitivity in existing.items()
-                    if not is_visible(sensitivity, write.clearance)
+                    for id_, protection in existing.items()
+                    if not write.viewer.sees(protection)
                 }
             await anyio.to_thread.run_sync(self._log.record_hidden, sequence, hidden)
         return hidden

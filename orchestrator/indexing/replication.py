@@ -14,10 +14,10 @@ from threading import Lock
 
 import anyio.to_thread
 
-from adapters import AdapterError, Sensitivity, Unavailable
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters import AdapterError, Unavailable, Viewer
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import VectorRecord
-from adapters.ports.documents import SensitivityReader
+from adapters.ports.documents import ProtectionReader
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
 from orchestrator.indexing.log.quarantine import Quarantined
@@ -42,7 +42,7 @@ class Replication:
         log: WriteLog,
         replicas: Mapping[str, AdministeredReplica],
         documents_replica: str,
-        documents: SensitivityReader,
+        documents: ProtectionReader,
         build_id: str,
         slot_timeout_s: float = 30.0,
     ) -> None:
@@ -190,10 +190,10 @@ class Replication:
         return frozenset(key for key in keys if not self._log.quarantine.contains(key, self._replicas))
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`. A slow replica slows its writers."""
-        write = Write.of(upserts, deletes, clearance)
+        write = Write.of(upserts, deletes, viewer)
         if not write.records and not write.deletes:
             return Acknowledgement(self._generation, _by_store(await self._catch_up()))
         sequence = await anyio.to_thread.run_sync(self._append, write)

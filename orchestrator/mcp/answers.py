@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adapters.model.protection import Visibility
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -14,6 +16,11 @@ class Answer:
 
     text: str
     structured: Mapping[str, Any] | None = None
+
+
+def unless_shared(visibility: Visibility) -> list[str]:
+    """The visibility of a document that only some callers of its tenant see."""
+    return [] if visibility == "tenant" else [f"visible to its {'team' if visibility == 'team' else 'owner'} only"]
 
 
 def exact(name: str) -> str:

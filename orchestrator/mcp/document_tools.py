@@ -14,7 +14,7 @@ from adapters import Document
 from adapters.model.document import METADATA, values_of
 from adapters.model.filter import Eq
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson
-from orchestrator.mcp.answers import Answer, exact
+from orchestrator.mcp.answers import Answer, exact, unless_shared
 from orchestrator.mcp.arguments import DeleteDocument, GetDocument, ListCollections
 from orchestrator.mcp.caller import Caller
 from orchestrator.planning.errors import BadRequest
@@ -28,7 +28,10 @@ _MAX_COLLECTIONS, _MAX_WITH_FIELDS = 500, 20
 _SAMPLED = 20
 """Documents of a collection whose fields are shown."""
 _MAX_FIELDS = 40
-_FIELDS = ("parent_id", "chunk_index", "url", "created_at", "importance", "sensitivity", "tags", "language")
+_FIELDS = (
+    *("parent_id", "chunk_index", "url", "created_at", "importance", "sensitivity", "visibility", "owner", "team"),
+    *("tags", "language"),
+)
 """Fields of documents that filters can test, beside id, collection and metadata."""
 
 
@@ -76,7 +79,7 @@ def _described(document: Document) -> list[str]:
     lines = [f"[{kind}] id: {exact(document.id)}"]
     if document.title:
         lines.append(f"title: {one_line(document.title, _TITLE_CHARS)}")
-    facts = [f"collection {exact(document.collection)}", document.sensitivity]
+    facts = [f"collection {exact(document.collection)}", document.sensitivity, *unless_shared(document.visibility)]
     if document.created_at is not None:
         facts.append(document.created_at.isoformat())
     if document.tags:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 
-from orchestrator.mcp.answers import exact
+from orchestrator.mcp.answers import exact, unless_shared
 from orchestrator.results.lines import one_line
 from orchestrator.schema.hits import SearchHit
 from orchestrator.schema.search import SearchResponse
@@ -52,6 +52,7 @@ def block(position: int, hit: SearchHit, has_neighbors: bool) -> str:
         lines.append(f"title: {title}")
     sources = ", ".join(source for source, found in hit.sources.items() if found is not None)
     facts = [f"score {hit.score:.3f} from {sources}", f"collection {exact(hit.collection)}", hit.sensitivity]
+    facts += unless_shared(hit.visibility)
     if hit.created_at is not None:
         facts.append(hit.created_at.date().isoformat())
     lines.append("; ".join(facts))

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adapters import Record, Scope, Sensitivity
+from adapters import Record, Scope, Sensitivity, Viewer
 from adapters.model.filter import Filter
 from adapters.ports import DocumentReader, Retriever, SourceQuery
 from adapters.ports.encoders import Vector
@@ -97,7 +97,7 @@ class CalibrationMeasurement:
                 scope.environment,
                 clearance,
                 {
-                    encoder: await self._calibrate(scope, access_filter(scope, clearance), sample.records, encoder)
+                    encoder: await self._calibrate(scope, Viewer(clearance), sample.records, encoder)
                     for encoder in self.encoders
                 },
             )
@@ -106,8 +106,9 @@ class CalibrationMeasurement:
         return Measurements(generation, scopes)
 
     async def _calibrate(
-        self, scope: Scope, visible: Filter, records: Sequence[Record], encoder: EncoderName
+        self, scope: Scope, viewer: Viewer, records: Sequence[Record], encoder: EncoderName
     ) -> Calibrations:
+        visible = access_filter(scope, viewer)
         titles = [record.document.title for record in records]
         answerable = self.pseudo_queries(titles, [record.document.text for record in records], _ANSWERABLE)
         groups = _groups([source for source, _ in self.sources])

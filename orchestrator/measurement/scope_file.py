@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from adapters import Damaged, Scope, Sensitivity
-from adapters.model.document import visible_levels
+from adapters.model.protection import visible_levels
 from adapters.storage import checked_file, files
 from adapters.storage.followed_file import FollowedFile
 

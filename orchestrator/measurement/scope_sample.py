@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adapters import SENSITIVITIES, Record, Scope, Sensitivity
-from adapters.model.document import is_visible
+from adapters import SENSITIVITIES, Record, Scope, Sensitivity, Viewer
+from adapters.model.protection import is_visible
 from adapters.ports import DocumentReader
 from orchestrator.auth.visibility import access_filter
 
@@ -40,7 +40,7 @@ async def sample_by_access(documents: DocumentReader) -> Mapping[tuple[Scope, Se
         for clearance in SENSITIVITIES:
             if any(record.document.sensitivity == clearance for record in records):
                 visible = [record for record in records if is_visible(record.document.sensitivity, clearance)]
-                count = sum((await documents.counts("collection", access_filter(scope, clearance))).values())
+                count = sum((await documents.counts("collection", access_filter(scope, Viewer(clearance)))).values())
                 if count >= MIN_DOCUMENTS:
                     samples[scope, clearance] = ScopeSample(visible, count)
     return samples

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from adapters import Record, Scope
+from adapters import Record, Scope, Viewer
 from adapters.model.document import passage
 from adapters.model.filter import Filter
 from adapters.model.vectors import unit
@@ -52,7 +52,7 @@ class TrustMeasurement:
         """
         scopes = []
         for (scope, clearance), sample in (await sample_by_access(self.documents)).items():
-            visible = access_filter(scope, clearance)
+            visible = access_filter(scope, Viewer(clearance))
             lifts = [await self._lift(record, visible, sample.count) for record in _evenly_chosen(sample.records)]
             known = [lift for lift in lifts if lift is not None]
             if len(known) >= _MIN_WALKS:

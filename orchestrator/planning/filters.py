@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from adapters import Scope, Sensitivity
+from adapters import Scope, Viewer
 from adapters.model.filter import And, Eq, Filter, In, Not, conjunction, normal
 from adapters.model.filter_limits import check
 from adapters.model.filter_values import typed
@@ -51,17 +51,17 @@ def request_filters(
         count = f"{nodes} conditions in each of {len(collections)} collections"
         raise BadRequest(f"filter: {count}, allowed are {MAX_NODES_IN_ALL} in all")
     excluded = tuple(name for name in NAMED_ONLY if not (request.include_memory and name == MEMORY))
-    scope, clearance = principal.scope, principal.clearance
+    scope, viewer = principal.scope, principal.viewer
 
     def narrowed(names: tuple[str, ...]) -> Filter:
-        within = _in_collections(scope, clearance, names, excluded)
+        within = _in_collections(scope, viewer, names, excluded)
         return within if own is None else conjunction(within, own)
 
     all_collections = narrowed(collections)
     distinct = sorted(set(collections))
     by_collection = tuple(narrowed((name,)) for name in distinct) if len(distinct) > 1 else (all_collections,)
     left_out = None if collections else excluded
-    return RequestFilters(access_filter(scope, clearance), all_collections, by_collection, left_out)
+    return RequestFilters(access_filter(scope, viewer), all_collections, by_collection, left_out)
 
 
 def request_filter(condition: Filter) -> Filter:
@@ -92,9 +92,7 @@ def in_other_collections(condition: Filter, names: tuple[str, ...]) -> Filter:
 
 
 @lru_cache(maxsize=4_096)
-def _in_collections(
-    scope: Scope, clearance: Sensitivity, collections: tuple[str, ...], excluded: tuple[str, ...]
-) -> Filter:
+def _in_collections(scope: Scope, viewer: Viewer, collections: tuple[str, ...], excluded: tuple[str, ...]) -> Filter:
     """What a request without a filter of its own may return: all but ``excluded`` if no collection is named."""
     searched = In("collection", collections) if collections else Not(In("collection", excluded))
-    return normal(And((access_filter(scope, clearance), searched)))
+    return normal(And((access_filter(scope, viewer), searched)))

@@ -130,6 +130,7 @@ def _search_hit(
         created_at=document.created_at,
         importance=document.importance,
         sensitivity=document.sensitivity,
+        visibility=document.visibility,
         tags=document.tags,
         language=document.language,
         metadata=metadata,

@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from adapters import Scope
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter_hash import filter_key
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports import Retriever, Snapshot, SourceQuery
 from adapters.ports.graph import CentralityReader
 from cache import CacheMode, hash_key

@@ -10,10 +10,10 @@ from typing import Any, get_args
 import msgspec
 
 from adapters.model.dates import FIRST_S, LAST_S
-from adapters.model.document import MAX_VALUE_CHARS, SENSITIVITIES
+from adapters.model.document import MAX_VALUE_CHARS
 from adapters.model.filter import Filter
 from adapters.model.filter_limits import FIELDS, MAX_VALUES
-from adapters.model.filter_values import DATE_FIELDS, NUMBER_FIELDS
+from adapters.model.filter_values import DATE_FIELDS, NAMED_VALUES, NUMBER_FIELDS
 from fusion.strategy import STRATEGIES
 from orchestrator.schema.flat_filter import BOUNDS, FULL_FORM
 from orchestrator.schema.hits import ALWAYS_RETURNED, HIT_FIELDS
@@ -142,11 +142,11 @@ def _boosts_without_age() -> dict[str, Any]:
 def _by_kind() -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The fields of a filter, and the values that each can have."""
     text, number = {"type": "string", "maxLength": MAX_VALUE_CHARS}, {"type": "number"}
-    others = ({"sensitivity"}, NUMBER_FIELDS, DATE_FIELDS)
+    others = (NAMED_VALUES, NUMBER_FIELDS, DATE_FIELDS)
     texts = [field for field in FIELDS if not any(field in each for each in others)]
     return [
         ({"enum": texts}, text),
-        ({"enum": ["sensitivity"]}, {"enum": list(SENSITIVITIES)}),
+        *(({"enum": [field]}, {"enum": list(allowed)}) for field, allowed in NAMED_VALUES.items()),
         ({"enum": list(NUMBER_FIELDS)}, number),
         ({"enum": list(DATE_FIELDS)}, _DATE),
         ({"type": "string", "pattern": _METADATA}, {"anyOf": [text, number, {"type": "boolean"}]}),

@@ -7,8 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from adapters.model.document import Document, Sensitivity
+from adapters.model.document import Document
 from adapters.model.filter import Filter
+from adapters.model.protection import Sensitivity
 
 
 class LineOutcome(Struct, frozen=True, omit_defaults=True):

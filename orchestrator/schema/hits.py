@@ -7,7 +7,8 @@ from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
 
-from adapters.model.document import Metadatum, Sensitivity
+from adapters.model.document import Metadatum
+from adapters.model.protection import Sensitivity, Visibility
 from fusion.values import Contribution
 
 
@@ -47,6 +48,7 @@ class SearchHit(Struct, frozen=True, gc=False):
     created_at: datetime | None
     importance: float | None
     sensitivity: Sensitivity
+    visibility: Visibility
     tags: tuple[str, ...]
     language: str | None
     metadata: dict[str, Metadatum]

@@ -117,7 +117,7 @@ class DocumentLookup:
 
         :raises Ambiguous: if there are too many collections to look in.
         """
-        access = access_filter(principal.scope, principal.clearance)
+        access = access_filter(principal.scope, principal.viewer)
         names = {collection} if collection else {DEFAULT_COLLECTION, *await self.documents.counts("collection", access)}
         if len(names) > _MAX_SEARCHED_COLLECTIONS:
             raise Ambiguous(f"there are {len(names)} collections: name that of the document")
@@ -127,7 +127,7 @@ class DocumentLookup:
     async def _found(self, condition: Filter, principal: Principal) -> list[Record]:
         """At most :data:`_MAX_CHUNKS` documents that match, and that the principal may see."""
         await self._require_current()
-        access = access_filter(principal.scope, principal.clearance)
+        access = access_filter(principal.scope, principal.viewer)
         return await self.documents.find(conjunction(access, normal(condition)), _MAX_CHUNKS)
 
     async def _require_current(self) -> None:

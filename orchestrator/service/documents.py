@@ -165,7 +165,7 @@ class DocumentService:
 
     async def get_many(self, identities: Collection[DocId], principal: Principal) -> dict[DocId, Document]:
         """The documents that exist and that the principal may see, by what identifies them."""
-        check = visibility_check(access_filter(principal.scope, principal.clearance))
+        check = visibility_check(access_filter(principal.scope, principal.viewer))
         records = await self.lookup.by_identity(identities, principal.scope)
         return {identity: record.whole for identity, record in records.items() if check(record)}
 
@@ -185,7 +185,7 @@ class DocumentService:
         """
         if not 1 <= limit <= MAX_LISTED:
             raise BadRequest(f"limit: {limit}, allowed are 1 to {MAX_LISTED}")
-        visible = access_filter(principal.scope, principal.clearance)
+        visible = access_filter(principal.scope, principal.viewer)
         chosen = visible if condition is None else conjunction(visible, request_filter(condition))
         async with self.read_slot(principal):
             return await self.documents.page(chosen, limit, start)
@@ -231,7 +231,7 @@ class DocumentService:
                 )
                 deleted = None
                 key = (scope.tenant, scope.environment, doc_id(id_, collection or DEFAULT_COLLECTION))
-            acknowledgement = await self.lines.writer.write((), [key, *chunks], principal.clearance)
+            acknowledgement = await self.lines.writer.write((), [key, *chunks], principal.viewer)
         if acknowledgement.hidden is None:
             deleted = None
         elif key in acknowledgement.hidden or key in acknowledgement.absent:  # another process has deleted it
@@ -247,7 +247,7 @@ class DocumentService:
         :raises AdapterError: if the documents cannot be read; those of the writes before are deleted.
         """
         principal.require("admin")
-        access = access_filter(principal.scope, principal.clearance)
+        access = access_filter(principal.scope, principal.viewer)
         chosen = conjunction(access, request_filter(condition))
         async with self.writes.slot(principal.scope.tenant, self.write_timeout_s):
             matched = sum((await self.documents.counts("collection", chosen)).values())
@@ -258,7 +258,7 @@ class DocumentService:
                 keys = {record.key for record in found} - deleted
                 if not keys:  # a server may find deleted documents for a moment
                     break
-                acknowledgement = await self.lines.writer.write((), keys, principal.clearance)
+                acknowledgement = await self.lines.writer.write((), keys, principal.viewer)
                 deleted |= keys - acknowledgement.absent
                 generation, pending = acknowledgement.generation, dict(acknowledgement.pending)
         return DeleteManyResponse(max(matched, len(deleted)), len(deleted), generation, pending)
@@ -266,7 +266,7 @@ class DocumentService:
     async def collections(self, principal: Principal) -> CollectionsResponse:
         """Every collection with a document that the principal may see; of more than 10,000, the largest."""
         async with self.read_slot(principal):
-            visible = access_filter(principal.scope, principal.clearance)
+            visible = access_filter(principal.scope, principal.viewer)
             counts = await self.documents.counts("collection", visible)
             return await anyio.to_thread.run_sync(collections_response, counts)
 

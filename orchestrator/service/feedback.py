@@ -17,8 +17,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from adapters import AdapterError, Scope, Sensitivity
-from adapters.model.document import is_visible
+from adapters import AdapterError, Scope, Viewer
 from adapters.model.feedback import Feedback, Hit, ShownResponse
 from adapters.model.spelling import allowed_names
 from adapters.storage.feedback_store import FeedbackStore
@@ -58,7 +57,7 @@ class _Body(msgspec.Struct):
 class _Returned:
     query_id: str
     scope: Scope
-    clearance: Sensitivity
+    viewer: Viewer
     at: float
     query: str
     offset: int
@@ -103,7 +102,7 @@ class FeedbackService:
         returned = _Returned(
             response.query_id,
             principal.scope,
-            principal.clearance,
+            principal.viewer,
             self._now(),
             request.query,
             plan.page.offset,
@@ -137,7 +136,7 @@ class FeedbackService:
         """Record feedback.
 
         :raises NotFound: if nothing is recorded, or the principal's tenant and environment have no such response to a
-            caller of its clearance or a lower one.
+            caller that sees no more than it.
         :raises BadRequest: if it has no such hit.
         :raises Ambiguous: if hits of several collections have the id, and none is named.
         :raises Overloaded: if too much is waiting.
@@ -151,7 +150,7 @@ class FeedbackService:
             await asyncio.sleep(_WRITE_S)  # another process may have returned it, and records it within this time
             async with self._admission.slot(tenant, _TIMEOUT_S):
                 shown = await anyio.to_thread.run_sync(store.find, principal.scope, given.query_id)
-        if shown is None or not is_visible(shown.clearance, principal.clearance):
+        if shown is None or not principal.viewer.covers(shown.viewer):
             raise _unknown(given.query_id)
         number = _number_of(given, shown.hits)
         position = shown.first + number if given.position is None else given.position
@@ -203,7 +202,7 @@ class FeedbackService:
                 ShownResponse(
                     each.query_id,
                     each.scope,
-                    each.clearance,
+                    each.viewer,
                     each.at,
                     query_hash(each.query),
                     each.query if self._keeps_texts else None,

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from adapters import AdapterError, Scope, TimedOut
 from adapters.embedded import EmbeddedSources
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.model.protection import HIGHEST_CLEARANCE
 from adapters.ports import DocumentSampler
 from adapters.ports.graph import LinkStrengthReader
 from adapters.ports.server import ServerSource

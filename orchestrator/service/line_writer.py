@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
-from adapters import SENSITIVITIES, Sensitivity
+from adapters import SENSITIVITIES, Viewer
 from adapters.model.batching import batches as slices
-from adapters.model.document import is_visible
+from adapters.model.protection import is_visible
 from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from fusion.doc_ids import doc_id
@@ -106,34 +106,40 @@ class LineWriter:
         return report
 
     def _checked(self, lines: Iterable[ParsedLine], principal: Principal) -> Sequence[ParsedLine]:
-        """The lines; those above the writer's clearance, and with too many new metadata keys, become invalid."""
-        within = [_within_clearance(line, principal.clearance) for line in lines]
-        return self.metadata_keys.checked(within, principal.scope)
+        """The lines; those that the writer could not see, and with too many new metadata keys, become invalid."""
+        visible = [_visible(line, principal.viewer) for line in lines]
+        return self.metadata_keys.checked(visible, principal.scope)
 
     async def _write(self, write: _Write, principal: Principal, report: IndexReport) -> list[ParsedLine]:
         """Write the records of lines, and delete what they replace; a line becomes invalid if its document was not
         written."""
         if not (write.records or write.replaced):
             return write.lines
-        acknowledgement = await self.writer.write(write.records, write.replaced, principal.clearance)
+        acknowledgement = await self.writer.write(write.records, write.replaced, principal.viewer)
         report.add(write.records, len(write.replaced), acknowledgement)
         if keys := {key for each in write.records for key in each.record.document.metadata}:
             await anyio.to_thread.run_sync(self.metadata_keys.add, keys, principal.scope)
         hidden = {identity for _, _, identity in acknowledgement.hidden or ()}
         return [
-            InvalidLine(line.line, f"id: {line.document.id[:80]!r} is taken by a document above your clearance")
+            InvalidLine(line.line, f"id: {line.document.id[:80]!r} is taken by a document that you may not see")
             if isinstance(line, ValidLine) and doc_id(line.document.id, line.document.collection) in hidden
             else line
             for line in write.lines
         ]
 
 
-def _within_clearance(line: ParsedLine, clearance: Sensitivity) -> ParsedLine:
+def _visible(line: ParsedLine, viewer: Viewer) -> ParsedLine:
     """The line, or why its writer may not write it: the writer could neither see, replace nor delete the document."""
-    if isinstance(line, InvalidLine) or is_visible(line.document.sensitivity, clearance):
+    if isinstance(line, InvalidLine) or viewer.sees(line.document.protection):
         return line
-    allowed = ", ".join(each for each in SENSITIVITIES if is_visible(each, clearance))
-    return InvalidLine(
-        line.line,
-        f"sensitivity: {line.document.sensitivity!r} is above your clearance, allowed are {allowed}",
-    )
+    protection = line.document.protection
+    if not is_visible(protection.sensitivity, viewer.clearance):
+        allowed = ", ".join(each for each in SENSITIVITIES if is_visible(each, viewer.clearance))
+        problem = f"sensitivity: {protection.sensitivity!r} is above your clearance, allowed are {allowed}"
+    elif protection.visibility == "private":
+        own = f"allowed is {viewer.user[:80]!r}" if viewer.user else "your key has no user"
+        problem = f"owner: {str(protection.owner)[:80]!r} is another user, who alone could see the document; {own}"
+    else:
+        own = f"allowed are {', '.join(viewer.teams)[:200]}" if viewer.teams else "your key has no team"
+        problem = f"team: {str(protection.team)[:80]!r} is not one of yours, so you could not see the document; {own}"
+    return InvalidLine(line.line, problem)

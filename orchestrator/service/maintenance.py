@@ -10,8 +10,9 @@ import anyio.to_thread
 
 from adapters import Scope
 from adapters.embedded import EmbeddedSources
-from adapters.model.document import HIGHEST_CLEARANCE, METADATA
+from adapters.model.document import METADATA
 from adapters.model.filter import And, Exists, Or, access, normal
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import DocumentReader, Key
 from adapters.ports.graph import Centrality, GraphMaintenance
 from adapters.storage.checked_file import is_damaged
@@ -162,5 +163,5 @@ class MaintenanceService:
         if not await anyio.to_thread.run_sync(self.is_current):
             return None
         has_key = Or(tuple(Exists(METADATA + key) for key in keys))
-        condition = normal(And((access(scope, HIGHEST_CLEARANCE), has_key)))
+        condition = normal(And((access(scope, UNRESTRICTED), has_key)))
         return bool(await self.documents.counts("collection", condition))

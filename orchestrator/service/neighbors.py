@@ -51,7 +51,7 @@ class NeighborService:
         if not 2 <= limit <= MAX_NEIGHBORS:
             raise BadRequest(f"limit: {limit}, allowed are 2 to {MAX_NEIGHBORS}")
         lookup, scope = self.documents.lookup, principal.scope
-        access = access_filter(scope, principal.clearance)
+        access = access_filter(scope, principal.viewer)
         async with self.documents.read_slot(principal):
             record = await lookup.existing(id_, principal, collection)
             own = record.key[2]

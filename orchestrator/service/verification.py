@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from adapters import Record, Unavailable
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.model.protection import HIGHEST_CLEARANCE
 from orchestrator.auth.principal import Principal
 from orchestrator.execution.stage_results import AllSourcesFailed
 from orchestrator.indexing.generations.stores import Stores, scope_of

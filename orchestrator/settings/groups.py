@@ -209,6 +209,12 @@ class AccessSettings(SettingsGroup):
     environment: str = Field(
         "default", min_length=1, max_length=512, description="environment of callers without a key"
     )
+    user: str | None = Field(
+        None,
+        max_length=512,
+        description="user on whose behalf callers without a key act: private documents of others are hidden",
+    )
+    teams: tuple[str, ...] = Field((), description="teams of that user: documents of other teams are hidden")
 
     mcp_hosts: tuple[str, ...] = Field(
         (),
@@ -216,12 +222,12 @@ class AccessSettings(SettingsGroup):
         "`/mcp`: others are refused; empty: with keys any, without keys this machine only",
     )
 
-    @field_validator("default_collections", "mcp_hosts", mode="before")
+    @field_validator("default_collections", "mcp_hosts", "teams", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return split(value)
 
-    @field_validator("keys_file", mode="before")
+    @field_validator("keys_file", "user", mode="before")
     @classmethod
     def _not_empty(cls, value: object) -> object:
         return not_empty(value)

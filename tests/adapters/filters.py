@@ -16,7 +16,18 @@ NUMBERS = (-2.5, -1.0, 0.0, 1.0, 1.5, 7.0, 1e300, 2.0**53, 2.0**63, *WHOLE)
 TEXTS = ("", "a", "b", "A", "1", "true", "é", "naïve\0nul", "日本", "x" * 600)
 SCALARS = st.one_of(st.sampled_from(TEXTS), st.sampled_from(NUMBERS), st.booleans())
 FIELDS = st.sampled_from(
-    ["tags", "language", "collection", "importance", "chunk_index", "created_at", "metadata.m", "metadata.n", "url"]
+    [
+        "tags",
+        "language",
+        "collection",
+        "importance",
+        "chunk_index",
+        "created_at",
+        "metadata.m",
+        "metadata.n",
+        "url",
+        "owner",
+    ]
 )
 _BOUND = st.one_of(st.none(), st.sampled_from(NUMBERS), st.just(datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)))
 
@@ -74,6 +85,7 @@ def documents(draw: st.DrawFn) -> list[Document]:
             chunk_index=draw(st.one_of(st.none(), st.integers(0, 7))),
             created_at=draw(st.one_of(st.none(), st.just(datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)))),
             metadata=draw(_metadata),
+            owner=draw(st.one_of(st.none(), st.sampled_from(TEXTS))),
         )
         for number in range(draw(st.integers(1, 8)))
     ]

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from qdrant_client import AsyncQdrantClient
 
-from adapters import Scope
+from adapters import Scope, Viewer
 from adapters.engine import EmbeddedIndex
 from adapters.graph.bolt import Bolt
 from adapters.graph.component import GraphComponent
@@ -42,7 +42,7 @@ def source_query(
     text: str = "Alpha Centauri", condition: Filter | None = None, scope: Scope = SCOPE, depth: int = 10
 ) -> SourceQuery:
     """A query of a principal with the clearance ``normal``, with the vector of seed 1."""
-    allowed = normal(access(scope, "normal"))
+    allowed = normal(access(scope, Viewer("normal")))
     both = normal(And((allowed, condition))) if condition else allowed
     return SourceQuery(text, depth, scope, allowed, both, unit(1))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adapters import Record, Scope
+from adapters import Record, Scope, Viewer
 from adapters.engine import EmbeddedIndex, listing
 from adapters.keyword import opensearch_listing
 from adapters.model.document import fields
@@ -24,7 +24,7 @@ from tests.adapters.source_fixtures import ServerUrl, SourceUnderTest, source_un
 from tests.conftest import SCOPE, vector_record
 
 pytestmark = pytest.mark.anyio
-VISIBLE = normal(access(SCOPE, "normal"))
+VISIBLE = normal(access(SCOPE, Viewer("normal")))
 FIELDS = (
     "id",
     "collection",

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from adapters import Document, Link, Record, Scope
+from adapters import Document, Link, Record, Scope, Viewer
 from adapters.engine import view
 from adapters.keyword import opensearch_documents
 from adapters.model.document import fields, has_words
 from adapters.model.filter import Eq, Filter, Not, access, matches, normal
+from adapters.model.protection import Protection
 from adapters.model.sources import KEYWORD
 from adapters.model.vectors import packed
 from adapters.ports import Retriever, SourceQuery, VectorRecord
@@ -34,6 +35,7 @@ from tests.adapters.source_fixtures import (
     source_under_test,
 )
 from tests.conftest import SCOPE, unit, vector_record
+from tests.truth_table import DOCUMENTS, VIEWERS, visible
 
 pytestmark = pytest.mark.anyio
 
@@ -262,12 +264,28 @@ async def test_documents_are_fetched_as_they_were_written_and_only_of_their_scop
 
 
 @pytest.mark.parametrize("subject", READERS, indirect=True)
-async def test_a_reader_returns_sensitivities_only_of_their_scope(subject: SourceUnderTest) -> None:
+async def test_a_reader_returns_protections_only_of_their_scope(subject: SourceUnderTest) -> None:
     reader = subject.reader
     assert reader is not None
     await write_two(subject)
-    assert await reader.sensitivities(SCOPE, ["a", "b", "none"]) == {"a": "normal", "b": "restricted"}
-    assert await reader.sensitivities(Scope("third"), ["a"]) == {}
+    await subject.write([star("c", visibility="team", owner="alice", team="legal")])
+    assert await reader.protections(SCOPE, ["a", "b", "c", "none"]) == {
+        "a": Protection(),
+        "b": Protection("restricted"),
+        "c": Protection("normal", "team", "alice", "legal"),
+    }
+    assert await reader.protections(Scope("third"), ["a"]) == {}
+
+
+async def test_each_row_of_the_truth_table_holds(subject: SourceUnderTest) -> None:
+    records = [star(id_, **each.protection._asdict()) for id_, each in DOCUMENTS.items()]
+    await subject.write(records)
+    for viewer in VIEWERS:
+        allowed = normal(access(SCOPE, viewer))
+        query = msgspec.structs.replace(source_query(depth=100), access=allowed, filter=allowed)
+        found = await sorted_ids(subject.source, query)
+        said = visible(viewer)
+        assert {id_: id_ in found for id_ in said} == said, viewer
 
 
 async def write_two(subject: SourceUnderTest) -> tuple[VectorRecord, VectorRecord]:
@@ -471,7 +489,7 @@ async def test_a_graph_walks_through_what_a_filter_excludes_and_never_through_wh
             vector_record(end, "more words", entities=()),
         ]
 
-    await subject.write([*chain("a", "b", "c", "normal"), *chain("d", "e", "f", "restricted")])
+    await subject.write([*chain("a", "b", "c", "normal"), *chain("d", "e", "f", Viewer("restricted"))])
     query = source_query("no known name", Not(Eq("tags", "x")))
     seeded = msgspec.structs.replace(query, seeds=Documents.of_ids(("a", "d", "e")))
     assert set((await subject.source.search(seeded)).ids) == {"a", "c", "d"}
@@ -508,5 +526,5 @@ async def test_a_name_that_only_invisible_documents_mention_is_unknown(subject: 
     assert not await subject.source.mentions_entity(hidden)  # type: ignore[attr-defined]
     ranking = await subject.source.search(hidden)
     assert (ranking.ids, ranking.entity_coverage) == (("a",), 0.0)
-    cleared = normal(access(SCOPE, "restricted"))
+    cleared = normal(access(SCOPE, Viewer("restricted")))
     assert await subject.source.mentions_entity(msgspec.structs.replace(hidden, access=cleared, filter=cleared))  # type: ignore[attr-defined]

@@ -17,8 +17,8 @@ from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
 from adapters.keyword.snippets import snippet
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import SOURCES
 from adapters.ports import (
     CentralityReader,

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from adapters import Record, Scope
 from adapters.engine import EmbeddedIndex
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.facets import Facet
 from adapters.model.filter import Filter
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports import Listing, RerankResult, Snapshot, SortKey, SourceQuery
 from adapters.ports.documents import ChunkPosition, DocumentPage
 from fusion.columns import Documents, Ranking

@@ -55,6 +55,7 @@ function details(hit, act) {
     <li>${condition("collection", hit.collection, act)}</li>
     ${hit.created_at ? html`<li><time datetime=${hit.created_at}>${hit.created_at.slice(0, 10)}</time></li>` : nothing}
     ${hit.sensitivity === "normal" ? nothing : html`<li>${hit.sensitivity}</li>`}
+    ${hit.visibility === "tenant" ? nothing : html`<li>${hit.visibility}</li>`}
     ${hit.tags.map((tag) => html`<li>${condition("tags", tag, act)}</li>`)}
     ${url ? html`<li><a href=${url} target="_blank" rel="noopener noreferrer">${isolated(hit.url)}</a></li>`
       : hit.url ? html`<li>${isolated(hit.url)}</li>` : nothing}

@@ -41,7 +41,7 @@ function number(name, text) {
   return { [name]: Number.isFinite(Number(text)) ? Number(text) : text };
 }
 
-const TEXTS = ["collection", "language", "tags", "topics", "section", "url", "created_at", "sensitivity", "id", "parent_id", "window_id"];
+const TEXTS = ["collection", "language", "tags", "topics", "section", "url", "created_at", "sensitivity", "visibility", "owner", "team", "id", "parent_id", "window_id"];
 const NUMBERS = ["importance", "chunk_index"];
 const MOST_EXAMPLES = 30;
 

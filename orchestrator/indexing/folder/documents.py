@@ -11,12 +11,12 @@ from urllib.parse import quote
 import msgspec
 
 from adapters import Document, Link
-from adapters.model.document import SENSITIVITIES, Metadatum, Sensitivity, passage
-from adapters.model.spelling import allowed_names
+from adapters.model.document import passage
 from adapters.ports.names import NameRules
 from orchestrator.indexing.chunks import PART_OF, Chunker
 from orchestrator.indexing.folder.decode import NoText
 from orchestrator.indexing.folder.links import LINK, RELATED, Resolver
+from orchestrator.indexing.folder.protection import protection_of
 from orchestrator.indexing.folder.readers import FileText
 from orchestrator.indexing.folder.walk import FoundFile, FoundFiles
 from orchestrator.indexing.ndjson import MAX_DOCUMENT_BYTES, checked
@@ -89,7 +89,7 @@ class FolderDocuments:
         if (size := len(content.text.encode("utf-8", "replace"))) > _MAX_TEXT_BYTES:
             raise ValueError(f"{size} bytes of text, allowed are {_MAX_TEXT_BYTES}: split the file")
         links, dangling = self._links(file, content)
-        others: dict[str, Metadatum] = {key: each for key, each in fields.others.items() if key != "sensitivity"}
+        protection, others = protection_of(fields.others)
         document = checked(
             Document(
                 id=file.id,
@@ -98,7 +98,7 @@ class FolderDocuments:
                 title=content.title,
                 url=_NOT_IN_PATHS.sub(lambda found: quote(found[0]), file.id),
                 created_at=fields.created_at if content.has_date else None,
-                sensitivity=_sensitivity(fields.others.get("sensitivity")),
+                **protection._asdict(),
                 tags=fields.tags,
                 language=fields.language,
                 metadata={**others, PATH: file.id, FOLDER: file.folder},
@@ -155,16 +155,6 @@ class FolderDocuments:
             yield self._resolver.related(id_, text), RELATED, -1, text
         for reference in content.references:
             yield self._resolver.target(id_, reference), LINK, reference.start, reference.target
-
-
-def _sensitivity(given: Metadatum) -> Sensitivity:
-    """:raises ValueError: if it is none: a document must not be seen by more callers than it was meant for."""
-    if given is None:
-        return "normal"
-    name = str(given).strip().lower()
-    if found := next((each for each in SENSITIVITIES if each == name), None):
-        return found
-    raise ValueError(f"sensitivity: {str(given)[:40]!r}, {allowed_names(name, list(SENSITIVITIES))}")
 
 
 def names_of(content: FileText) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from time import time
 
 import anyio.to_thread
 
-from adapters import Sensitivity, Unavailable
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters import Unavailable, Viewer
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import DocumentWriter, VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -33,7 +33,7 @@ class RecordedWriter:
         self._first = Generation(index_name, FIRST, settings, time())
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = HIGHEST_CLEARANCE
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         """See :class:`adapters.ports.DocumentWriter`.
 
@@ -41,7 +41,7 @@ class RecordedWriter:
         """
         deleted = list(deletes)
         async with self.recording([*(each.record.key for each in upserts), *deleted]):
-            return await self._writer.write(upserts, deleted, clearance)
+            return await self._writer.write(upserts, deleted, viewer)
 
     @asynccontextmanager
     async def recording(self, keys: Sequence[Key]) -> AsyncIterator[None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters import Sensitivity
+from adapters import Viewer
 from adapters.model.document import hidden_keys
 from adapters.model.errors import Damaged
 from adapters.ports.replica import Key
@@ -103,12 +103,12 @@ class Quarantine:
                     by_document.setdefault(key, {})[replica] = entry.reason
         return by_document
 
-    def hidden(self, replica: str, keys: Iterable[Key], clearance: Sensitivity) -> frozenset[Key]:
-        """The documents among these that a replica refused and that are above a clearance."""
+    def hidden(self, replica: str, keys: Iterable[Key], viewer: Viewer) -> frozenset[Key]:
+        """The documents among these that a replica refused and that a viewer may not see."""
         if not any(self._paths()):
             return frozenset()
         entries = (self._read(self._path(replica, key)) for key in keys)
-        return hidden_keys((record for entry in entries if entry for record in entry.write.records), clearance)
+        return hidden_keys((record for entry in entries if entry for record in entry.write.records), viewer)
 
     def contains(self, key: Key, replicas: Iterable[str]) -> bool:
         """Whether one of these replicas refused a document."""

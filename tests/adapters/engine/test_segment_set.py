@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Scope
+from adapters import Scope, Viewer
 from adapters.engine import SegmentSet
 from adapters.engine.segment import Segment, Stored, write
 from adapters.model.document import fields, rank_fields
@@ -84,7 +84,7 @@ def test_the_fields_of_a_position_are_those_of_its_record(tmp_path: Path, batche
 @given(BATCHES)
 def test_a_mask_has_the_living_positions_that_pass(tmp_path: Path, batches: list[list[int]]) -> None:
     segments = segment_set(tmp_path, [[document(n, index) for n in batch] for index, batch in enumerate(batches)])
-    everything = normal(access(SCOPE, "restricted"))
+    everything = normal(access(SCOPE, Viewer("restricted")))
     for condition in (everything, normal(And((everything, Eq("tags", "evenTrue")))), In("id", ())):
         mask = segments.mask(condition)
         records = [segments.record(position) for position in range(len(segments))]
@@ -129,5 +129,5 @@ def test_a_set_without_segments_is_empty() -> None:
     segments = SegmentSet([], np.zeros(0, np.bool_))
     assert (len(segments), segments.count) == (0, 0)
     assert segments.fields(np.zeros(0, np.int64)) is None
-    assert segments.mask(normal(access(SCOPE, "normal"))).count == 0
+    assert segments.mask(normal(access(SCOPE, Viewer("normal")))).count == 0
     assert segments.position(("default", "default", "a")) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from adapters import Link, Scope
+from adapters import Link, Scope, Viewer
 from adapters.engine import EmbeddedIndex, IndexView, pinned_view
 from adapters.engine.columns import Columns, Flags
 from adapters.model.filter import access, normal
@@ -36,7 +36,7 @@ async def test_a_view_reads_the_documents_of_its_commit(open_index: OpenIndex) -
     index.write_blocking([star("a", "before"), star("b", "before")])
     view = index.current()
     index.write_blocking([star("a", "after"), star("c", "after")], [("default", "default", "b")])
-    allowed = normal(access(SCOPE, "normal"))
+    allowed = normal(access(SCOPE, Viewer("normal")))
     for reader, texts in ((view, {"a": "before", "b": "before"}), (index, {"a": "after", "c": "after"})):
         fetched = await reader.fetch(SCOPE, Documents.of_ids(["a", "b", "c"]))
         assert {id_: record.document.text for id_, record in fetched.items()} == texts
@@ -75,7 +75,7 @@ async def test_values_are_counted_once_for_each_commit_and_filter(
     monkeypatch.setattr(Columns, "counts", spy)
     index = open_index()
     index.write_blocking([star("a"), vector_record("b", "secret", collection="plans", sensitivity="restricted")])
-    normal_access, highest_access = (normal(access(SCOPE, clearance)) for clearance in ("normal", "restricted"))
+    normal_access, highest_access = (normal(access(SCOPE, Viewer(clearance))) for clearance in ("normal", "restricted"))
     for _ in range(2):
         counts = await index.counts("collection", normal_access)
         assert counts == {"documents": 1}
@@ -92,7 +92,10 @@ async def test_values_are_counted_once_for_each_commit_and_filter(
 async def test_other_tasks_have_a_turn_after_each_large_record(open_index: OpenIndex, chars: int, turns: int) -> None:
     index = open_index()
     index.write_blocking([star(id_, "x" * chars) for id_ in "abc"])
-    reads = [index.fetch(SCOPE, Documents.of_ids(["a", "b", "c"])), index.find(normal(access(SCOPE, "normal")), 10)]
+    reads = [
+        index.fetch(SCOPE, Documents.of_ids(["a", "b", "c"])),
+        index.find(normal(access(SCOPE, Viewer("normal"))), 10),
+    ]
     for read in reads:
         running = read.__await__()
         suspended = 0

@@ -6,7 +6,7 @@ from time import process_time
 import numpy as np
 import pytest
 
-from adapters import Link, Scope, Sensitivity
+from adapters import Link, Scope, Sensitivity, Viewer
 from adapters.engine import EmbeddedIndex
 from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 async def searched(
     index: EmbeddedIndex, text: str, clearance: Sensitivity = "normal", scope: Scope = SCOPE
 ) -> tuple[str, ...]:
-    allowed = normal(access(scope, clearance))
+    allowed = normal(access(scope, Viewer(clearance)))
     query = SourceQuery(text, 10, scope, allowed, allowed)
     return (await EmbeddedGraph(index, GraphComponent()).search(query)).ids
 
@@ -107,7 +107,7 @@ async def test_a_query_without_a_known_name_has_no_results(open_index: Callable[
 
 
 def seeded_query(seeds: Documents | None) -> SourceQuery:
-    allowed = normal(access(SCOPE, "normal"))
+    allowed = normal(access(SCOPE, Viewer("normal")))
     return SourceQuery("no known name", 10, SCOPE, allowed, allowed, seeds=seeds)
 
 

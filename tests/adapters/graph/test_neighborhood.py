@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters import Link, Scope
+from adapters import Link, Scope, Viewer
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.graph.memgraph import MemgraphGraph
 from adapters.model.filter import access, normal
@@ -29,7 +29,7 @@ RECORDS = [
 async def around(subject: SourceUnderTest, id_: str, scope: Scope = SCOPE, limit: int = 10) -> Neighborhood:
     graph = subject.source
     assert isinstance(graph, EmbeddedGraph | MemgraphGraph)
-    return await graph.neighborhood(scope, id_, normal(access(scope, "normal")), limit)
+    return await graph.neighborhood(scope, id_, normal(access(scope, Viewer("normal"))), limit)
 
 
 @pytest.mark.parametrize("name", ["embedded graph", "memgraph"])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from adapters import Viewer
 from adapters.engine import EmbeddedIndex
 from adapters.keyword import embedded
 from adapters.keyword.component import KeywordComponent
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def searched(index: EmbeddedIndex, text: str) -> tuple[str, ...]:
-    allowed = normal(access(SCOPE, "normal"))
+    allowed = normal(access(SCOPE, Viewer("normal")))
     query = SourceQuery(text, 10, SCOPE, allowed, allowed)
     return (await EmbeddedKeyword(index, KeywordComponent()).search(query)).ids
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from opensearchpy import AsyncOpenSearch
 
+from adapters import Viewer
 from adapters.keyword import opensearch_client
 from adapters.keyword.opensearch import OpenSearchKeyword
 from adapters.model.filter import access, normal
@@ -77,7 +78,7 @@ async def test_the_number_of_shards_changes_no_score_and_is_compared_with_the_se
     records = [
         vector_record(str(n), "Alpha " + "Centauri " * (1 + n % 7) + "star " * (n % 5) + "light") for n in range(40)
     ]
-    allowed = normal(access(SCOPE, "normal"))
+    allowed = normal(access(SCOPE, Viewer("normal")))
     rankings = []
     for shards in (1, 3):
         partitioning = Partitioning(shards, copies=2)
@@ -107,5 +108,5 @@ async def test_words_that_stemmers_stem_differently_are_found(
     replication, keyword = replicated
     await replication.write([vector_record("a", f"the {word} of it"), vector_record("b", "something else")], [])
     for text in (word, f'"{word}"', f'about "the {word} of it" now'):
-        allowed = normal(access(SCOPE, "normal"))
+        allowed = normal(access(SCOPE, Viewer("normal")))
         assert (await keyword.search(SourceQuery(text, 5, SCOPE, allowed, allowed))).ids == ("a",)

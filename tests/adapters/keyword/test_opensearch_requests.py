@@ -49,7 +49,7 @@ async def test_a_document_on_a_shard_that_is_away_is_not_taken_for_absent(
         await source.fetch(SCOPE, Documents.of_ids(["absent", "unknown"]))
 
 
-async def test_sensitivities_are_read_without_the_documents(
+async def test_protections_are_read_without_the_documents(
     client: AsyncOpenSearch, source: OpenSearchKeyword, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of a write may be too large together for any reply."""
@@ -60,7 +60,7 @@ async def test_sensitivities_are_read_without_the_documents(
         return {"docs": [{"_id": id_, "found": False} for id_ in request["body"]["ids"]]}
 
     monkeypatch.setattr(client, "mget", mget)
-    assert await source.sensitivities(SCOPE, ["a"]) == {}
+    assert await source.protections(SCOPE, ["a"]) == {}
     assert included == [IDENTIFYING_FIELDS]
     assert "text" not in IDENTIFYING_FIELDS
 

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from opensearchpy import AsyncOpenSearch
 
+from adapters import Viewer
 from adapters.engine import EmbeddedIndex
 from adapters.keyword import opensearch_client
 from adapters.keyword.analysis import document_terms, parse_query
@@ -43,7 +44,7 @@ def records() -> Iterable[VectorRecord]:
 
 
 async def found_by(source: Retriever, kind: Kind, query: str) -> tuple[str, ...]:
-    allowed = normal(access(scope_of(kind), "normal"))
+    allowed = normal(access(scope_of(kind), Viewer("normal")))
     return (await source.search(SourceQuery(query, 10, scope_of(kind), allowed, allowed))).ids
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from adapters import Document, Record, Scope
+from adapters import Document, Record, Scope, Viewer
 from adapters.model.document import fields
 from adapters.model.filter import (
     EVERYTHING,
@@ -129,7 +129,7 @@ def test_texts_numbers_and_booleans_never_equal_each_other() -> None:
 
 @pytest.mark.parametrize(("clearance", "visible"), [("public", 1), ("normal", 2), ("sensitive", 3), ("restricted", 4)])
 def test_a_caller_sees_documents_of_its_scope_up_to_its_clearance(clearance: str, visible: int) -> None:
-    allowed = access(Scope("t", "e"), clearance)  # type: ignore[arg-type]
+    allowed = access(Scope("t", "e"), Viewer(clearance))  # type: ignore[arg-type]
     levels = ("public", "normal", "sensitive", "restricted")
     corpus = [Document(id=level, text="x", sensitivity=level) for level in levels]  # type: ignore[arg-type]
     assert sum(matches(allowed, fields(Record("t", "e", document))) for document in corpus) == visible

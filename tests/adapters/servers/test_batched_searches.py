@@ -11,7 +11,7 @@ from unittest import mock
 import msgspec
 import pytest
 
-from adapters import Link, Rejected, Scope
+from adapters import Link, Rejected, Scope, Viewer
 from adapters.graph.batched_reads import BatchedReads
 from adapters.graph.bolt import Bolt
 from adapters.model.filter import Eq, access, normal
@@ -55,7 +55,7 @@ def documents(scope: Scope) -> list[VectorRecord]:
 
 def cleared(query: SourceQuery) -> SourceQuery:
     """The query by someone who may see sensitive documents."""
-    visible = normal(access(query.scope, "sensitive"))
+    visible = normal(access(query.scope, Viewer("sensitive")))
     return msgspec.structs.replace(query, access=visible, filter=visible)
 
 

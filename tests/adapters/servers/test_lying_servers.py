@@ -32,6 +32,7 @@ from adapters.keyword.opensearch_replies import search_responses
 from adapters.model.document import Record
 from adapters.model.filter import EVERYTHING
 from adapters.model.numbers import sortable
+from adapters.model.protection import Protection
 from adapters.ports import SortKey
 from adapters.servers.fingerprints import fingerprint
 from adapters.servers.server import Address
@@ -155,7 +156,7 @@ async def test_documents_of_opensearch_that_are_others(docs: object) -> None:
     async with stub(http("200 OK", json.dumps({"docs": docs}).encode())) as port:
         server = connected(f"opensearch+http://127.0.0.1:{port}")
         assert isinstance(server, OpenSearchKeyword)
-        for reading in (server.fetch(SCOPE, Documents.of_ids(["a"])), server.sensitivities(SCOPE, ["a"])):
+        for reading in (server.fetch(SCOPE, Documents.of_ids(["a"])), server.protections(SCOPE, ["a"])):
             with pytest.raises(BadResponse):
                 await reading
         await server.close()
@@ -178,7 +179,7 @@ async def test_the_stub_s_documents_are_read_if_they_are_right() -> None:
         assert isinstance(server, OpenSearchKeyword)
         expected = Record(SCOPE.tenant, SCOPE.environment, Document(id="a", text="of another"))
         assert await server.fetch(SCOPE, Documents.of_ids(["a"])) == {"a": expected}
-        assert await server.sensitivities(SCOPE, ["a"]) == {"a": "normal"}
+        assert await server.protections(SCOPE, ["a"]) == {"a": Protection()}
         await server.close()
     async with stub(http("200 OK", searched(hits(hit())))) as port:
         server = searching(port)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters import Viewer
 from adapters.model.document import Scope
 from adapters.model.errors import Unavailable
 from adapters.model.feedback import Feedback, ShownResponse
@@ -21,7 +22,7 @@ MAX_BYTES = 300_000
 def response(number: int, scope: Scope = OWN, hits: int = 5) -> ShownResponse:
     ids = tuple(("notes", f"document {each}", f"document {each}") for each in range(hits))
     return ShownResponse(
-        f"{scope.tenant}-{number}", scope, "normal", float(number), f"hash {number}", "a query", 1, ids
+        f"{scope.tenant}-{number}", scope, Viewer("normal"), float(number), f"hash {number}", "a query", 1, ids
     )
 
 

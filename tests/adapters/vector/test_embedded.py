@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from adapters import Rejected
+from adapters import Rejected, Viewer
 from adapters.engine import EmbeddedIndex
 from adapters.model.filter import And, Eq, Filter, access, normal
 from adapters.ports import SourceQuery, VectorRecord
@@ -17,7 +17,7 @@ COUNT = 6_000
 
 
 def query(vector: np.ndarray | None, depth: int = 50, condition: Filter | None = None) -> SourceQuery:
-    allowed = normal(access(SCOPE, "normal"))
+    allowed = normal(access(SCOPE, Viewer("normal")))
     return SourceQuery("", depth, SCOPE, allowed, normal(And((allowed, condition))) if condition else allowed, vector)
 
 

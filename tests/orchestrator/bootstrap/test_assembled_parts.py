@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from adapters import Document, Link, Scope
+from adapters import Document, Link, Scope, Viewer
 from adapters.embedded import MIN_FIT_DOCUMENTS, EmbeddedSources
 from adapters.encoders.static_fit import MAX_DOCUMENTS, fit
 from adapters.model.sources import GRAPH, VECTOR
@@ -55,7 +55,7 @@ async def test_a_probe_searches_for_one_public_document_of_the_scope_with_a_unit
     coroutine.send(None)
     coroutine.close()
     (query,) = source.queries
-    visible = access_filter(scope, "public")
+    visible = access_filter(scope, Viewer("public"))
     assert query.vector is not None
     assert (query.vector.dtype, query.vector.tolist()) == (np.float32, [0.5] * 4)
     assert msgspec.structs.replace(query, vector=None) == SourceQuery("health", 1, scope, visible, visible)

@@ -60,7 +60,8 @@ DECIDES_NOTHING: dict[str, object] = {
     "cache": "redis://host:6379/0", "cache_bytes": 70_000, "cache_ttl_s": 7.0, "cache_stale_while_revalidate_s": 7.0,
     "cache_timeout_ms": 7, "keys_file": "/other", "mcp_hosts": "other",
     "open_clearance": "public", "tenant": "other",
-    "environment": "other", "search_concurrency": 7, "client_timeout_ms": 700, "shutdown_grace_ms": 7,
+    "environment": "other", "user": "other", "teams": ("other",),
+    "search_concurrency": 7, "client_timeout_ms": 700, "shutdown_grace_ms": 7,
     "log_level": "error", "console": False, "shadow": "rrf:0.1",
     "feedback": "texts", "feedback_max_bytes": 2_000_000,
 }  # fmt: skip

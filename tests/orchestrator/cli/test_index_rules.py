@@ -111,7 +111,7 @@ def test_a_caller_of_the_api_writes_and_replaces_up_to_its_clearance(
     indexed, errors = by_api(tmp_path, lines)
     assert indexed == len(visible)
     assert errors == {
-        number: f"id: {name!r} is taken by a document above your clearance"
+        number: f"id: {name!r} is taken by a document that you may not see"
         for number, name in enumerate(SENSITIVITIES, start=1)
         if name not in visible
     }

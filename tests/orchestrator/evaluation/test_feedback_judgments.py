@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters import Scope
+from adapters import Scope, Viewer
 from adapters.model.feedback import Feedback, FeedbackKind, ShownResponse
 from adapters.storage.feedback_store import FeedbackStore
 from orchestrator.evaluation.feedback_judgments import judgments_of
@@ -25,7 +25,7 @@ def recorded(
 ) -> Recorded:
     query_id = f"{number:032x}"
     response = ShownResponse(
-        query_id, SCOPE, "normal", 1_700_000_000.0 + number, query_hash(query), query if text else None, first,
+        query_id, SCOPE, Viewer("normal"), 1_700_000_000.0 + number, query_hash(query), query if text else None, first,
         tuple(("notes", each, each.partition("#")[0]) for each in hits),
     )  # fmt: skip
     return response, [Feedback(query_id, hit, kind, first + hit, 1_700_000_100.0) for hit, kind in given]

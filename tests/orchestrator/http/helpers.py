@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapters import Scope as DocumentScope
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.model.protection import HIGHEST_CLEARANCE
 from orchestrator.auth.key_admin import add_key
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.http.app import create_app
@@ -181,6 +181,13 @@ class KeyedClient:
         for key in self._keys.values():
             register_secret(key)
             register_secret(key.split("_", 2)[2])
+
+    def add(self, name: str, key: str) -> None:
+        """Send requests with another key, too. The service accepts it from now on."""
+        register_secret(key)
+        self._keys[name] = key
+        assert self.service.keyring is not None
+        self.service.keyring.refresh()
 
     def headers(self, name: str | None) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._keys[name]}"} if name else {}

@@ -299,7 +299,7 @@ async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted(
     body = ndjson({"id": "secret", "text": "mine now"}, {"id": "new", "text": "fine"})
     outcome = (await client.post("/v1/documents", content=body)).json()
     assert [line["status"] for line in outcome["lines"]] == ["rejected", "indexed"]
-    assert "above your clearance" in outcome["lines"][0]["error"]
+    assert "a document that you may not see" in outcome["lines"][0]["error"]
     assert (await client.delete("/v1/documents/secret")).json()["deleted"] is False
     service = app.state.service
     stored = await service.documents.documents.fetch(service.anonymous.scope, Documents.of_ids(["secret"]))

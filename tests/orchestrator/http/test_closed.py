@@ -1,4 +1,4 @@
-"""Nothing crosses a tenant, an environment or a clearance: 10,000 random requests, in every mode, to every endpoint.
+"""Nothing crosses a tenant, environment, clearance or visibility: 10,000 random requests, in every mode, to every path.
 
 Each document has a mark of its own in every field. Every response is searched for marks: a mark that its principal may
 not see is a leak, wherever in the response it is.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -24,6 +24,7 @@ from mcp.client import Client
 from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity
 from adapters.model.document import rank_fields
 from adapters.model.filter import And, In
+from adapters.model.protection import Protection
 from adapters.ports import SourceQuery
 from fusion.columns import Documents, Ranking
 from orchestrator.auth.principal import Principal, anonymous_operator
@@ -59,20 +60,22 @@ MARK = re.compile(r"zq\d+zq")
 
 @dataclass(frozen=True)
 class World:
-    """A service with documents of every scope and sensitivity.
+    """A service with documents of every scope, sensitivity and visibility.
 
-    :param owners: by mark, the scope and the sensitivity of its document.
+    :param owners: by mark, the scope and the protection of its document.
     :param ids: of all documents.
     """
 
     service: Service
-    owners: dict[str, tuple[Scope, Sensitivity]]
+    owners: dict[str, tuple[Scope, Protection]]
     ids: list[str]
 
     def is_visible(self, mark: str, principal: Principal) -> bool:
-        scope, sensitivity = self.owners[mark]
-        is_cleared = SENSITIVITIES.index(sensitivity) <= SENSITIVITIES.index(principal.clearance)
-        return scope == principal.scope and is_cleared
+        scope, document = self.owners[mark]
+        is_cleared = SENSITIVITIES.index(document.sensitivity) <= SENSITIVITIES.index(principal.clearance)
+        is_shared = document.visibility == "tenant" or principal.user in {None, document.owner}
+        is_of_team = document.visibility == "team" and document.team in principal.teams
+        return scope == principal.scope and is_cleared and (is_shared or is_of_team)
 
     def leaked(self, response: str, request: str, principal: Principal) -> list[str]:
         """Marks in a response that the principal may not see; those of its own request are no leak."""
@@ -102,10 +105,25 @@ def _document(dice: random.Random, number: int, sensitivity: Sensitivity) -> Doc
         url=f"https://example.org/{mark}",
         importance=dice.choice([None, 0.0, 9.0]),
         sensitivity=sensitivity,
+        **_sharing(dice),
         tags=(mark, dice.choice(WORDS)),
         metadata={"mark": mark, "size": number % 3},
         links=(Link(f"whole{dice.randrange(9)}", "about"),),
     )
+
+
+def _sharing(dice: random.Random) -> dict[str, Any]:
+    """A visibility, and what it needs. Half of the documents are for the whole tenant."""
+    visibility = dice.choice(["tenant", "tenant", "team", "private"])
+    return {"visibility": visibility, "owner": dice.choice(["alice", "bob"]), "team": dice.choice(["legal", "sales"])}
+
+
+def _principals(clearances: Sequence[Sensitivity] = SENSITIVITIES) -> list[Principal]:
+    """Of every scope and clearance, without a user and with each."""
+    users: list[tuple[str | None, tuple[str, ...]]] = [(None, ()), ("alice", ()), ("bob", ("legal",))]
+    return [
+        anonymous_operator(scope, clearance, *user) for scope in SCOPES for clearance in clearances for user in users
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +136,7 @@ async def world(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory, mo
     dice = random.Random(20261122)
     folder = tmp_path_factory.mktemp("closed")
     settings = Settings.of(data_dir=folder, model_dir=model_dir, source_timeout_ms=20_000, query_encoder="model")
-    owners: dict[str, tuple[Scope, Sensitivity]] = {}
+    owners: dict[str, tuple[Scope, Protection]] = {}
     ids: set[str] = set()
     async with open_service(settings) as service:
         number = 0
@@ -136,7 +154,7 @@ async def world(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory, mo
                 )
                 number += 1
             owners |= {
-                mark: (scope, each.sensitivity) for each in documents.values() for mark in MARK.findall(each.text)
+                mark: (scope, each.protection) for each in documents.values() for mark in MARK.findall(each.text)
             }
             ids |= documents.keys()
             lines = [ValidLine(line, each) for line, each in enumerate(documents.values(), 1)]
@@ -157,6 +175,8 @@ def _random_filter(dice: random.Random, world: World) -> dict[str, object] | Non
             {"op": "not", "filter": {"op": "eq", "field": "sensitivity", "value": "public"}},
             {"op": "or", "filters": [{"op": "and", "filters": []}, {"op": "exists", "field": "tags"}]},
             {"op": "in", "field": "id", "values": dice.choices(world.ids, k=5)},
+            {"op": "in", "field": "visibility", "values": ["team", "private"]},
+            {"op": "eq", "field": "owner", "value": dice.choice(["alice", "bob"])},
             {"op": "range", "field": "metadata.size", "gte": 1},
         ]
     )
@@ -225,7 +245,7 @@ async def _random_request(
 
 
 async def test_no_response_contains_what_its_principal_may_not_see(world: World) -> None:
-    principals = [anonymous_operator(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES]
+    principals = _principals()
     clients = {principal: world.client(principal) for principal in principals}
     seen = 0
 
@@ -245,6 +265,19 @@ async def test_no_response_contains_what_its_principal_may_not_see(world: World)
             callers.start_soon(call, random.Random(seed))
     assert seen > REQUESTS  # responses do contain documents
     assert await world.service.count() == before
+
+
+async def test_no_document_is_replaced_by_a_user_who_may_not_see_it(world: World) -> None:
+    private = await world.service.documents.documents.find(In("visibility", ("private",)), 200)
+    assert len(private) > 40
+    for record in private[::20]:
+        other = "bob" if record.document.owner == "alice" else "alice"
+        scope = Scope(record.tenant, record.environment)
+        principal = anonymous_operator(scope, "restricted", other, ("legal", "sales"))
+        fields = {"id": record.document.id, "collection": record.document.collection, "text": "mine now"}
+        response = await world.client(principal).post("/v1/documents", content=msgspec.json.encode(fields))
+        assert (response.json()["rejected"], response.json()["indexed"]) == (1, 0)
+        assert world.leaked(response.text, record.document.id, principal) == []
 
 
 async def test_no_document_is_replaced_by_a_principal_that_may_not_see_it(world: World) -> None:
@@ -282,7 +315,7 @@ def _random_call(dice: random.Random, world: World) -> tuple[str, dict[str, obje
 async def _calls_of_tools(world: World, count: int) -> int:
     """Call random tools as random principals. Returns the number of marks in the answers."""
     dice = random.Random(3)
-    principals = [anonymous_operator(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES]
+    principals = _principals()
     seen = 0
     for principal in principals:
         server = tool_server(lambda _, principal=principal: Caller(world.service, principal, "closed"))
@@ -304,7 +337,7 @@ async def test_the_access_check_protects_the_answers_of_tools(world: World) -> N
 
 
 class _Unfiltered:
-    """A source that returns documents of every scope and sensitivity, whatever the filter of a query."""
+    """A source that returns documents of every scope and protection, whatever the filter of a query."""
 
     def __init__(self, source: str, world: World) -> None:
         self._source = source
@@ -338,7 +371,7 @@ def _with_unfiltered_sources(world: World) -> World:
 async def test_the_access_check_after_retrieval_catches_a_source_that_ignores_its_filter(world: World) -> None:
     dice = random.Random(2)
     broken = _with_unfiltered_sources(world)
-    principals = [anonymous_operator(scope, clearance) for scope in SCOPES for clearance in SENSITIVITIES[:-1]]
+    principals = _principals(SENSITIVITIES[:-1])
     clients = {principal: broken.client(principal) for principal in principals}
     withheld = 0
     for _ in range(REQUESTS_TO_UNFILTERED):

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from adapters import Scope, Sensitivity
+from adapters import Scope, Sensitivity, Viewer
 from adapters.model.feedback import Feedback, ShownResponse
 from adapters.storage.feedback_store import FeedbackStore
 from orchestrator.auth.key_admin import add_key
@@ -248,7 +248,7 @@ async def test_another_process_finds_what_this_one_returned(client: httpx.AsyncC
 def test_the_file_is_a_database_of_sqlite(tmp_path: Path) -> None:
     """Operators may read it with any tool."""
     store = FeedbackStore(tmp_path / "feedback.sqlite", 1_000_000)
-    store.add([ShownResponse("0" * 32, SCOPE, "normal", 1.0, "h", "q", 1, (("c", "d", "e"),))])
+    store.add([ShownResponse("0" * 32, SCOPE, Viewer("normal"), 1.0, "h", "q", 1, (("c", "d", "e"),))])
     store.close()
     with sqlite3.connect(tmp_path / "feedback.sqlite") as connection:
         assert connection.execute("SELECT query, hits FROM responses").fetchall() == [("q", b'[["c","d","e"]]')]

@@ -206,3 +206,27 @@ async def test_a_document_is_stored_as_it_is_sent(agent: Client, client: httpx.A
         name: value for name, value in document.items() if name != "links"
     }
     assert stored["links"][0]["target"] == DOCUMENTS[0]["id"]
+
+
+async def test_the_headers_of_a_user_narrow_every_tool(app: FastAPI, protocol: str) -> None:
+    await index_documents(
+        app,
+        [
+            {"id": "of alice", "text": "a film", "visibility": "private", "owner": "alice"},
+            {"id": "of legal", "text": "a film", "visibility": "team", "team": "legal"},
+        ],
+    )
+    async with connected(app, protocol, {"X-Trivium-User": "bob", "X-Trivium-Teams": "legal"}) as agent:
+        for tool in ("hybrid_search", "explain_search"):
+            answer = await called(agent, tool, query="a film")
+            assert "of legal" in answer
+            assert "visible to its team only" in answer
+            assert "of alice" not in answer
+        assert "documents: 1 documents" in await called(agent, "list_collections")
+        assert (await agent.call_tool("get_document", {"id": "of alice"})).is_error
+        assert "visible to its team only" in await called(agent, "get_document", id="of legal")
+        assert "There is no document" in await called(agent, "delete_document", id="of alice")
+    async with connected(app, protocol, {"X-Trivium-User": "alice"}) as agent:
+        answer = await called(agent, "hybrid_search", query="a film")
+        assert "visible to its owner only" in answer
+        assert "of legal" not in answer

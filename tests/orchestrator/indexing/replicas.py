@@ -7,7 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from adapters import Record, Rejected, Scope, Sensitivity, TimedOut, Unavailable
+from adapters import Record, Rejected, Scope, TimedOut, Unavailable
+from adapters.model.protection import Protection
 from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from fusion.columns import Documents
@@ -71,10 +72,9 @@ class MemoryReplica:
             raise self.error
         return {id_: self.records[id_] for id_ in documents.ids if id_ in self.records}
 
-    async def sensitivities(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Sensitivity]:
-        return {
-            id_: each.document.sensitivity for id_, each in (await self.fetch(scope, Documents.of_ids(ids))).items()
-        }
+    async def protections(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, Protection]:
+        records = await self.fetch(scope, Documents.of_ids(ids))
+        return {id_: each.document.protection for id_, each in records.items()}
 
     @property
     def texts(self) -> dict[str, str]:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Sensitivity, Unavailable
+from adapters import Unavailable, Viewer
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -25,15 +26,15 @@ class Store:
     def __init__(self, hidden: Iterable[Key] = (), failure: Exception | None = None) -> None:
         self.begin = asyncio.Event()
         self.texts: dict[Key, str] = {}
-        self.writes: list[tuple[int, int, str]] = []
+        self.writes: list[tuple[int, int, Viewer]] = []
         self._hidden, self._failure = frozenset(hidden), failure
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         await self.begin.wait()
         deleted = list(deletes)
-        self.writes.append((len(upserts), len(deleted), clearance))
+        self.writes.append((len(upserts), len(deleted), viewer))
         if self._failure:
             raise self._failure
         self.texts |= {each.record.key: each.record.document.text for each in upserts}
@@ -58,18 +59,19 @@ async def test_writes_that_wait_are_one_write() -> None:
     await asyncio.sleep(0)
     store.begin.set()
     assert [(await task).generation for task in tasks] == [1] + 99 * [2]
-    assert store.writes == [(0, 1, "restricted"), (0, 99, "restricted")]
+    assert store.writes == [(0, 1, UNRESTRICTED), (0, 99, UNRESTRICTED)]
 
 
-async def test_writers_of_different_clearances_are_not_combined() -> None:
+async def test_writers_who_do_not_see_the_same_are_not_combined() -> None:
     store = Store()
     writer = GroupedWriter(store)
-    clearances: list[Sensitivity] = ["normal", "normal", "normal", "public", "normal"]
-    tasks = [asyncio.create_task(writer.write([], [key("a")], each)) for each in clearances]
+    alice, bob = (Viewer("normal", user) for user in ("alice", "bob"))
+    viewers = [Viewer("normal"), Viewer("normal"), Viewer("normal"), Viewer("public"), alice, alice, bob]
+    tasks = [asyncio.create_task(writer.write([], [key("a")], each)) for each in viewers]
     await asyncio.sleep(0)
     store.begin.set()
     await asyncio.gather(*tasks)
-    assert [clearance for *_, clearance in store.writes] == ["normal", "normal", "public", "normal"]
+    assert [viewer for *_, viewer in store.writes] == [viewers[0], viewers[0], Viewer("public"), alice, bob]
 
 
 async def test_a_group_has_at_most_a_thousand_documents() -> None:
@@ -119,7 +121,7 @@ async def test_a_write_whose_caller_leaves_before_it_begins_is_not_made() -> Non
     await first
     outcomes = await asyncio.gather(*others, return_exceptions=True)
     assert isinstance(outcomes[1], asyncio.CancelledError)
-    assert store.writes == [(1, 0, "restricted"), (1, 0, "restricted")]
+    assert store.writes == [(1, 0, UNRESTRICTED), (1, 0, UNRESTRICTED)]
 
 
 async def test_the_others_of_a_group_learn_that_it_was_interrupted() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from adapters import Scope, Sensitivity, Unavailable
+from adapters import Scope, Unavailable, Viewer
+from adapters.model.protection import UNRESTRICTED
 from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from adapters.ports.writer import Acknowledgement
@@ -30,18 +31,18 @@ class Writer:
     def __init__(self, versions: DataVersions, error: Exception | None = None) -> None:
         self.has_unapplied = False
         self.during: list[object] = []
-        self.written: list[tuple[Sequence[VectorRecord], list[Key], Sensitivity]] = []
+        self.written: list[tuple[Sequence[VectorRecord], list[Key], Viewer]] = []
         self._versions = versions
         self._error = error
 
     async def write(
-        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
+        self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
     ) -> Acknowledgement:
         self.during.append(self._versions.current(SCOPE))
         self.has_unapplied = False  # as a replication that caught up
         if self._error:
             raise self._error
-        self.written.append((upserts, list(deletes), clearance))
+        self.written.append((upserts, list(deletes), viewer))
         return Acknowledgement(7, {"two": "away"})
 
 
@@ -62,9 +63,11 @@ async def test_the_write_is_passed_on_and_so_is_the_acknowledgement(versions: Da
     writer = Writer(versions)
     record, key = vector_record("a"), ("default", "default", "b")
     deletes = iter([key])  # it is read once
-    acknowledgement = await InvalidatingWriter(writer, versions, lambda: False).write([record], deletes, "sensitive")
+    acknowledgement = await InvalidatingWriter(writer, versions, lambda: False).write(
+        [record], deletes, Viewer("sensitive")
+    )
     assert acknowledgement == Acknowledgement(7, {"two": "away"})
-    assert writer.written == [([record], [key], "sensitive")]
+    assert writer.written == [([record], [key], Viewer("sensitive"))]
 
 
 async def test_the_version_changes_after_the_data_and_before_the_acknowledgement(versions: DataVersions) -> None:
@@ -107,7 +110,7 @@ async def test_a_cancelled_write_invalidates_too(versions: DataVersions) -> None
 
     class Stalled:
         async def write(
-            self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], clearance: Sensitivity = "restricted"
+            self, upserts: Sequence[VectorRecord], deletes: Iterable[Key], viewer: Viewer = UNRESTRICTED
         ) -> Acknowledgement:
             reached.set()
             await asyncio.Event().wait()

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from adapters import Rejected, Unavailable
+from adapters import Rejected, Unavailable, Viewer
 from orchestrator.indexing.log.write import Write
 from orchestrator.indexing.log.write_log import WriteLog
 from orchestrator.indexing.replication import Replication
@@ -248,7 +248,7 @@ async def test_a_quarantined_document_stays_protected(tmp_path: Path, replicas: 
     await replication.write([vector_record("a", "what few may read", sensitivity="restricted")], [])
     assert replicas["one"].texts == {}
     replicas["one"].refused_ids = set()
-    acknowledgement = await replication.write([vector_record("a", "replaced")], [key("b")], "normal")
+    acknowledgement = await replication.write([vector_record("a", "replaced")], [key("b")], Viewer("normal"))
     assert acknowledgement.hidden == {key("a")}
     assert replicas["two"].texts == {"a": "what few may read"}
     assert await replication.retry_refused() == 1
@@ -262,7 +262,7 @@ async def test_what_another_replica_refused_hides_nothing(tmp_path: Path, replic
     await replication.write([vector_record("a", "restricted at first", sensitivity="restricted")], [])
     replicas["two"].error = Unavailable("away")
     await replication.write([vector_record("a", "normal since")], [])
-    acknowledgement = await replication.write([vector_record("a", "replaced")], [], "normal")
+    acknowledgement = await replication.write([vector_record("a", "replaced")], [], Viewer("normal"))
     assert acknowledgement.hidden == frozenset()
     assert replicas["one"].texts == {"a": "replaced"}
 

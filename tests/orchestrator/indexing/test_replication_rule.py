@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters import Record, Scope, Unavailable
+from adapters import Record, Scope, Unavailable, Viewer
 from adapters.ports import VectorRecord
 from adapters.ports.replica import Key
 from fusion.columns import Documents
@@ -35,14 +35,36 @@ async def test_a_document_above_the_clearance_is_neither_replaced_nor_deleted_in
 ) -> None:
     replication = open_replication(tmp_path, replicas)
     await replication.write([SECRET, OPEN], [])
-    acknowledgement = await replication.write(REPLACEMENTS, [], "normal")
+    acknowledgement = await replication.write(REPLACEMENTS, [], Viewer("normal"))
     assert (acknowledgement.hidden, acknowledgement.pending) == ({key("secret")}, {})
     assert replicas["documents"].texts == replicas["graph"].texts == {"secret": "old", "open": "new"}
-    acknowledgement = await replication.write([], [key("secret"), key("open")], "normal")
+    acknowledgement = await replication.write([], [key("secret"), key("open")], Viewer("normal"))
     assert acknowledgement.hidden == {key("secret")}
     assert replicas["documents"].texts == replicas["graph"].texts == {"secret": "old"}
     acknowledgement = await replication.write([], [key("secret")])
     assert acknowledgement.hidden == frozenset()
+    assert replicas["documents"].texts == replicas["graph"].texts == {}
+
+
+@pytest.mark.parametrize("writer", [Viewer(user="bob"), Viewer(teams=("sales",)), Viewer("normal", "bob", ("sales",))])
+async def test_what_a_writer_may_not_see_of_others_is_neither_replaced_nor_deleted(
+    tmp_path: Path, replicas: Replicas, writer: Viewer
+) -> None:
+    hidden = [
+        vector_record("private", "old", visibility="private", owner="alice"),
+        vector_record("team", "old", visibility="team", team="legal", owner="alice"),
+    ]
+    replication = open_replication(tmp_path, replicas)
+    await replication.write([*hidden, OPEN], [])
+    replacements = [vector_record(each, "new") for each in ("private", "team", "open")]
+    acknowledgement = await replication.write(replacements, [], writer)
+    assert acknowledgement.hidden == {key("private"), key("team")}
+    kept = {"private": "old", "team": "old"}
+    assert replicas["documents"].texts == replicas["graph"].texts == {**kept, "open": "new"}
+    await replication.write([], [key("private"), key("team"), key("open")], writer)
+    assert replicas["documents"].texts == replicas["graph"].texts == kept
+    owner = Viewer("normal", "alice")
+    assert (await replication.write([], [key("private"), key("team")], owner)).hidden == frozenset()
     assert replicas["documents"].texts == replicas["graph"].texts == {}
 
 
@@ -52,7 +74,7 @@ async def test_a_write_is_accepted_while_the_documents_are_away_and_decided_when
     replication = open_replication(tmp_path, replicas)
     await replication.write([SECRET, OPEN], [])
     replicas["documents"].error = Unavailable("away")
-    acknowledgement = await replication.write(REPLACEMENTS, [], "public")
+    acknowledgement = await replication.write(REPLACEMENTS, [], Viewer("public"))
     assert acknowledgement.hidden is None
     assert acknowledgement.pending["documents"] == "away"
     assert "decide which documents the writer may replace" in acknowledgement.pending["graph"]
@@ -68,11 +90,11 @@ async def test_a_write_is_accepted_while_the_documents_are_away_and_decided_when
 async def test_the_order_of_writes_decides_not_the_time_of_application(tmp_path: Path, replicas: Replicas) -> None:
     replication = open_replication(tmp_path, replicas)
     replicas["documents"].error = Unavailable("away")
-    await replication.write([vector_record("a", "first")], [], "public")
+    await replication.write([vector_record("a", "first")], [], Viewer("public"))
     await replication.write([vector_record("a", "protected", sensitivity="restricted")], [])
-    await replication.write([vector_record("a", "too late")], [], "public")
+    await replication.write([vector_record("a", "too late")], [], Viewer("public"))
     replicas["documents"].error = None
-    acknowledgement = await replication.write([vector_record("b")], [], "public")
+    acknowledgement = await replication.write([vector_record("b")], [], Viewer("public"))
     assert acknowledgement.hidden == frozenset()
     assert replicas["documents"].texts == replicas["graph"].texts == {"a": "protected", "b": "text of b"}
 
@@ -85,7 +107,7 @@ async def test_a_write_with_the_highest_clearance_needs_no_decision_but_waits_fo
     acknowledgement = await replication.write([SECRET], [])
     assert (acknowledgement.pending, acknowledgement.hidden) == ({"documents": "away"}, frozenset())
     assert replicas["graph"].texts == {"secret": "old"}
-    await replication.write([OPEN], [], "normal")
+    await replication.write([OPEN], [], Viewer("normal"))
     acknowledgement = await replication.write([vector_record("later")], [])
     assert list(acknowledgement.pending) == ["documents", "graph"]
     assert replicas["graph"].texts == {"secret": "old"}
@@ -102,7 +124,7 @@ async def test_a_replica_that_has_a_write_is_not_said_to_wait_for_a_newer_one(
     class Overtaken(MemoryReplica):
         async def apply(self, sequence: int, upserts: Sequence[VectorRecord], deletes: Sequence[Key]) -> None:
             await applied(self, sequence, upserts, deletes)
-            log.append(Write.of([vector_record("b")], [], "normal"), replicas)
+            log.append(Write.of([vector_record("b")], [], Viewer("normal")), replicas)
 
     graph = Overtaken()
     applier = ReplicaApplier(log, "graph", graph, 30.0, documents=None)
@@ -119,7 +141,7 @@ async def test_nothing_is_decided_by_documents_that_could_not_be_read(tmp_path: 
         raise Unavailable("a shard is away")
 
     fetch, replicas["documents"].fetch = replicas["documents"].fetch, fail  # type: ignore[method-assign]
-    acknowledgement = await replication.write(REPLACEMENTS, [], "public")
+    acknowledgement = await replication.write(REPLACEMENTS, [], Viewer("public"))
     assert (acknowledgement.hidden, acknowledgement.pending["documents"]) == (None, "a shard is away")
     replicas["documents"].fetch = fetch  # type: ignore[method-assign]
     assert await replication.apply_unapplied() == {}
@@ -137,17 +159,18 @@ async def test_the_decision_outlives_a_crash_in_the_middle_of_the_write(tmp_path
     crashing = Crashing()
     own = [vector_record(id_, "mine", sensitivity="restricted") for id_ in ("a", "b")]
     killed = open_replication(tmp_path, {"documents": crashing, "graph": replicas["graph"]})
-    assert "documents" in (await killed.write(own, [], "public")).pending
+    assert "documents" in (await killed.write(own, [], Viewer("public"))).pending
     replicas["documents"].records |= crashing.records
     assert replicas["documents"].texts == {"a": "mine"}
     assert await open_replication(tmp_path, replicas).apply_unapplied() == {}
     assert replicas["documents"].texts == replicas["graph"].texts == {"a": "mine", "b": "mine"}
 
 
-def test_the_log_remembers_the_clearance_and_the_decision(tmp_path: Path) -> None:
+def test_the_log_remembers_the_writer_and_the_decision(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    sequence = log.append(Write.of([OPEN, SECRET], [key("c")], "sensitive"), ["documents"])
-    assert log.read(sequence).clearance == "sensitive"
+    writer = Viewer("sensitive", "alice", ("legal", "sales"))
+    sequence = log.append(Write.of([OPEN, SECRET], [key("c")], writer), ["documents"])
+    assert log.read(sequence).viewer == writer
     assert log.read(sequence).keys == [key("open"), key("secret"), key("c")]
     assert [each.record for each in log.read(sequence).upserts({key("secret")})] == [OPEN.record]
     assert log.hidden(sequence) is None

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
-from adapters import AdapterError, Unavailable
+from adapters import AdapterError, Unavailable, Viewer
 from orchestrator.indexing.log import write_log
 from orchestrator.indexing.log.write import DamagedWrite, Write
 from orchestrator.indexing.log.write_log import WriteLog
@@ -104,7 +104,7 @@ def test_a_replica_whose_cursor_is_damaged_gets_every_write_again(tmp_path: Path
 
 def test_no_flipped_bit_is_delivered(tmp_path: Path, log: WriteLog) -> None:
     """Bits in the writes, in what they must not touch and in the cursors; each alone."""
-    writes = {log.append(Write.of([vector_record(id_)], [key("x")], "public"), REPLICAS): id_ for id_ in "abc"}
+    writes = {log.append(Write.of([vector_record(id_)], [key("x")], Viewer("public")), REPLICAS): id_ for id_ in "abc"}
     for sequence in writes:
         log.record_hidden(sequence, {key("hidden")})
     last = max(writes)
@@ -136,7 +136,9 @@ async def test_no_write_with_a_flipped_bit_reaches_a_replica(tmp_path: Path, log
     """Bits in the writes and in what they must not touch. What is whole is delivered."""
     texts = {id_: f"text of {id_}" for id_ in "abc"}
     for id_, text in texts.items():
-        sequence = log.append(Write.of([vector_record(id_, text), vector_record("hidden")], [], "public"), ["one"])
+        sequence = log.append(
+            Write.of([vector_record(id_, text), vector_record("hidden")], [], Viewer("public")), ["one"]
+        )
         log.record_hidden(sequence, {key("hidden")})
     chance = random.Random(2)
     for number in range(RANDOM_CASES):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from adapters import Sensitivity
 from adapters.encoders.minilm import MiniLM
-from adapters.model.document import HIGHEST_CLEARANCE
+from adapters.model.protection import HIGHEST_CLEARANCE
 from orchestrator.auth.principal import anonymous_operator
 from orchestrator.bootstrap import open_service
 from orchestrator.indexing.ndjson import ParsedLine, parse_ndjson

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adapters import Viewer
 from adapters.model.filter import Eq, Filter, In, Not, access, matches
 from orchestrator.execution.budget import sources_timeout_s
 from orchestrator.planning.defaults import timeout_ms
@@ -155,7 +156,7 @@ def test_a_filter_narrows_and_never_widens() -> None:
 def test_access_is_the_scope_and_clearance_of_the_principal_alone() -> None:
     assert passes(ranking(collections=("a",)).access, "b")
     assert not passes(ranking().access, tenant="other")
-    assert matches(access(PRINCIPAL.scope, "normal"), {}) is False
+    assert matches(access(PRINCIPAL.scope, Viewer("normal")), {}) is False
 
 
 @pytest.mark.parametrize(

@@ -322,10 +322,20 @@ def test_every_field_of_a_request_is_tested() -> None:
         replace(PRINCIPAL, scope=Scope("t", "other")),
         replace(PRINCIPAL, scope=Scope("te", "")),
         replace(PRINCIPAL, clearance="restricted"),
+        replace(PRINCIPAL, user="alice"),
+        replace(PRINCIPAL, teams=("alice",)),
     ],
 )
-def test_another_scope_or_clearance_changes_the_key(principal: Principal) -> None:
+def test_another_scope_or_viewer_changes_the_key(principal: Principal) -> None:
     assert key(planned(principal=principal)) != key(planned())
+
+
+def test_two_users_have_two_keys_and_the_same_teams_one() -> None:
+    viewers = [("alice", ()), ("bob", ()), ("bob", ("legal",)), ("bob", ("legal", "sales")), (None, ("bob",))]
+    principals = [replace(PRINCIPAL, user=user, teams=teams) for user, teams in viewers]
+    assert len({key(planned(principal=principal)) for principal in principals}) == len(viewers)
+    orders = [("sales", "legal"), ("legal", "sales", "legal")]
+    assert len({key(planned(principal=PRINCIPAL.on_behalf_of("bob", teams))) for teams in orders}) == 1
 
 
 def test_another_trust_or_day_changes_the_key() -> None:

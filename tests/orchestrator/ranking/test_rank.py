@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import Scope
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.sources import SOURCES
 from adapters.ports import Snapshot
 from fusion.columns import Candidates, Ranking

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters import Scope
+from adapters import Scope, Viewer
 from adapters.engine import EmbeddedIndex
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Eq, access, normal
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports import Snapshot, SourceQuery
 from fusion.columns import Documents, Ranking
 from orchestrator.auth.principal import Principal
@@ -34,7 +34,9 @@ from tests.orchestrator.services import (
 )
 
 pytestmark = pytest.mark.anyio
-QUERY = SourceQuery("alpha", 10, SCOPE, normal(access(SCOPE, "normal")), normal(access(SCOPE, "normal")))
+QUERY = SourceQuery(
+    "alpha", 10, SCOPE, normal(access(SCOPE, Viewer("normal"))), normal(access(SCOPE, Viewer("normal")))
+)
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ def _recorded(version: tuple[str | int, ...] = ("v", 1)) -> tuple[MemoizedRetrie
         {"text": "beta"},
         {"depth": 11},
         {"scope": Scope("other")},
-        {"access": normal(access(SCOPE, "restricted"))},
+        {"access": normal(access(SCOPE, Viewer("restricted")))},
         {"filter": normal(Eq("language", "en"))},
         {"vector": unit(1)},
         {"seeds": Documents.of_ids(["a"])},

@@ -72,7 +72,7 @@ async def test_a_principal_reads_replaces_and_deletes_what_it_may_see_and_nothin
 async def test_a_refused_line_says_why_and_nothing_about_the_document(service: DocumentService) -> None:
     await put(service, Document(id="a", text="s3cret", sensitivity="restricted", title="s3cret"))
     outcome = await put(service, Document(id="a", text="x"), Document(id="b", text="y"), by=admin("normal"))
-    error = "id: 'a' is taken by a document above your clearance"
+    error = "id: 'a' is taken by a document that you may not see"
     assert outcome.lines == (LineOutcome(1, "rejected", error=error), LineOutcome(2, "indexed", id="b"))
     assert (outcome.indexed, outcome.incomplete, outcome.rejected) == (1, 0, 1)
 

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from adapters import SENSITIVITIES, Document, Link, Scope, Sensitivity
-from adapters.model.document import HIGHEST_CLEARANCE, is_visible
+from adapters.model.protection import HIGHEST_CLEARANCE, is_visible
 from orchestrator.auth.principal import Principal
 from orchestrator.bootstrap import open_service
 from orchestrator.indexing.ndjson import InvalidLine, ValidLine

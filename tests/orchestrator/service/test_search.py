@@ -11,8 +11,8 @@ import pytest
 
 from adapters import Record, Scope, Unavailable
 from adapters.engine import EmbeddedIndex
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
 from adapters.model.filter import Filter
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports import Snapshot, SourceQuery
 from fusion.columns import Documents
 from fusion.doc_ids import doc_id

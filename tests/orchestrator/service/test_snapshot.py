@@ -16,7 +16,7 @@ from adapters.graph.component import GraphComponent
 from adapters.graph.embedded import EmbeddedGraph
 from adapters.keyword.component import KeywordComponent
 from adapters.keyword.embedded import EmbeddedKeyword
-from adapters.model.document import HIGHEST_CLEARANCE, Sensitivity
+from adapters.model.protection import HIGHEST_CLEARANCE, Sensitivity
 from adapters.ports import (
     CentralityReader,
     EntityLookup,
