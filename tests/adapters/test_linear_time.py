@@ -14,9 +14,9 @@ from adapters.graph.extract import RULES, extractor
 from adapters.graph.names import normalize, surname
 from adapters.keyword.analysis import parse_query, stemmed_words
 
-_LENGTH, _FACTOR = 50_000, 8
+_LENGTH, _FACTOR = 20_000, 8
 _NOISE_S = 0.1
-"""Longer than the short text takes, and far less than a square would: 50 ms become 3 s."""
+"""Longer than the short text takes, and far less than a square would: 20 ms become 1.3 s."""
 
 PIECES = st.lists(
     st.sampled_from([*"Aaé .,:;!?'’\"([)\n-_&日", "The ", "of ", "the ", "'s", "RESULTS In "]), min_size=1, max_size=6

@@ -489,7 +489,7 @@ async def test_a_graph_walks_through_what_a_filter_excludes_and_never_through_wh
             vector_record(end, "more words", entities=()),
         ]
 
-    await subject.write([*chain("a", "b", "c", "normal"), *chain("d", "e", "f", Viewer("restricted"))])
+    await subject.write([*chain("a", "b", "c", "normal"), *chain("d", "e", "f", "restricted")])
     query = source_query("no known name", Not(Eq("tags", "x")))
     seeded = msgspec.structs.replace(query, seeds=Documents.of_ids(("a", "d", "e")))
     assert set((await subject.source.search(seeded)).ids) == {"a", "c", "d"}

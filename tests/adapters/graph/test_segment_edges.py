@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Link, Viewer
+from adapters import Link
 from adapters.engine import EmbeddedIndex
 from adapters.graph import segment_edges
 from adapters.graph.component import GraphComponent
@@ -60,10 +60,10 @@ def test_every_part_is_what_the_documents_of_its_segment_say(writes: list[list[t
 
 def test_a_damaged_part_of_a_segment_that_is_merged_is_read_from_the_texts_again(tmp_path: Path) -> None:
     index = EmbeddedIndex(tmp_path, [GraphComponent()], "test")
-    index.write_blocking([record(1, "Alpha", [], [2], Viewer("normal"))])
+    index.write_blocking([record(1, "Alpha", [], [2], "normal")])
     (part,) = (tmp_path / "graph" / index.current().manifest.name).glob("*.part")
     part.write_bytes(part.read_bytes()[:-9])
-    index.write_blocking([record(2, "Beta", [], [1], Viewer("normal"))])
+    index.write_blocking([record(2, "Beta", [], [1], "normal")])
     (segment,) = index.current().segments.segments
     commit = tmp_path / "graph" / index.current().manifest.name
     assert parts(commit) == {segment.name: segment_graph(segment)}
@@ -75,6 +75,6 @@ def test_a_document_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     texts: list[str] = []
     monkeypatch.setattr(segment_edges, "words_by_case", lambda text: texts.append(text) or read(text))
     for number in range(40):
-        index.write_blocking([record(number, f"text {number}", [], [], Viewer("normal"))])
+        index.write_blocking([record(number, f"text {number}", [], [], "normal")])
     assert len(index.current().segments.segments) < 10
     assert len(texts) == len(set(texts)) == 40

@@ -282,7 +282,8 @@ async def test_documents_that_do_not_fit_beside_others_are_refused(app: FastAPI,
 
 
 async def test_a_body_in_a_file_is_read_like_one_in_memory(client: httpx.AsyncClient) -> None:
-    documents = [{"id": str(number), "text": f"text {number} " * 900} for number in range(120)]
+    vector = [0.5] * 384  # encoding a megabyte takes long
+    documents = [{"id": str(number), "text": f"text {number} " * 900, "vector": vector} for number in range(120)]
     body = ndjson(*documents[:60], "no document", *documents[60:])
     assert len(body) > 2 * 262_144
     outcome = (await client.post("/v1/documents", content=body)).json()
