@@ -8,7 +8,7 @@ from typing import assert_never
 
 from adapters.model.dates import moment
 from adapters.model.document import METADATA, Scalar, has_words
-from adapters.model.filter import And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
+from adapters.model.filter import EVERYTHING, And, Bound, Eq, Exists, Filter, In, Not, Or, Range, kind, seconds
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
 from adapters.model.protection import SENSITIVITIES, VISIBILITIES
 from adapters.model.spelling import allowed_names
@@ -28,6 +28,12 @@ def typed(condition: Filter) -> Filter:
     :raises ValueError: if a field cannot have a value of such a kind; the message names what it can have.
     """
     match condition:
+        case Eq("visibility", value):
+            return _of_visibility((_value("visibility", value),))
+        case In("visibility", values):
+            return _of_visibility(tuple(_value("visibility", value) for value in values))
+        case Exists("visibility"):
+            return EVERYTHING
         case Eq(field, value):
             return Eq(stored_name(field), _value(field, value))
         case In(field, values):
@@ -46,6 +52,13 @@ def typed(condition: Filter) -> Filter:
             return Not(typed(inner))
         case _:
             assert_never(condition)
+
+
+def _of_visibility(values: tuple[Scalar, ...]) -> Filter:
+    """Documents of earlier versions have no value, and are for their tenant."""
+    if "tenant" in values:
+        return Not(In("visibility", tuple(each for each in VISIBILITIES if each not in values)))
+    return In("visibility", values)
 
 
 def _value(field: str, value: Scalar) -> Scalar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
@@ -14,6 +15,9 @@ HIGHEST_CLEARANCE: Sensitivity = SENSITIVITIES[-1]
 Visibility: TypeAlias = Literal["tenant", "team", "private"]
 VISIBILITIES: tuple[Visibility, ...] = ("tenant", "team", "private")
 """Who may see a document beside its owner: all callers of its tenant, its team, or no others."""
+
+MAX_NAME_BYTES = 512
+ALLOWED_NAMES = f"allowed are names of 1 to {MAX_NAME_BYTES} bytes without a comma, and without white space around them"
 
 _VISIBLE: Mapping[Sensitivity, tuple[Sensitivity, ...]] = {
     clearance: SENSITIVITIES[index::-1] for index, clearance in enumerate(SENSITIVITIES)
@@ -80,6 +84,19 @@ class Viewer:
         if not self.is_narrowed:
             return True
         return other.is_narrowed and other.user in {None, self.user} and set(other.teams) <= set(self.teams)
+
+
+def check_name(field: str, name: str) -> str:
+    """The name of a user or of a team, as headers can carry it.
+
+    :raises ValueError: if it is empty, has white space around it, a comma or a control character, or is no Unicode or
+        longer than 512 bytes of UTF-8; the message names ``field``.
+    """
+    size = len(name.encode("utf-8", "surrogatepass"))
+    is_plain = not any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in name)
+    if not 1 <= size <= MAX_NAME_BYTES or name != name.strip() or "," in name or not is_plain:
+        raise ValueError(f"{field}: {name[:80]!r}, {ALLOWED_NAMES}")
+    return name
 
 
 UNRESTRICTED = Viewer()

@@ -39,9 +39,6 @@ CREATE TABLE responses (
     viewer TEXT NOT NULL, at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL,
     hits BLOB NOT NULL, bytes INTEGER NOT NULL
 );
-CREATE VIEW named AS
-    SELECT response, query_id, viewer, at, query_hash, query, first, hits, tenant, environment
-    FROM responses JOIN scopes USING (scope);
 CREATE INDEX responses_by_age ON responses (scope, at);
 CREATE TABLE feedback (
     response INTEGER NOT NULL REFERENCES responses ON DELETE CASCADE, hit INTEGER NOT NULL, kind TEXT NOT NULL,
@@ -54,6 +51,18 @@ CREATE TRIGGER removed AFTER DELETE ON responses BEGIN
     UPDATE scopes SET bytes = bytes - old.bytes WHERE scope = old.scope;
 END;
 """
+_VIEW = """
+CREATE VIEW named AS
+    SELECT response, query_id, viewer, at, query_hash, query, first, hits, tenant, environment
+    FROM responses JOIN scopes USING (scope);
+"""
+_FROM_VERSION_1 = """
+DROP VIEW named;
+ALTER TABLE responses ADD COLUMN viewer TEXT NOT NULL DEFAULT '{}';
+UPDATE responses SET viewer = json_object('clearance', clearance);
+ALTER TABLE responses DROP COLUMN clearance;
+"""
+"""Version 1 had a clearance where there is a viewer now."""
 
 
 class FeedbackStore:
@@ -220,7 +229,7 @@ class FeedbackStore:
                 connection.execute(f"PRAGMA {pragma}")
             connection.execute(f"PRAGMA journal_size_limit = {_MAX_LOG_BYTES}")
             connection.execute("BEGIN IMMEDIATE")
-            _create_tables(connection)
+            _prepare_tables(connection)
             connection.execute("COMMIT")
         except BaseException:
             connection.close()
@@ -251,10 +260,11 @@ def _encoded(viewer: Viewer) -> str:
     return msgspec.json.encode(viewer).decode()
 
 
-def _create_tables(connection: sqlite3.Connection) -> None:
+def _prepare_tables(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if not version:
-        for statement in _statements(_TABLES):
+    script = {0: _TABLES, 1: _FROM_VERSION_1}.get(version)
+    if script is not None:
+        for statement in _statements(script + _VIEW):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {_VERSION}")
     elif version != _VERSION:

@@ -15,6 +15,7 @@ import msgspec
 from adapters import Scope
 from adapters.storage import files
 from orchestrator.auth.keyring import KeyFileError, KeyRecord, read_key_file
+from orchestrator.auth.principal import distinct
 from orchestrator.schema.decode import describe_decode_error
 
 _MAX_DAYS = 36_500
@@ -49,7 +50,7 @@ def add_key(
         "environment": scope.environment,
         "clearance": clearance,
         "user": user,
-        "teams": teams,
+        "teams": distinct(teams),
         "admin": admin,
         "operator": operator,
         "created_at": now,
@@ -57,11 +58,14 @@ def add_key(
     }
     try:
         record = msgspec.json.decode(msgspec.json.encode(values), type=KeyRecord)  # the checks of reading
+        record.check_names()
     except msgspec.ValidationError as error:
         reason = describe_decode_error(error, KeyRecord, values)
         raise KeyFileError(f"a value of the key is not allowed: {reason}") from error
     except UnicodeEncodeError as error:
         raise KeyFileError("a value of the key is not allowed: it is not Unicode") from error
+    except ValueError as error:
+        raise KeyFileError(f"a value of the key is not allowed: {error}") from error
     with _locked(path):
         records = read_key_file(path) if path.exists() else []
         if any(each.name == name for each in records):

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from adapters import Scope, Sensitivity
+from adapters.model.protection import check_name
 from orchestrator.auth.principal import Principal, Role, distinct
 from orchestrator.schema.decode import decoded, describe_decode_error
 from orchestrator.schema.search import Name
@@ -56,12 +57,21 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     tenant: Name
     environment: Name = "default"
     clearance: Sensitivity = "normal"
-    user: Name | None = None
-    teams: tuple[Name, ...] = ()
+    user: str | None = None
+    teams: tuple[str, ...] = ()
     admin: bool = False
     operator: bool = False
     created_at: datetime | None = None
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+
+    def check_names(self) -> None:
+        """Check the user and the teams.
+
+        :raises ValueError: if a request could not name one of them.
+        """
+        for field, name in (("user", self.user), *(("teams", team) for team in self.teams)):
+            if name is not None:
+                check_name(field, name)
 
     @property
     def is_expired(self) -> bool:
@@ -167,9 +177,12 @@ def read_key_file(path: Path) -> list[KeyRecord]:
             continue
         try:
             record = msgspec.json.decode(line, type=KeyRecord)
+            record.check_names()
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             reason = describe_decode_error(error, KeyRecord, decoded(line))
             raise KeyFileError(f"{path}, line {number}: {reason}") from error
+        except ValueError as error:
+            raise KeyFileError(f"{path}, line {number}: {error}") from error
         if record.id in records or record.name in names:
             raise KeyFileError(f"{path}, line {number}: the name {record.name!r}, or its id, occurs twice")
         records[record.id] = record

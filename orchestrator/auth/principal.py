@@ -46,7 +46,7 @@ class Principal:
         :raises Forbidden: if it has a user or teams already.
         """
         if self.viewer.is_narrowed:
-            raise Forbidden(f"the key {self.name!r} has a user or teams of its own: a request with it names none")
+            raise Forbidden(f"{self.name!r} acts for a user or teams already: a request names no others")
         return replace(self, user=user, teams=distinct(teams))
 
     def may(self, role: Role) -> bool:

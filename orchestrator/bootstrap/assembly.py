@@ -186,7 +186,7 @@ def _service(parts: _Parts, search: SearchService, maintenance: MaintenanceServi
         ),
         keyring=keyring,
         anonymous=anonymous_operator(
-            scope, settings.access.open_clearance, settings.access.user, settings.access.teams
+            scope, settings.access.open_clearance, settings.access.user, settings.access.teams or ()
         ),
         upkeep=upkeep,
         background=(

@@ -61,7 +61,7 @@ def mcp(
                 raise failure
 
         async def of_service(url: str) -> None:
-            async with remote.forwarding_server(url, key) as forwarding:
+            async with remote.forwarding_server(url, key, settings.access.user, settings.access.teams) as forwarding:
                 await server.serve_stdio(forwarding)
 
         if url is not None:

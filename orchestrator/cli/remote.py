@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from adapters.model.errors import Unavailable
 from adapters.ports.optional_packages import extra
 from orchestrator.planning.errors import BadRequest
+from orchestrator.settings.loading import load
 
 if TYPE_CHECKING:
     from orchestrator.client import Client
@@ -17,15 +18,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def remote_client(url: str, key: str | None, timeout_s: float) -> Iterator[Client]:
-    """A client of a service.
+    """A client of a service, for the user and the teams of the settings.
 
     :raises BadRequest: if the URL is none of a service, or the service refuses a request.
     :raises AdapterError: if it cannot be reached, or fails.
     """
     with extra("client"):
         from orchestrator.client import Client, Refused, TriviumError  # noqa: PLC0415  # most commands need no client
+    access = load().access
     try:
-        client = Client(url, key, timeout_s=timeout_s)
+        client = Client(url, key, user=access.user, teams=access.teams, timeout_s=timeout_s)
     except ValueError as error:
         raise BadRequest(f"--{error}") from error
     try:

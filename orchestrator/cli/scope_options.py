@@ -44,8 +44,12 @@ def searcher(service: Service, tenant: str | None, environment: str | None, key:
     """The caller with an API key, or without one the user of the command line.
 
     :raises BadRequest: if there is no such key.
+    :raises Forbidden: if the key has a user or teams, and the settings name some, too.
     """
-    return caller(service, tenant, environment) if key is None else caller_of_key(service, key)
+    if key is None:
+        return caller(service, tenant, environment)
+    principal, own = caller_of_key(service, key), service.anonymous
+    return principal.on_behalf_of(own.user, own.teams) if own.viewer.is_narrowed else principal
 
 
 def owner(service: Service, tenant: str | None, environment: str | None) -> Principal:

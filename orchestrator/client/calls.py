@@ -14,6 +14,7 @@ import msgspec
 
 from adapters.model.document import Document
 from adapters.model.feedback import FeedbackKind
+from adapters.model.protection import check_name
 from orchestrator.client.errors import BadReply, DeadlineExceeded, TriviumError, Unreachable, refusal
 from orchestrator.client.packages import httpx2
 from orchestrator.client.retries import RetryBudget
@@ -189,28 +190,38 @@ def _reason(error: BaseException) -> str:
 
 
 def connection_options(
-    url: str, key: str | None, connections: int, user: str | None = None, teams: Sequence[str] = ()
+    url: str, key: str | None, connections: int, user: str | None = None, teams: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """The options of an HTTP client.
 
-    :raises ValueError: if the URL is none of a service, or the name of a team has a comma.
+    :raises ValueError: if the URL is none of a service, or as :func:`caller_headers`.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ValueError(f"url is {url!r}, allowed is the address of a service such as http://127.0.0.1:8080")
-    headers = {"authorization": f"Bearer {key}".encode()} if key else {}
-    if user is not None:
-        headers["x-trivium-user"] = user.encode()
-    if teams:
-        if with_comma := next((team for team in teams if "," in team), None):
-            raise ValueError(f"teams: {with_comma[:80]!r}, allowed are names without a comma")
-        headers["x-trivium-teams"] = ",".join(teams).encode()
     return {
         "base_url": url.rstrip("/"),
-        "headers": headers,
+        "headers": caller_headers(key, user, teams),
         "limits": httpx2.Limits(max_connections=connections),
         "follow_redirects": False,
     }
+
+
+def caller_headers(key: str | None, user: str | None, teams: Sequence[str] | None) -> dict[bytes, bytes]:
+    """The headers that say who sends a request, and on whose behalf.
+
+    :raises ValueError: if the name of the user or of a team is not allowed, or there are neither a user nor teams
+        although teams are given.
+    """
+    headers = {b"authorization": f"Bearer {key}".encode()} if key else {}
+    if user is not None:
+        headers[b"x-trivium-user"] = check_name("user", user).encode()
+    if teams is not None:
+        if isinstance(teams, str) or not (teams or user):
+            raise ValueError(f"teams: {teams!r}, allowed is a list of names; without a user it has at least one")
+        if teams:
+            headers[b"x-trivium-teams"] = ",".join(check_name("teams", team) for team in teams).encode()
+    return headers
 
 
 def search(query: str | SearchRequest, fields: Mapping[str, Any]) -> Call[SearchResponse]:

@@ -40,7 +40,7 @@ class Client:
         key: str | None = None,
         *,
         user: str | None = None,
-        teams: Sequence[str] = (),
+        teams: Sequence[str] | None = None,
         timeout_s: float = 10.0,
         retries: Retries = DEFAULT,
         connections: int = 100,

@@ -41,10 +41,10 @@ _ACCESS = {
     "environment": "evaluation",
     "open_clearance": "restricted",
     "user": None,
-    "teams": (),
+    "teams": None,
     "default_collections": (),
 }
-"""The scope of the documents of an evaluation: all of them are visible, whatever the settings are."""
+"""The caller of an evaluation: all of its documents are visible, whatever the settings are."""
 WITHOUT_EFFECT = frozenset(_ACCESS) | {"source_timeout_ms", "request_timeout_ms", "log_level"}
 """Settings that do not change the results of an evaluation."""
 _SHORT = 12

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from orchestrator.auth.loopback import is_loopback
 from orchestrator.auth.principal import UNAUTHENTICATED, Forbidden, Principal, Role
-from orchestrator.http.behalf import on_behalf
 from orchestrator.service.service import Service
 
 _FORWARDED = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip")
@@ -18,7 +17,6 @@ _FORWARDED = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x
 def identify(service: Service, headers: Mapping[bytes, bytes], role: Role) -> Principal:
     """The principal of a request that needs a role, which it may not have.
 
-    :raises HttpError: as :func:`on_behalf`.
     :raises UnknownKey: if a key is needed and the request has no valid one.
     :raises Forbidden: if there are no keys and the request comes from a web page of another site, by its own name or by
         a name that resolves to this machine (DNS rebinding), or through a proxy, which may have come from anywhere.
@@ -26,10 +24,6 @@ def identify(service: Service, headers: Mapping[bytes, bytes], role: Role) -> Pr
     """
     if role == "none":
         return UNAUTHENTICATED
-    return on_behalf(_sender(service, headers), headers)
-
-
-def _sender(service: Service, headers: Mapping[bytes, bytes]) -> Principal:
     if service.keyring:
         return service.keyring.authenticate(headers.get(b"authorization", b"").decode("latin-1"))
     host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin", b"").decode("latin-1")

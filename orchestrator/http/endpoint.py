@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapters import Unavailable
 from orchestrator.auth.principal import UNAUTHENTICATED
 from orchestrator.http.authorization import identify
+from orchestrator.http.behalf import on_behalf
 from orchestrator.http.metrics import ServiceMetrics
 from orchestrator.http.request_context import STATE_KEY, HttpContext
 from orchestrator.http.routes import LIVENESS, METRICS, READINESS, Operation
@@ -239,7 +240,10 @@ def endpoint_of(operation: Operation, handler: Handler) -> Callable[[Request], A
         context: HttpContext = request.scope["state"][STATE_KEY]
         request.scope["state"][OPERATION_KEY] = operation
         context.principal = identify(context.service, context.headers, operation.role)
-        context.principal.require(operation.role)  # afterwards, so that the log line of a refused request has its key
+        # Afterwards, so that the log line of a refused request has its key.
+        context.principal.require(operation.role)
+        if operation.role != "none":
+            context.principal = on_behalf(context.principal, context.headers)
         return await handler(context)
 
     return authorized

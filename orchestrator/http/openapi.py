@@ -16,6 +16,12 @@ _REFERENCE = "#/components/schemas/{name}"
 _NO_PUNCTUATION = str.maketrans("", "", "/{}")
 
 
+_CALLER = (
+    "An API key. With one that has no user and no teams, the headers `X-Trivium-User` and `X-Trivium-Teams`, with "
+    "commas, say on whose behalf a request is sent: documents that they may not see are hidden."
+)
+
+
 def openapi_document(
     title: str, version: str, dimension: int, sources: Iterable[str], max_limit: int, has_keys: bool
 ) -> dict[str, Any]:
@@ -41,7 +47,7 @@ def openapi_document(
         "paths": paths,
         "components": {
             "schemas": with_constraints(components, dimension, sources, max_limit),
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": _CALLER}},
         },
     }
 

@@ -14,7 +14,7 @@ from adapters import Document
 from adapters.model import dates
 from adapters.model.document import MAX_ID_BYTES, MAX_VALUE_CHARS, Metadatum, trimmed, values_of
 from adapters.model.numbers import MAX_WHOLE, MIN_WHOLE
-from adapters.model.protection import Visibility
+from adapters.model.protection import Visibility, check_name
 from adapters.model.vectors import MAX_DIMENSION, packed
 from orchestrator.schema.decode import decoded, describe_decode_error, syntax_error, with_whole_numbers
 
@@ -49,8 +49,8 @@ _MAX_LENGTHS = {
     "heading_path": MAX_HEADINGS,
 }
 _MAX_CHARS = {"metadata": MAX_KEY_CHARS, "url": MAX_VALUE_CHARS, "semantic_boosters": MAX_VALUE_CHARS}
-_SEES: Mapping[Visibility, str] = {"private": "owner", "team": "team"}
-"""The field that says who sees a document of a visibility."""
+_NEEDED: Mapping[Visibility, str] = {"private": "owner", "team": "team"}
+"""The field without which a visibility says nothing."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 """Control characters but tab, line feed, carriage return and next line (U+0085)."""
@@ -192,8 +192,11 @@ def _check_together(document: Document) -> None:
         raise ValueError(
             f"parent_end: {document.parent_end}, allowed is parent_start ({document.parent_start or 0}) and more"
         )
-    if (needed := _SEES.get(document.visibility)) and getattr(document, needed) is None:
+    if (needed := _NEEDED.get(document.visibility)) and getattr(document, needed) is None:
         raise ValueError(f"{needed}: missing, a document with the visibility {document.visibility!r} needs one")
+    for field, name in (("owner", document.owner), ("team", document.team)):
+        if name is not None:
+            check_name(field, name)
 
 
 def _without_control(text: str) -> str:
@@ -236,8 +239,6 @@ def _names(document: Document) -> Iterator[tuple[str, str]]:
         ("chunker_version", document.chunker_version),
         ("section", document.section),
         ("window_id", document.window_id),
-        ("owner", document.owner),
-        ("team", document.team),
     ):
         if value is not None:
             yield name, value

@@ -145,7 +145,7 @@ def _example(value: object) -> str:
 async def store_document(fields: Mapping[str, Any], caller: Caller) -> Answer:
     """Write one document, or replace it.
 
-    :raises BadRequest: if it is not a document, or a document above the caller's clearance has its id.
+    :raises BadRequest: if it is not a document, or a document that the caller may not see has its id.
     """
     line = msgspec.json.encode({name: value for name, value in fields.items() if value is not None})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from adapters import Unavailable
+from orchestrator.client.calls import caller_headers
 from orchestrator.mcp.server import server_with
 
 _NO_TOOLS = (401, 403, 404, 405)
@@ -23,12 +24,16 @@ _TIMEOUT_S = 60.0
 
 
 @asynccontextmanager
-async def forwarding_server(url: str, key: str | None) -> AsyncIterator[Server[Any]]:
+async def forwarding_server(
+    url: str, key: str | None, user: str | None = None, teams: Sequence[str] | None = None
+) -> AsyncIterator[Server[Any]]:
     """A server that passes each request to the service at ``url``, with the key, and its answer back.
 
+    :param user: on whose behalf it acts, and ``teams``: of the user.
+    :raises ValueError: as :func:`orchestrator.client.calls.caller_headers`.
     :raises Unavailable: if the service cannot be reached, or has no tools for this key.
     """
-    headers = {"authorization": f"Bearer {key}"} if key else {}
+    headers = caller_headers(key, user, teams)
     address = f"{url.rstrip('/')}/mcp"
     async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT_S) as http:
         try:

@@ -16,7 +16,7 @@ class LineOutcome(Struct, frozen=True, omit_defaults=True):
     """The outcome of one line of a bulk request; lines count from 1.
 
     ``pending``: the write is durable, and applied when the replica that documents are read from is available again;
-    whether the id belongs to a document above the writer's clearance, which is not replaced, is known only then.
+    whether the id belongs to a document that the writer may not see, which is not replaced, is known only then.
     ``incomplete``: the write is durable, and ``missing`` names each replica that does not have the document, with the
     reason. The write is applied later to a replica that was unavailable; a document that a replica refused is not
     retried.

@@ -1,7 +1,7 @@
 """Documents: index, read, list, delete, count. The same rules for every edge.
 
-A principal replaces and deletes documents that it may see, and no others: a document above its clearance is refused on
-writing, and does not exist on reading and deleting. That is decided when the write is applied, so writes are
+A principal replaces and deletes documents that it may see, and no others: what it may not see is refused on writing,
+and does not exist on reading and deleting. That is decided when the write is applied, so writes are
 accepted while the documents cannot be read.
 """
 

@@ -21,7 +21,7 @@ from adapters import AdapterError, Scope, Viewer
 from adapters.model.feedback import Feedback, Hit, ShownResponse
 from adapters.model.spelling import allowed_names
 from adapters.storage.feedback_store import FeedbackStore
-from orchestrator.auth.principal import Principal
+from orchestrator.auth.principal import Forbidden, Principal
 from orchestrator.planning.errors import BadRequest
 from orchestrator.schema.feedback import DeletedFeedback, FeedbackRequest, FeedbackResponse
 from orchestrator.schema.search import SearchRequest
@@ -166,10 +166,13 @@ class FeedbackService:
     async def delete(self, principal: Principal) -> DeletedFeedback:
         """Delete everything that was recorded for the principal's tenant and environment.
 
+        :raises Forbidden: if the principal acts for a user or teams: what is deleted is that of all users.
         :raises NotFound: if nothing is recorded.
         :raises Overloaded: if too much is waiting.
         :raises AdapterError: if it cannot be deleted.
         """
+        if principal.viewer.is_narrowed:
+            raise Forbidden("feedback is deleted for all users of a tenant, by a request that names no user or team")
         store = self._required_store()
         async with self._admission.slot(principal.scope.tenant, _TIMEOUT_S):
             await self._write()

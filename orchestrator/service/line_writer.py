@@ -137,9 +137,9 @@ def _visible(line: ParsedLine, viewer: Viewer) -> ParsedLine:
         allowed = ", ".join(each for each in SENSITIVITIES if is_visible(each, viewer.clearance))
         problem = f"sensitivity: {protection.sensitivity!r} is above your clearance, allowed are {allowed}"
     elif protection.visibility == "private":
-        own = f"allowed is {viewer.user[:80]!r}" if viewer.user else "your key has no user"
+        own = f"you act for {viewer.user!r}" if viewer.user else "you act for no user"
         problem = f"owner: {str(protection.owner)[:80]!r} is another user, who alone could see the document; {own}"
     else:
-        own = f"allowed are {', '.join(viewer.teams)[:200]}" if viewer.teams else "your key has no team"
+        own = f"allowed are {', '.join(viewer.teams)[:200]}" if viewer.teams else "you act for no team"
         problem = f"team: {str(protection.team)[:80]!r} is not one of yours, so you could not see the document; {own}"
     return InvalidLine(line.line, problem)

@@ -214,8 +214,8 @@ class SearchService:
                 strategies=self.retrieval.strategies,
             )
 
-        viewer = (clearance, principal.user, principal.teams)
-        others = (scope.tenant, scope.environment, *viewer, trust, today, calibrations)
+        visible = (scope.tenant, scope.environment, clearance, principal.user, principal.teams)
+        others = (*visible, trust, today, calibrations)
         return self._plans.get(request, others, make)
 
     async def _wait_for_write(self, request: SearchRequest, limit_ms: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
-from adapters import Sensitivity, rerank
+from adapters import rerank
 from adapters.model.document import PARTS, EncodedPart
 from adapters.ports import embedder_address
 from fusion.joint_walk import JointWalk
@@ -20,6 +20,7 @@ from fusion.learned import file_of
 from fusion.rrf import RRF
 from fusion.values import CollapseMode
 from orchestrator.schema.search import EncoderName, ProfileName
+from orchestrator.settings.access import AccessSettings
 from orchestrator.settings.backends import (
     CacheSettings,
     FeedbackSettings,
@@ -28,7 +29,12 @@ from orchestrator.settings.backends import (
     StorageSettings,
     WriteSettings,
 )
-from orchestrator.settings.group import SettingsGroup, header_value, not_empty, profile_and_share, split
+from orchestrator.settings.group import (
+    SettingsGroup,
+    header_value,
+    profile_and_share,
+    split,
+)
 from orchestrator.settings.ranking import RankingSettings
 
 _SYNONYMS = "synonyms://"
@@ -189,54 +195,6 @@ class RerankSettings(SettingsGroup):
     @classmethod
     def _header_value(cls, value: SecretStr) -> SecretStr:
         return header_value(value)
-
-
-class AccessSettings(SettingsGroup):
-    """API keys, and what callers without a key may see."""
-
-    keys_file: Path | None = Field(
-        None,
-        description="file of API keys, as `trivium keys` writes it, read again when it changes; without one every "
-        "caller may do everything, on a loopback address only",
-    )
-    default_collections: tuple[str, ...] = Field(
-        (), description="collections to search if a request names none; empty: all but `memory` and `history`"
-    )
-    open_clearance: Sensitivity = Field(
-        "normal", description="clearance of callers without a key: `public`, `normal`, `sensitive`, `restricted`"
-    )
-    tenant: str = Field("default", min_length=1, max_length=512, description="tenant of callers without a key")
-    environment: str = Field(
-        "default", min_length=1, max_length=512, description="environment of callers without a key"
-    )
-    user: str | None = Field(
-        None,
-        max_length=512,
-        description="user on whose behalf callers without a key act: private documents of others are hidden",
-    )
-    teams: tuple[str, ...] = Field((), description="teams of that user: documents of other teams are hidden")
-
-    mcp_hosts: tuple[str, ...] = Field(
-        (),
-        description="hosts, with their port unless it is the default one, under which clients and proxies address "
-        "`/mcp`: others are refused; empty: with keys any, without keys this machine only",
-    )
-
-    @field_validator("default_collections", "mcp_hosts", "teams", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return split(value)
-
-    @field_validator("keys_file", "user", mode="before")
-    @classmethod
-    def _not_empty(cls, value: object) -> object:
-        return not_empty(value)
-
-    @field_validator("keys_file")
-    @classmethod
-    def _expand(cls, value: Path | None) -> Path | None:
-        # Links are not resolved: a mounted secret changes when its link points to another file.
-        return value and value.expanduser().absolute()
 
 
 class ServerSettings(SettingsGroup):

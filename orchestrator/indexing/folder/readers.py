@@ -15,6 +15,7 @@ from html_to_markdown import ConversionError, ConversionOptions, convert
 from orchestrator.indexing.folder import pdf, rst
 from orchestrator.indexing.folder.decode import Unreadable, decoded
 from orchestrator.indexing.folder.fields import Fields, fields_of
+from orchestrator.indexing.folder.protection import check_protection, names_protection
 from orchestrator.indexing.folder.walk import TEXT_STEMS, Format, FoundFile
 from orchestrator.indexing.markdown import Reference, outline
 
@@ -84,8 +85,11 @@ def _markdown(content: bytes) -> FileText:
                 given = load(front[1])
             except (yaml.YAMLError, ValueError, RecursionError) as error:
                 note = f"the front matter is not read: {' '.join(str(error).split())[:120]}"
+                if names_protection(front[1]):
+                    raise Unreadable(f"{note}; it says who may see the file") from error
                 continue
             if isinstance(given, dict):
+                check_protection(given)
                 fields, text = fields_of(given), whole[front.end() :]
     found = outline(text)
     return FileText("" if note else found.title, text, fields, found.references, note=note)

@@ -2,7 +2,7 @@
 
 Each write is one file, named after its sequence number, complete or absent. Each replica has a cursor file: the newest
 sequence number that it has applied. A write is removed when the cursors of all replicas have passed it. The documents
-that a write must not change because they are above the clearance of its writer are recorded beside it for a day, for
+that a write must not change because its writer may not see them are recorded beside it for a day, for
 another process may apply the write. Documents that a replica refuses are in a folder of their own, see
 :class:`orchestrator.indexing.log.quarantine.Quarantine`. Every file has a checksum: a
 damaged write is set aside under another name, a damaged cursor counts as 0, so that every write of the log is applied

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,22 @@ def test_a_file_that_was_deleted_is_made_again(store: FeedbackStore, tmp_path: P
         path.unlink()
     store.add([response(2)])
     assert numbers(store) == [2]
+
+
+def test_a_file_of_the_version_before_is_converted(store: FeedbackStore, tmp_path: Path) -> None:
+    store.add([response(1)])
+    store.close()
+    with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
+        connection.executescript(
+            "DROP VIEW named; ALTER TABLE responses DROP COLUMN viewer;"
+            "ALTER TABLE responses ADD COLUMN clearance TEXT NOT NULL DEFAULT 'sensitive'; PRAGMA user_version = 1;"
+            "CREATE VIEW named AS SELECT response, query_id, clearance, at, query_hash, query, first, hits, tenant,"
+            "environment FROM responses JOIN scopes USING (scope);"
+        )
+    store.add([response(2)])
+    assert numbers(store) == [1, 2]
+    converted = store.find(response(1).scope, response(1).query_id)
+    assert converted == replace(response(1), viewer=Viewer("sensitive"))
 
 
 def test_a_file_of_another_release_is_refused(store: FeedbackStore, tmp_path: Path) -> None:

@@ -406,3 +406,38 @@ def test_a_corpus_of_beir_that_is_named_as_a_file_is_one_line(folder: Path) -> N
     (folder / "corpus.jsonl").write_text('{"_id": "1", "title": "", "text": "x"}\n' * 50)
     code, _, err = run("index", str(folder / "corpus.jsonl"))
     assert (code, err.count("\n"), "name the folder that it is in" in err) == (1, 1, True), err
+
+
+def test_commands_act_for_the_user_of_the_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = """
+        {"id": "private", "text": "alpha", "visibility": "private", "owner": "alice"}
+        {"id": "team", "text": "alpha", "visibility": "team", "team": "legal"}
+        {"id": "open", "text": "alpha"}
+    """
+    run("index", "-", stdin=lines)
+    monkeypatch.setenv("TRIVIUM_KEYS_FILE", str(folder / "keys"))
+    service = run("keys", "add", "service")[1].strip()
+    alice = run("keys", "add", "alice", "--user", "alice", "--team", "legal", "--team", "legal")[1].strip()
+    assert "alice (legal)" in run("keys", "list")[1]
+    assert sorted(hits("alpha")) == sorted(hits("alpha", "--key", service)) == ["open", "private", "team"]
+    assert sorted(hits("alpha", "--key", alice)) == ["open", "private", "team"]
+    monkeypatch.setenv("TRIVIUM_USER", "bob")
+    assert hits("alpha") == hits("alpha", "--key", service) == ["open"]
+    assert "'alice' acts for a user or teams already" in run("search", "alpha", "--key", alice)[2]
+    monkeypatch.setenv("TRIVIUM_TEAMS", "sales, legal")
+    assert sorted(hits("alpha")) == sorted(hits("alpha", "--key", service)) == ["open", "team"]
+    assert len(run("export")[1].splitlines()) == 3  # of the owner of the folder
+    for name, value in (("USER", ""), ("USER", " bob"), ("TEAMS", ""), ("TEAMS", " , ")):
+        monkeypatch.setenv("TRIVIUM_USER", "bob")
+        monkeypatch.setenv("TRIVIUM_TEAMS", "legal")
+        monkeypatch.setenv(f"TRIVIUM_{name}", value)
+        assert f"TRIVIUM_{name}" in run("search", "alpha")[2]
+
+
+@pytest.mark.parametrize("option", [("--user", " bob"), ("--user", ""), ("--team", "a,b"), ("--user", "é" * 300)])
+def test_a_key_has_names_that_requests_can_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, option: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("TRIVIUM_KEYS_FILE", str(folder / "keys"))
+    assert "allowed are names of 1 to 512 bytes" in run("keys", "add", "a", *option)[2]
+    assert not (folder / "keys").exists()

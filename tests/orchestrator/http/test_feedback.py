@@ -161,6 +161,21 @@ async def test_deleted_feedback_is_nowhere(client: httpx.AsyncClient, settings: 
         assert b"secret" not in path.read_bytes()
 
 
+async def test_feedback_is_for_callers_who_see_as_much_and_deleted_for_all_users(client: httpx.AsyncClient) -> None:
+    alice, bob = {"X-Trivium-User": "alice"}, {"X-Trivium-User": "bob"}
+    body = {"query": "dust", "timeout_ms": 10_000}
+    found = (await client.post("/v1/search", json=body, headers=alice)).json()
+    hit = found["hits"][0]
+    given = {"query_id": found["query_id"], "id": hit["id"], "collection": hit["collection"], "kind": "used"}
+    statuses = [
+        (await client.post("/v1/feedback", json=given, headers=headers)).status_code for headers in (bob, alice, {})
+    ]
+    assert statuses == [404, 200, 200]
+    refused = await client.delete("/v1/feedback", headers=alice)
+    assert "deleted for all users of a tenant" in problem(refused, 403)["detail"]
+    assert (await client.delete("/v1/feedback")).json()["responses"] == 1
+
+
 async def test_feedback_stays_within_its_tenant_environment_and_clearance(chosen: Settings, tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from fastapi import FastAPI
 
 from adapters import Scope, Viewer
+from orchestrator import client as trivium_client
 from orchestrator.auth.key_admin import add_key
+from orchestrator.client.calls import caller_headers
 from tests.orchestrator.http.helpers import KeyedClient, index_documents, ndjson, problem
 from tests.truth_table import DOCUMENTS, VIEWERS, visible
 
@@ -115,17 +118,17 @@ async def test_a_key_with_a_user_acts_for_it_and_names_no_other(shared: KeyedCli
     ]
     for headers in (ALICE, BOB, {"X-Trivium-Teams": "legal"}):
         refused = await shared.request("bot", "POST", "/v1/search", json={"query": "alpha"}, headers=headers)
-        assert "has a user or teams of its own" in problem(refused, 403)["detail"]
+        assert "'bot' acts for a user or teams already" in problem(refused, 403)["detail"]
 
 
 @pytest.mark.parametrize(
     ("headers", "detail"),
     [
-        ({"X-Trivium-User": ""}, "x-trivium-user: '', allowed are names of 1 to 512 bytes"),
-        ({"X-Trivium-User": "  "}, "x-trivium-user: '', allowed are names of 1 to 512 bytes"),
-        ({"X-Trivium-Teams": ""}, "x-trivium-teams: '', allowed are names of 1 to 512 bytes"),
+        ({"X-Trivium-User": ""}, "x-trivium-user: '', allowed are names of 1 to 512 bytes without a comma"),
+        ({"X-Trivium-User": "  "}, "x-trivium-user: '', allowed are names of 1 to 512 bytes without a comma"),
+        ({"X-Trivium-Teams": ""}, "x-trivium-teams: '', allowed are names of 1 to 512 bytes without a comma"),
         ({"X-Trivium-User": "alice", "X-Trivium-Teams": "legal,"}, "x-trivium-teams: '', allowed are names"),
-        ({"X-Trivium-User": "a" * 513}, "allowed are names of 1 to 512 bytes"),
+        ({"X-Trivium-User": "a" * 513}, "allowed are names of 1 to 512 bytes without a comma"),
         ({"X-Trivium-Teams": ",".join(map(str, range(257)))}, "257 teams, allowed are 256"),
         (
             {"X-Trivium-Usr": "alice"},
@@ -136,6 +139,9 @@ async def test_a_key_with_a_user_acts_for_it_and_names_no_other(shared: KeyedCli
             "unknown header 'x-trivium-team', allowed are x-trivium-user, x-trivium-teams; the nearest",
         ),
         ({"X-Trivium-User": b"\xff"}, "x-trivium-user: is not UTF-8"),
+        ({"X-Trivium-User": "a,b"}, "x-trivium-user: 'a,b', allowed are names of 1 to 512 bytes without a comma"),
+        ({"X-Trivium_User": "alice"}, "unknown header 'x-trivium_user', allowed are"),
+        ({"X-TriviumUser": "alice"}, "unknown header 'x-triviumuser', allowed are"),
         ([("X-Trivium-User", "alice"), ("X-Trivium-User", "bob")], "'x-trivium-user' is repeated"),
     ],
 )
@@ -170,7 +176,10 @@ async def test_names_are_utf_8(shared: KeyedClient) -> None:
             "owner: 'alice' is another user, who alone could see the document",
         ),
         ({"visibility": "team", "team": "hr"}, "team: 'hr' is not one of yours, so you could not see the document"),
-        ({"owner": "a\nb"}, "owner: contains the control character U+000A"),
+        ({"owner": "a\nb"}, "owner: 'a\\nb', allowed are names of 1 to 512 bytes without a comma"),
+        ({"owner": " alice"}, "owner: ' alice', allowed are names"),
+        ({"owner": "é" * 300}, "allowed are names of 1 to 512 bytes"),
+        ({"team": "a,b"}, "team: 'a,b', allowed are names of 1 to 512 bytes without a comma"),
         ({"id": "private"}, "id: 'private' is taken by a document that you may not see"),
     ],
 )
@@ -237,3 +246,44 @@ async def test_a_cursor_of_one_user_shows_another_one_nothing_of_it(shared: Keye
     body = {"query": "alpha", "limit": 1, "cursor": first["next_cursor"]}
     response = await shared.request("reader", "POST", "/v1/search", json=body, headers=BOB)
     assert response.status_code == 422
+
+
+async def test_the_log_line_of_a_refused_header_has_its_key(
+    shared: KeyedClient, log_lines: list[dict[str, Any]]
+) -> None:
+    """Otherwise one caller that is misconfigured would count as one without a key."""
+    refused = await shared.request("reader", "GET", "/v1/collections", headers={"X-Trivium-Usr": "alice"})
+    assert refused.status_code == 400
+    assert (log_lines[-1]["status"], log_lines[-1]["key"]) == (400, "reader")
+
+
+async def test_documents_without_a_value_are_for_their_tenant_in_every_filter(shared: KeyedClient) -> None:
+    for condition, expected in (
+        ({"op": "not", "filter": {"visibility": "tenant"}}, {"private", "team"}),
+        ({"op": "not", "filter": {"visibility": ["team", "private"]}}, {"open"}),
+        ({"op": "exists", "field": "visibility"}, {"private", "team", "open"}),
+        ({"visibility": ["tenant", "team", "private"]}, {"private", "team", "open"}),
+    ):
+        assert ids(await found(shared, "reader", filter=condition)) == expected
+
+
+@pytest.mark.parametrize(
+    ("user", "teams", "error"),
+    [
+        (None, [], "teams: [], allowed is a list of names; without a user it has at least one"),
+        (None, "legal", "teams: 'legal', allowed is a list of names"),
+        ("alice", ["a,b"], "teams: 'a,b', allowed are names"),
+        (" alice", None, "user: ' alice', allowed are names"),
+        ("", None, "user: '', allowed are names"),
+    ],
+)
+def test_a_client_refuses_what_would_not_narrow_its_requests(user: str | None, teams: Any, error: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(error)):
+        trivium_client.Client("http://127.0.0.1:1", "key", user=user, teams=teams)
+
+
+def test_a_client_names_its_user() -> None:
+    assert caller_headers(None, "Zoë", ["a", "b"]) == {
+        b"x-trivium-user": "Zoë".encode(), b"x-trivium-teams": b"a,b",
+    }  # fmt: skip
+    assert caller_headers("k", "a", []) == {b"authorization": b"Bearer k", b"x-trivium-user": b"a"}

@@ -116,6 +116,9 @@ def test_a_chunk_has_the_fields_of_its_document() -> None:
     fields: dict[str, Any] = {
         "title": "Guide",
         "sensitivity": "sensitive",
+        "visibility": "team",
+        "owner": "alice",
+        "team": "legal",
         "tags": ("t",),
         "language": "en",
         "metadata": {"team": "x"},
@@ -136,7 +139,7 @@ def test_a_chunk_has_the_fields_of_its_document() -> None:
     assert (first.entities, last.entities) == (("Ada Lovelace",), ())
     assert (last.heading_path, last.url) == (("First part", "Second"), "https://example.org/guide#second")
     assert last.links == (Link("guide.md", "part_of", target_collection="docs"),)
-    for name in ("title", "sensitivity", "tags", "language", "metadata", "collection"):
+    for name in ("title", "sensitivity", "visibility", "owner", "team", "tags", "language", "metadata", "collection"):
         assert getattr(last, name) == fields[name]
     assert checked(first) == first
 

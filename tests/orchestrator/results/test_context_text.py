@@ -28,6 +28,7 @@ def hit(**fields: object) -> SearchHit:
         "score": 1.0, "fusion_score": 1.0, "confidence": None, "method": "keyword", "found_in": (), "sources": {},
         "boosts": {}, "embedding_model": "test", "chunker_version": None, "chunk_index": None, "heading_path": (),
         "section": None, "window_id": None, "span": (0, 0), "source_span": None, "neighbor_ids": (),
+        "visibility": "tenant",
     }  # fmt: skip
     return SearchHit(**(nothing | fields))  # type: ignore[arg-type]
 
