@@ -55,7 +55,8 @@ class InvalidDocuments(ValueError):
 def open(folder: str | Path | None = None, **settings: object) -> Index:
     """Open an index in a folder, which is created if it does not exist. Use it as a context manager, or close it.
 
-    The caller sees documents of every sensitivity, unless ``open_clearance`` is given.
+    The caller sees documents of every sensitivity, unless ``open_clearance`` is given, and of every visibility, unless
+    ``user`` or ``teams`` are.
 
     :param folder: the data folder; ``TRIVIUM_DATA_DIR`` by default.
     :param settings: other settings by name, in lower case and without the prefix ``TRIVIUM_``. They override the
