@@ -21,6 +21,7 @@ class ShownResponse:
     :param at: in seconds since the epoch.
     :param query: its text; ``None`` if texts are not kept.
     :param first: position of the first hit among those of all pages, from 1.
+    :param profiles: that each hit is of, if the hits are those of two in turn; ``None`` for one that does not count.
     """
 
     query_id: str
@@ -31,6 +32,7 @@ class ShownResponse:
     query: str | None
     first: int
     hits: tuple[Hit, ...]
+    profiles: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ CREATE TABLE scopes (
 CREATE TABLE responses (
     response INTEGER PRIMARY KEY, query_id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL REFERENCES scopes,
     viewer TEXT NOT NULL, at REAL NOT NULL, query_hash TEXT NOT NULL, query TEXT, first INTEGER NOT NULL,
-    hits BLOB NOT NULL, bytes INTEGER NOT NULL
+    hits BLOB NOT NULL, profiles TEXT NOT NULL, bytes INTEGER NOT NULL
 );
 CREATE INDEX responses_by_age ON responses (scope, at);
 CREATE TABLE feedback (
@@ -53,7 +53,7 @@ END;
 """
 _VIEW = """
 CREATE VIEW named AS
-    SELECT response, query_id, viewer, at, query_hash, query, first, hits, tenant, environment
+    SELECT response, query_id, viewer, at, query_hash, query, first, hits, profiles, tenant, environment
     FROM responses JOIN scopes USING (scope);
 """
 _FROM_VERSION_1 = """
@@ -61,8 +61,9 @@ DROP VIEW named;
 ALTER TABLE responses ADD COLUMN viewer TEXT NOT NULL DEFAULT '{}';
 UPDATE responses SET viewer = json_object('clearance', clearance);
 ALTER TABLE responses DROP COLUMN clearance;
+ALTER TABLE responses ADD COLUMN profiles TEXT NOT NULL DEFAULT '[]';
 """
-"""Version 1 had a clearance where there is a viewer now."""
+"""Version 1 had a clearance where there is a viewer now, and no profiles."""
 
 
 class FeedbackStore:
@@ -88,16 +89,16 @@ class FeedbackStore:
                 named = (scope.tenant, scope.environment)
                 connection.execute("INSERT OR IGNORE INTO scopes (tenant, environment) VALUES (?, ?)", named)
             for each in responses:
-                hits, query = msgspec.json.encode(each.hits), each.query
-                size = len(hits) + len((query or "").encode())
+                hits, profiles, query = msgspec.json.encode(each.hits), _json(each.profiles), each.query
+                size = len(hits) + len(profiles) + len((query or "").encode())
                 connection.execute(
                     "INSERT OR IGNORE INTO responses "
-                    "(query_id, scope, viewer, at, query_hash, query, first, hits, bytes) "
-                    "SELECT ?, scope, ?, ?, ?, ?, ?, ?, ? FROM scopes "
+                    "(query_id, scope, viewer, at, query_hash, query, first, hits, profiles, bytes) "
+                    "SELECT ?, scope, ?, ?, ?, ?, ?, ?, ?, ? FROM scopes "
                     "WHERE tenant = ? AND environment = ? AND deleted_at < ?",
                     (
-                        *(each.query_id, _encoded(each.viewer), each.at, each.query_hash),
-                        *(query, each.first, hits, size),
+                        *(each.query_id, _json(each.viewer), each.at, each.query_hash),
+                        *(query, each.first, hits, profiles, size),
                         *(each.scope.tenant, each.scope.environment, each.at),
                     ),
                 )
@@ -250,14 +251,22 @@ class FeedbackStore:
 
 def _response(row: tuple[Any, ...]) -> ShownResponse:
     """The response of a row of ``named``."""
-    _, query_id, encoded, at, query_hash, query, first, hits, tenant, environment = row
-    decoded = msgspec.json.decode(hits, type=tuple[Hit, ...])
-    viewer = msgspec.json.decode(encoded, type=Viewer)
-    return ShownResponse(query_id, Scope(tenant, environment), viewer, at, query_hash, query, first, decoded)
+    _, query_id, encoded, at, query_hash, query, first, hits, profiles, tenant, environment = row
+    return ShownResponse(
+        query_id,
+        Scope(tenant, environment),
+        msgspec.json.decode(encoded, type=Viewer),
+        at,
+        query_hash,
+        query,
+        first,
+        msgspec.json.decode(hits, type=tuple[Hit, ...]),
+        msgspec.json.decode(profiles, type=tuple[str | None, ...]),
+    )
 
 
-def _encoded(viewer: Viewer) -> str:
-    return msgspec.json.encode(viewer).decode()
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _prepare_tables(connection: sqlite3.Connection) -> None:

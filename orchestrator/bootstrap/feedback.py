@@ -9,6 +9,7 @@ from adapters.storage.feedback_store import FeedbackStore
 from orchestrator.indexing.generations.catalog import Catalog
 from orchestrator.service.feedback import FeedbackService
 from orchestrator.settings.groups import Settings
+from orchestrator.settings.loading import SettingsError
 
 _FILE = "feedback.sqlite"
 
@@ -22,7 +23,10 @@ def open_feedback(settings: Settings, stack: AsyncExitStack) -> FeedbackService:
     """The feedback of a service. The file is created with the first response.
 
     :param stack: closes the file.
+    :raises SettingsError: if hits of two profiles would be mixed, and nothing would say which are used.
     """
+    if settings.requests.interleave and settings.feedback.kept == "nothing":
+        raise SettingsError("TRIVIUM_INTERLEAVE needs TRIVIUM_FEEDBACK, which is nothing; allowed are ids and texts")
     store = None
     if settings.feedback.kept != "nothing":
         store = FeedbackStore(feedback_file(settings), settings.feedback.max_bytes)

@@ -9,9 +9,8 @@ import typer
 from rich.markup import escape
 
 from adapters import Scope
-from adapters.storage.feedback_store import FeedbackStore
-from orchestrator.bootstrap.feedback import feedback_file
 from orchestrator.cli.judge_command import query_texts
+from orchestrator.cli.recorded_feedback import opened_feedback
 from orchestrator.cli.scope_options import Environment, Tenant
 from orchestrator.cli.terminal import err, reported_errors
 from orchestrator.evaluation.feedback_judgments import FeedbackJudgments, judgments_of
@@ -19,7 +18,6 @@ from orchestrator.evaluation.judged_folder import JudgedFolder
 from orchestrator.evaluation.judgments import BadDataset
 from orchestrator.evaluation.ubi import write_ubi
 from orchestrator.service.feedback import query_hash
-from orchestrator.settings.loading import load
 
 
 def judgments(
@@ -41,14 +39,9 @@ def judgments(
 ) -> None:
     """Make judged queries of the feedback that a service recorded: of votes, and of clicks by a click model."""
     with reported_errors(usage_errors=(BadDataset,)):
-        settings = load()
-        file = feedback_file(settings)
-        scope = Scope(tenant or settings.access.tenant, environment or settings.access.environment)
-        if not file.exists():
-            raise BadDataset(f"{file} does not exist: a service records feedback with TRIVIUM_FEEDBACK=texts")
+        store, scope = opened_feedback(tenant, environment)
         if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
             raise BadDataset(f"{output} exists; name a new folder")
-        store = FeedbackStore(file, settings.feedback.max_bytes)
         if ubi:
             of_queries, of_events = write_ubi(store.read(scope), output)
             err.print(f"queries in {escape(str(output))}: {of_queries}; events: {of_events}", soft_wrap=True)

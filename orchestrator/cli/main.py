@@ -22,6 +22,7 @@ from orchestrator.cli import (
     leftovers_command,
     maintain,
     mcp_command,
+    preferences_command,
     search_command,
     serve_command,
     shadow_command,
@@ -70,6 +71,7 @@ main.command()(maintain.quarantine)
 main.command()(leftovers_command.leftovers)
 main.command()(judge_command.judge)
 main.command()(judgments_command.judgments)
+main.command()(preferences_command.preferences)
 main.command()(evaluate_command.evaluate)
 main.command()(tune_command.tune)
 main.command()(tune_command.compare)

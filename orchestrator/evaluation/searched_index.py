@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from adapters import Document
 from adapters.model.batching import batches
@@ -109,10 +110,12 @@ async def search_all(
 
 
 def require_complete(response: SearchResponse, query: str) -> SearchResponse:
-    """The response, if no source failed.
+    """The response, if no source failed and it is of one profile.
 
-    :raises IncompleteRun: if one did.
+    :raises IncompleteRun: if not.
     """
+    if response.profiles is not UNSET:
+        raise IncompleteRun(f"{query}: the service mixes the hits of two profiles: TRIVIUM_INTERLEAVE")
     for failure in response.degraded:
         raise IncompleteRun(f"{query}: {failure.source} failed: {failure.reason}")
     return response

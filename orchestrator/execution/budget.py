@@ -27,6 +27,8 @@ ENTITY_LOOKUP = 0.3
 """Fraction of the sources' remaining time for the check whether stage 2 is needed."""
 EXPANSION = 0.3
 """Fraction of the time of a stage for query expansion."""
+INTERLEAVING = 0.5
+"""Fraction of the remaining time for the ranking of another profile: reading the documents comes after it."""
 BOOSTS = 0.5
 """Fraction of the remaining time for each boost: reading the documents comes after them."""
 NEXT_STORE = 0.5

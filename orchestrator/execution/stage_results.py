@@ -130,6 +130,7 @@ class Ranked:
     :param factors: of each boost, by row of the candidates.
     :param collapsed_into: rows that were dropped, and the row that replaces each.
     :param crowded_urls: urls of which rows were dropped.
+    :param mixed_with: a hash of how the ranking was computed whose hits are mixed with these; empty if there is none.
     """
 
     rows: Ints
@@ -140,6 +141,7 @@ class Ranked:
     confidences: Confidences = UNKNOWN
     unsure: Ints = field(default_factory=_no_rows)
     crowded_urls: tuple[str, ...] = ()
+    mixed_with: bytes = b""
 
 
 class RerankOutcome(NamedTuple):
@@ -163,6 +165,7 @@ class Page:
     :param withheld: rows whose document failed the access check.
     :param context: the texts of the hits as one.
     :param rerank: what became of reranking.
+    :param profiles: that each hit is of, if they are of two in turn; ``None`` for a hit that says nothing of both.
     """
 
     hits: tuple[SearchHit, ...]
@@ -173,3 +176,4 @@ class Page:
     withheld: int = 0
     context: ContextText | UnsetType = UNSET
     rerank: RerankOutcome = NOT_RERANKED
+    profiles: tuple[str | None, ...] | UnsetType = UNSET

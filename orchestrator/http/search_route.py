@@ -16,7 +16,7 @@ async def search(context: HttpContext) -> Response:
     """Search, and log the decisions."""
     request = decode_search_request(await context.body(_MAX_BYTES))
     context.cancel_on_disconnect()
-    response = await context.service.search.respond(request, context.principal, context.request_id)
+    response = await context.service.search.respond(request, context.principal, context.request_id, may_mix=True)
     log_search(context, response)
     return encoded_response(response.content)
 

@@ -133,6 +133,7 @@ class Plan(Struct, frozen=True, gc=False):
     :param collections: that the request names.
     :param listing: the order of a list, if there is neither a query nor ``like``.
     :param like: what the hits are like, if there is no query.
+    :param other: that of another profile, whose hits are mixed with those of this plan.
     """
 
     mode: str
@@ -144,3 +145,4 @@ class Plan(Struct, frozen=True, gc=False):
     listing: ListingPlan | None = None
     like: LikePlan | None = None
     facets: tuple[FacetPlan, ...] = ()
+    other: Plan | None = None

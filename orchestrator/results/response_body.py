@@ -45,6 +45,7 @@ def respond(
         next_cursor=_next_cursor(plan, retrieved, ranked, page, snapshot),
         context=page.context,
         facets=facets,
+        profiles=page.profiles,
         explain=explanation,
     )
 
@@ -61,6 +62,7 @@ def execution_hash(plan: Plan, retrieved: Retrieved, ranked: Ranked) -> bytes:
         [(name, boosts.get(name)) for name in sorted(ranked.factors)],
         plan.ranking.window_radius,
         retrieved.expansions,
+        *([ranked.mixed_with.hex()] if ranked.mixed_with else []),
     )[:HASH_BYTES]
 
 
@@ -89,7 +91,8 @@ def _total(plan: Plan, retrieved: Retrieved, page: Page) -> Total:
         return Total(retrieved.matched - page.deleted - page.withheld, "eq")
     has_failed = len(retrieved.rankings) < len(retrieved.searched)
     is_exact = retrieved.is_exhausted(plan.ranking.depth) and not has_failed
-    return Total(page.total - page.deleted - page.withheld, "eq" if is_exact else "gte")
+    is_mixed = page.profiles is not UNSET
+    return Total(page.total - page.deleted - page.withheld, "eq" if is_exact and not is_mixed else "gte")
 
 
 def _next_cursor(plan: Plan, retrieved: Retrieved, ranked: Ranked, page: Page, snapshot: Snapshot) -> str | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from orchestrator.execution.stage_results import Page, Ranked, Retrieved
 from orchestrator.planning.plan import RankingPlan
 
 
 def log_fields(plan: RankingPlan, retrieved: Retrieved, ranked: Ranked, page: Page) -> dict[str, object]:
     """``found`` by each source, ``candidates`` when merged, of which ``collapsed`` into others, and ``ranked``; the ids
-    of the ``windows`` on the page, if chunks are collapsed to these; what became of reranking, and why.
+    of the ``windows`` on the page, if chunks are collapsed to these; what became of reranking, and why; the number of
+    hits, if they are ``mixed`` of two profiles.
     """
     hits = page.hits if plan.collapse == "window" else ()
     return {
@@ -19,4 +22,5 @@ def log_fields(plan: RankingPlan, retrieved: Retrieved, ranked: Ranked, page: Pa
         "windows": [hit.window_id for hit in hits if hit.window_id],
         "rerank": page.rerank.outcome,
         "rerank_reason": page.rerank.reason,
+        **({"mixed": len(page.profiles)} if page.profiles is not UNSET else {}),
     }

@@ -251,7 +251,9 @@ SCHEMA_VERSION = 1
 class ResponseBody(Struct, frozen=True, kw_only=True):
     """The part of a response that is the same for every request with the same plan: this is what is cached.
 
-    ``warnings``: names in the request that no document has, such as a collection or a metadata key.
+    ``warnings``: names in the request that no document has, such as a collection or a metadata key. ``profiles``: the
+    profile whose ranking each hit is of, if they are of two in turn; null for a hit that does not count for one. Then
+    scores do not fall from hit to hit.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -268,6 +270,7 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     next_cursor: str | None
     context: ContextText | UnsetType = UNSET
     facets: Mapping[str, Facet] | UnsetType = UNSET
+    profiles: tuple[str | None, ...] | UnsetType = UNSET
     explain: Explanation | UnsetType = UNSET
 
 

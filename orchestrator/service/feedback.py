@@ -51,6 +51,7 @@ class _Body(msgspec.Struct):
     """What is needed of the body of a response."""
 
     hits: list[_Hit]
+    profiles: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,7 @@ class FeedbackService:
 
     def _add(self, store: FeedbackStore, returned: list[_Returned]) -> None:
         decode = msgspec.json.Decoder(_Body).decode
+        bodies = [decode(each.content) for each in returned]
         store.add(
             [
                 ShownResponse(
@@ -210,9 +212,10 @@ class FeedbackService:
                     query_hash(each.query),
                     each.query if self._keeps_texts else None,
                     each.offset + 1,
-                    tuple((hit.collection, hit.id, hit.parent_id or hit.id) for hit in decode(each.content).hits),
+                    tuple((hit.collection, hit.id, hit.parent_id or hit.id) for hit in body.hits),
+                    body.profiles,
                 )
-                for each in returned
+                for each, body in zip(returned, bodies, strict=True)
             ]
         )
 

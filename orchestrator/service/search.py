@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from secrets import token_hex
 from time import perf_counter, time
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 import anyio
 import anyio.to_thread
@@ -26,6 +27,7 @@ from orchestrator.execution.stage_results import Ranked, Retrieved
 from orchestrator.indexing.data_version import DataVersions
 from orchestrator.measurement.calibration import why_unmeasured
 from orchestrator.planning.defaults import encoder_of, timeout_ms
+from orchestrator.planning.interleaving import with_other_plan
 from orchestrator.planning.plan import DAY_S, Plan
 from orchestrator.planning.plan_key import cache_key
 from orchestrator.planning.planner import MAX_QUERY_CHARS, make_plan
@@ -43,6 +45,7 @@ from orchestrator.retrieval.likeness import with_likeness
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
+from orchestrator.service.interleaving import interleaved
 from orchestrator.service.plan_cache import PlanCache
 from orchestrator.service.ranked_search import RankedSearch
 from orchestrator.service.response_cache import EncodedResponse, ResponseCache, with_meta
@@ -107,17 +110,24 @@ class SearchService:
         return replace(self, settings=settings)
 
     async def respond(
-        self, request: SearchRequest, principal: Principal, request_id: str, patience_s: float | None = None
+        self,
+        request: SearchRequest,
+        principal: Principal,
+        request_id: str,
+        patience_s: float | None = None,
+        *,
+        may_mix: bool = False,
     ) -> EncodedResponse:
         """The response as JSON: from the cache, or computed.
 
+        :param may_mix: whether its hits may be those of two profiles in turn: the caller can give feedback.
         :param patience_s: how long a line of a batch waits for its turn; by default that is part of the time limit.
         :raises BadRequest: if a value is not allowed.
         :raises AllSourcesFailed: if every source failed or timed out.
         :raises Overloaded: if the response cannot be computed in time because too many requests are waiting.
         """
         start = self.clock()
-        plan, hash_of_plan = self.plan(request, principal)
+        plan, hash_of_plan = self.plan(request, principal, may_mix=may_mix)
         limit_ms = timeout_ms(request, self.settings)
         plan_ms = (self.clock() - start) * 1_000
         missed = await self._wait_for_write(request, limit_ms)
@@ -190,7 +200,7 @@ class SearchService:
             query_id=_query_id(),
         )
 
-    def plan(self, request: SearchRequest, principal: Principal) -> tuple[Plan, bytes]:
+    def plan(self, request: SearchRequest, principal: Principal, *, may_mix: bool = False) -> tuple[Plan, bytes]:
         """The plan of a request, and its hash. Pure, but for the cache of plans.
 
         :raises BadRequest: if a value is not allowed.
@@ -199,7 +209,7 @@ class SearchService:
         trust, today = self.trust(scope, clearance), int(self.now() // DAY_S)
         calibrations = self.calibrations(scope, clearance, encoder_of(request, self.settings))
 
-        def make() -> Plan:
+        def made(request: SearchRequest) -> Plan:
             return make_plan(
                 request,
                 principal,
@@ -215,8 +225,13 @@ class SearchService:
             )
 
         visible = (scope.tenant, scope.environment, clearance, principal.user, principal.teams)
-        others = (*visible, trust, today, calibrations)
-        return self._plans.get(request, others, make)
+        others: tuple[object, ...] = (*visible, trust, today, calibrations)
+        chosen = self.settings.requests.interleaved if may_mix else None
+        if chosen is None:
+            return self._plans.get(request, others, lambda: made(request))
+        of_both = (self.calibrations(scope, clearance, encoder) for encoder in get_args(EncoderName))
+        others = (*others, chosen, *of_both)
+        return self._plans.get(request, others, lambda: with_other_plan(request, made(request), chosen, made))
 
     async def _wait_for_write(self, request: SearchRequest, limit_ms: int) -> str:
         """Wait until searches show the write that a request names. Returns why they do not; empty if they do."""
@@ -247,11 +262,22 @@ class SearchService:
         search = RankedSearch(self.retrieval, self.centralities)
         retrieved, ranked, failures = await search.run(plan, mode, snapshot, context, timeout_s)
         degraded += (*retrieved.degraded, *failures)
+        mixed = (
+            None
+            if degraded
+            else await interleaved(
+                plan, ranked, lambda other: search.run(other, mode, snapshot, context, timeout_s), context
+            )
+        )
+        ranked = replace(ranked, mixed_with=mixed.mixed_with) if mixed else ranked
         if ranking.min_confidence and ranked.confidences.answer is None:
             reason = why_unmeasured(self.retrieval.preparation.encoders.encodes_texts)
             degraded.append(context.degraded("confidence", reason))
         with timings.stage("hydrate"):
-            page = await hydrate(plan, ranked, snapshot, context, self.embedding_model, self.snippet)
+            read = partial(
+                hydrate, snapshot=snapshot, context=context, embedding_model=self.embedding_model, snippet=self.snippet
+            )
+            page = await (mixed.page(read) if mixed else read(plan, ranked))
         page, failures = await finished(plan, page, self.rerank, self.measure, snapshot, context)
         degraded += failures
         timings.log_fields = log_fields(ranking, retrieved, ranked, page)

@@ -192,7 +192,7 @@ def _documents(body: ResponseBody) -> tuple[str, int]:
 def _is_comparable(request: SearchRequest, response: EncodedResponse) -> bool:
     """Whether the profile decides the ranking, the response is whole, and it is the first page."""
     is_ranked = response.plan.listing is None and len(response.plan.ranking.sources) > 1
-    is_of_settings = request.profile is None and request.fusion is None
+    is_of_settings = request.profile is None and request.fusion is None and response.plan.other is None
     return (
         is_ranked and is_of_settings and not request.cursor and not (response.computed and response.computed.degraded)
     )

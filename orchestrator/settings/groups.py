@@ -117,6 +117,11 @@ class RequestSettings(SettingsGroup):
         description="`profile:share`, such as `rrf:0.05`: this share of the searches is computed again with that "
         "profile after the response, and the rankings are compared in metrics and log; empty: none",
     )
+    interleave: str = Field(
+        "",
+        description="`profile:share`, such as `rrf:0.1`: this share of the queries gets the hits of that profile and "
+        "of `TRIVIUM_PROFILE` in turn, so that feedback says which users prefer; needs `TRIVIUM_FEEDBACK`; empty: none",
+    )
     hops: int = Field(
         2,
         ge=1,
@@ -148,9 +153,9 @@ class RequestSettings(SettingsGroup):
     )
     max_limit: int = Field(50, ge=1, le=_MAX_LIMIT, description="the largest `limit` of a request")
 
-    @field_validator("shadow")
+    @field_validator("shadow", "interleave")
     @classmethod
-    def _check_shadow(cls, value: str) -> str:
+    def _check_share(cls, value: str) -> str:
         if value:
             profile_and_share(value)
         return value
@@ -159,6 +164,11 @@ class RequestSettings(SettingsGroup):
     def shadowed(self) -> tuple[ProfileName, float] | None:
         """The profile of shadow searches, and their share."""
         return profile_and_share(self.shadow) if self.shadow else None
+
+    @property
+    def interleaved(self) -> tuple[ProfileName, float] | None:
+        """The profile whose hits are mixed with those of the profile of the settings, and the share of the queries."""
+        return profile_and_share(self.interleave) if self.interleave else None
 
 
 class RerankSettings(SettingsGroup):

@@ -187,7 +187,7 @@ def test_a_file_of_the_version_before_is_converted(store: FeedbackStore, tmp_pat
     store.close()
     with sqlite3.connect(tmp_path / "folder" / "feedback.sqlite") as connection:
         connection.executescript(
-            "DROP VIEW named; ALTER TABLE responses DROP COLUMN viewer;"
+            "DROP VIEW named; ALTER TABLE responses DROP COLUMN viewer; ALTER TABLE responses DROP COLUMN profiles;"
             "ALTER TABLE responses ADD COLUMN clearance TEXT NOT NULL DEFAULT 'sensitive'; PRAGMA user_version = 1;"
             "CREATE VIEW named AS SELECT response, query_id, clearance, at, query_hash, query, first, hits, tenant,"
             "environment FROM responses JOIN scopes USING (scope);"

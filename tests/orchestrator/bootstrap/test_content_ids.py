@@ -12,6 +12,8 @@ from adapters import Scope
 from adapters.model.sources import SOURCES
 from orchestrator.auth.principal import Principal
 from orchestrator.bootstrap.caches import content_ids
+from orchestrator.planning.interleaving import with_other_plan
+from orchestrator.planning.plan import Plan
 from orchestrator.planning.plan_key import cache_key, plan_hash
 from orchestrator.planning.planner import make_plan
 from orchestrator.schema.search import SearchRequest
@@ -45,6 +47,7 @@ DECIDES: dict[str, object] = {
     "min_confidence": 0.5,
     "default_limit": 7,
     "rerank": False,
+    "interleave": "rrf:1",
 }
 """Settings that decide responses, each with another value than :func:`settings_with` has."""
 
@@ -75,7 +78,12 @@ def settings_with(**values: object) -> Settings:
 
 
 def key(settings: Settings, request: SearchRequest = REQUEST) -> bytes:
-    plan = make_plan(request, PRINCIPAL, settings, SOURCES, 1.0, 20_000, dimension=2)
+    def make(request: SearchRequest) -> Plan:
+        return make_plan(request, PRINCIPAL, settings, SOURCES, 1.0, 20_000, dimension=2)
+
+    plan = make(request)
+    if settings.requests.interleaved:
+        plan = with_other_plan(request, plan, settings.requests.interleaved, make)
     return cache_key(plan_hash(plan), ("v", 1), "build", content_ids(settings))
 
 
@@ -88,7 +96,8 @@ def test_every_setting_is_in_one_of_the_two_lists() -> None:
 def test_a_setting_that_decides_responses_changes_the_key(name: str) -> None:
     changes: dict[str, dict[str, Any]] = {"hops": {"mode": "graph"}, "default_limit": {"limit": None}}
     request = structs.replace(REQUEST, **changes.get(name, {}))
-    assert key(settings_with(**{name: DECIDES[name]}), request) != key(settings_with(), request)
+    others = {"rerank": False} if name == "interleave" else {}  # what is reranked is not mixed
+    assert key(settings_with(**others, **{name: DECIDES[name]}), request) != key(settings_with(**others), request)
 
 
 @pytest.mark.parametrize("name", DECIDES_NOTHING)

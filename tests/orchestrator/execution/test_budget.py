@@ -31,9 +31,10 @@ from tests.orchestrator.timed_request import TimedRequest
 TESTED = {
     "ALL_SOURCES", "FIRST_STAGE", "COLLECTIONS", "ENTITY_LOOKUP", "EXPANSION", "BOOSTS", "RERANK", "EXPLAIN",
     "NEIGHBORS", "CONTEXT", "FACETS", "LIKENESS", "WRITES", "EXPECTED_WAIT", "MAX_WAIT", "BLAMED_TIMEOUT",
-    "NEXT_STORE",
+    "NEXT_STORE", "INTERLEAVING",
 }  # fmt: skip
-"""Every fraction has a test below; that of ``NEXT_STORE`` is in ``tests/orchestrator/results/test_hydration.py``."""
+"""Every fraction has a test below; that of ``NEXT_STORE`` is in ``tests/orchestrator/results/test_hydration.py``, and
+that of ``INTERLEAVING`` in ``tests/orchestrator/http/test_interleaving.py``."""
 
 
 def test_every_fraction_of_time_is_tested() -> None:

@@ -76,7 +76,8 @@ def complete_plan() -> Plan:
     ranking = msgspec.structs.replace(plan.ranking, calibrations=calibrations, left_out=("memory", "history"))
     ranking = msgspec.structs.replace(ranking, seeds=("a", "b"))
     listing = planned(LISTED).listing
-    return msgspec.structs.replace(plan, page=page, ranking=ranking, listing=listing, like=planned(ALIKE).like)
+    like, other = planned(ALIKE).like, planned(msgspec.structs.replace(REQUEST, profile="rrf"))
+    return msgspec.structs.replace(plan, page=page, ranking=ranking, listing=listing, like=like, other=other)
 
 
 PLAN = complete_plan()
@@ -144,6 +145,11 @@ def changes_of_field(value: msgspec.Struct, name: str, path: str) -> Iterator[tu
     item = getattr(value, name)
     if isinstance(value, Range) and name in UNUSED_BOUNDS:
         yield f"{path}.{name}", 1.0
+        return
+    if isinstance(item, Plan):  # of the same parts as the outer one, whose changes are all tried
+        ranking = msgspec.structs.replace(item.ranking, depth=item.ranking.depth + 1)
+        yield f"{path}.{name}.ranking.depth", msgspec.structs.replace(item, ranking=ranking)
+        yield f"{path}.{name} without a value", None
         return
     yield from changes(item, f"{path}.{name}")
     field = next(each for each in msgspec.structs.fields(type(value)) if each.name == name)
