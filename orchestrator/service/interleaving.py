@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
+from cache import hash_key
 from fusion.doc_ids import doc_id
 from orchestrator.execution.budget import INTERLEAVING
 from orchestrator.execution.search_context import SearchContext
@@ -99,5 +100,5 @@ async def interleaved(plan: Plan, ranked: Ranked, run: Run, context: SearchConte
         return None
     collapse = plan.ranking.collapse
     draft = team_draft(entries(ranked, collapse), entries(second, collapse), lambda number: begins(plan, number))
-    mixed_with = execution_hash(other, retrieved, second)
+    mixed_with = hash_key(execution_hash(other, retrieved, second), other.ranking.depth, retrieved.encoder)
     return Interleaved((plan, other), (ranked, second), draft, mixed_with)

@@ -238,6 +238,16 @@ async def test_a_page_that_cannot_be_mixed_says_that_the_ranking_changed(
         assert len(second["profiles"]) == 3
 
 
+async def test_a_page_of_another_depth_says_that_the_ranking_changed(settings: Settings) -> None:
+    """The cursor has the depth of the first ranking, and a hash with that of the other one."""
+    async with serving(settings, DOCUMENTS) as (app, client):
+        first = await complete_response(client, **QUERY, limit=3)
+        search_service = app.state.service.search
+        search_service.settings = settings.changed(candidates_per_source=400)
+        second = (await search(client, **QUERY, limit=3, cursor=first["next_cursor"], cache="bypass")).json()
+        assert [each["source"] for each in second["degraded"]] == ["cursor"]
+
+
 async def test_a_hidden_document_of_either_ranking_is_not_shown(settings: Settings) -> None:
     hidden = [{**each, "visibility": "private", "owner": "alice"} for each in DOCUMENTS[::2]]
     async with serving(settings, [*DOCUMENTS, *hidden]) as (_, client):
