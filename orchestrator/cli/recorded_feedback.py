@@ -17,6 +17,6 @@ def opened_feedback(tenant: str | None, environment: str | None) -> tuple[Feedba
     settings = load()
     file = feedback_file(settings)
     if not file.exists():
-        raise BadDataset(f"{file} does not exist: a service records feedback with TRIVIUM_FEEDBACK")
+        raise BadDataset(f"{file} does not exist: a service records feedback with TRIVIUM_FEEDBACK=texts or ids")
     scope = Scope(tenant or settings.access.tenant, environment or settings.access.environment)
     return FeedbackStore(file, settings.feedback.max_bytes), scope
