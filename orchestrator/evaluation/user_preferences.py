@@ -14,9 +14,9 @@ _PREFERRED = frozenset({"used", "useful"})
 
 
 class Preference(Struct, frozen=True):
-    """Two profiles, in alphabetical order, over the responses of which a hit was used.
+    """Two profiles, in alphabetical order, over the queries of which a hit was used.
 
-    :param wins: responses of which more hits of ``profile`` were used; ``losses``: of ``other``; ``ties``: as many.
+    :param wins: queries of which more hits of ``profile`` were used; ``losses``: of ``other``; ``ties``: as many.
     :param p: how likely a difference as large is by chance (two-sided sign test without the ties).
     """
 
@@ -31,21 +31,22 @@ class Preference(Struct, frozen=True):
 def preferences(recorded: Iterable[tuple[ShownResponse, Sequence[Feedback]]]) -> list[Preference]:
     """The preferences of a scope, one for each pair of profiles.
 
-    A hit counts once for the profile that it is of, whatever is said of it, and however often. Each page of a query is
-    a response of its own. A response counts if the profile of each of its two rankings is on it.
+    A hit counts once for the profile that it is of, whatever is said of it, and however often. All responses to a query
+    count as one, because they have the same draft: those to a frequent query are not independent.
     """
-    outcomes: dict[tuple[str, str], Counter[int]] = {}
+    more_used: dict[tuple[str, str], Counter[str]] = {}
     for response, feedback in recorded:
         used = {each.hit for each in feedback if each.kind in _PREFERRED}
         match sorted({profile for profile in response.profiles if profile is not None}):
             case [profile, other]:
                 counts = Counter(response.profiles[hit] for hit in used)
-                difference = counts[profile] - counts[other]
                 if counts[profile] or counts[other]:
-                    outcomes.setdefault((profile, other), Counter())[(difference > 0) - (difference < 0)] += 1
+                    by_query = more_used.setdefault((profile, other), Counter())
+                    by_query[response.query_hash] += counts[profile] - counts[other]
     found = []
-    for (profile, other), counted in sorted(outcomes.items()):
-        wins, losses = counted[1], counted[-1]
+    for (profile, other), by_query in sorted(more_used.items()):
+        signs = Counter((difference > 0) - (difference < 0) for difference in by_query.values())
+        wins, losses = signs[1], signs[-1]
         p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
-        found.append(Preference(profile, other, wins, losses, counted[0], p))
+        found.append(Preference(profile, other, wins, losses, signs[0], p))
     return found

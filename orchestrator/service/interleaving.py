@@ -20,6 +20,8 @@ from orchestrator.results.draft import Drafted, entries, team_draft
 from orchestrator.results.response_body import execution_hash
 from orchestrator.schema.search import Degraded
 
+_OF_ONE = "the hits are of one profile"
+
 Run: TypeAlias = Callable[[Plan], Awaitable[tuple[Retrieved, Ranked, list[Degraded]]]]
 """Searches and ranks."""
 Hydrate: TypeAlias = Callable[[Plan, Ranked], Awaitable[Page]]
@@ -82,23 +84,27 @@ class Interleaved:
         return await hydrate(msgspec.structs.replace(plan, page=page), replace(ranked, rows=rows))
 
 
-async def interleaved(plan: Plan, ranked: Ranked, run: Run, context: SearchContext) -> Interleaved | None:
-    """The ranking of a plan with that of its other plan; ``None`` if the other one cannot be computed as a whole.
+async def interleaved(
+    plan: Plan, ranked: Ranked, run: Run, context: SearchContext
+) -> tuple[Interleaved | None, list[Degraded]]:
+    """The ranking of a plan with that of its other plan; or why that one could not be computed as a whole.
 
     :param ranked: the ranking of the plan.
     """
     other = plan.other
     if other is None or len(ranked.unsure):
-        return None
+        return None, []
     with context.timings.stage("interleave"):
-        async with context.best_effort("interleaving", INTERLEAVING) as attempt:
+        async with context.best_effort("interleave", INTERLEAVING) as attempt:
             try:
                 retrieved, second, failures = await run(other)
-            except AllSourcesFailed:
-                return None
-    if attempt.failures or failures or retrieved.degraded or len(second.unsure):
-        return None
+            except AllSourcesFailed as error:
+                return None, [context.degraded("interleave", f"{_OF_ONE}: {error}")]
+    if reasons := [each.reason for each in attempt.failures or (*retrieved.degraded, *failures)]:
+        return None, [context.degraded("interleave", f"{_OF_ONE}: {'; '.join(reasons)}")]
+    if len(second.unsure):
+        return None, []
     collapse = plan.ranking.collapse
     draft = team_draft(entries(ranked, collapse), entries(second, collapse), lambda number: begins(plan, number))
     mixed_with = hash_key(execution_hash(other, retrieved, second), other.ranking.depth, retrieved.encoder)
-    return Interleaved((plan, other), (ranked, second), draft, mixed_with)
+    return Interleaved((plan, other), (ranked, second), draft, mixed_with), []

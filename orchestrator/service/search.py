@@ -45,7 +45,7 @@ from orchestrator.retrieval.likeness import with_likeness
 from orchestrator.retrieval.retrieve import Retrieval
 from orchestrator.schema.search import Degraded, EncoderName, ResponseBody, ResponseMeta, SearchRequest, SearchResponse
 from orchestrator.service.admission import Admission
-from orchestrator.service.interleaving import interleaved
+from orchestrator.service.interleaving import Interleaved, interleaved
 from orchestrator.service.plan_cache import PlanCache
 from orchestrator.service.ranked_search import RankedSearch
 from orchestrator.service.response_cache import EncodedResponse, ResponseCache, with_meta
@@ -262,13 +262,11 @@ class SearchService:
         search = RankedSearch(self.retrieval, self.centralities)
         retrieved, ranked, failures = await search.run(plan, mode, snapshot, context, timeout_s)
         degraded += (*retrieved.degraded, *failures)
-        mixed = (
-            None
-            if degraded
-            else await interleaved(
-                plan, ranked, lambda other: search.run(other, mode, snapshot, context, timeout_s), context
-            )
-        )
+        mixed: Interleaved | None = None
+        if not degraded:  # a response that is not whole is of one profile
+            run = partial(search.run, mode=mode, snapshot=snapshot, context=context, timeout_s=timeout_s)
+            mixed, failures = await interleaved(plan, ranked, run, context)
+            degraded += failures
         ranked = replace(ranked, mixed_with=mixed.mixed_with) if mixed else ranked
         if ranking.min_confidence and ranked.confidences.answer is None:
             reason = why_unmeasured(self.retrieval.preparation.encoders.encodes_texts)

@@ -80,7 +80,7 @@ def response(
 ) -> tuple[ShownResponse, list[Feedback]]:
     names = tuple({"j": "joint", "r": "rrf", ".": None}[each] for each in profiles)
     hits = tuple(("c", f"d{at}", f"d{at}") for at in range(len(profiles)))
-    shown = ShownResponse(str(number), SCOPE, Viewer("normal"), float(number), "h", None, 1, hits, names)
+    shown = ShownResponse(str(number), SCOPE, Viewer("normal"), float(number), f"query {number}", None, 1, hits, names)
     return shown, [Feedback(str(number), hit, kind, hit + 1, 0.0) for hit, kind in kinds]
 
 
@@ -100,6 +100,12 @@ def test_the_profile_of_which_more_hits_are_used_wins() -> None:
     (found,) = preferences(recorded)
     assert found == Preference("joint", "rrf", wins=2, losses=2, ties=1, p=1.0)
     assert preferences(recorded[4:-1]) == []
+
+
+def test_a_frequent_query_counts_once() -> None:
+    recorded = [response(1, "jr", [(0, "used")]) for _ in range(50)]
+    recorded += [response(number, "rj", [(0, "used")]) for number in (2, 3)]
+    assert preferences(recorded) == [Preference("joint", "rrf", wins=1, losses=2, ties=0, p=1.0)]
 
 
 def test_users_who_prefer_a_profile_are_found_and_others_are_not() -> None:
